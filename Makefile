@@ -1,0 +1,37 @@
+# Two commands from a bare clone: `make demo` and `make test`.
+PYTHON ?= python3
+BIN := .venv/bin
+export PYTHONHASHSEED := 0
+
+.PHONY: demo test soak bench docs lint install clean
+
+install: .venv/installed
+
+.venv/installed: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
+	touch $@
+
+demo: install
+	$(BIN)/evenhand demo
+
+lint: install
+	$(BIN)/ruff check src tests benchmarks examples
+	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: install lint
+	$(BIN)/python -m pytest -m "not soak" -n 2
+
+soak: install
+	$(BIN)/python -m pytest -m soak
+
+bench: install
+	$(BIN)/evenhand bench
+
+docs: install
+	$(BIN)/mkdocs build --strict --quiet
+
+clean:
+	rm -rf .venv site build dist
