@@ -1,0 +1,121 @@
+"""Draws from a synthetic source for a block of trials, ahead and in blocks."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from evenhand.sources.base import Draw
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_HELD_OUT_ROWS = 10_000
+_BUFFER_NUMBERS = 4_000_000
+
+
+class Synthetic(Protocol):
+    """What a stream needs of a synthetic model."""
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Names of the groups."""
+
+    @property
+    def dimension(self) -> int:
+        """Number of features."""
+
+    @property
+    def normals(self) -> int:
+        """How many standard normal numbers make one example."""
+
+    def examples(self, group: int, normals: Floats) -> tuple[Floats, Ints]:
+        """Features and labels of a group, a row of normals each."""
+
+
+class SyntheticStream:
+    """The draws of a block of trials: the k-th example of a group depends on (seed, trial, group, k) only.
+
+    Every (trial, group) has its own generator, read in order, so the size of the blocks changes nothing but speed.
+    """
+
+    def __init__(self, model: Synthetic, seed: int, trials: Sequence[int]) -> None:
+        self._model, self._seed, self._trials = model, int(seed), [int(t) for t in trials]
+        cells = len(self._trials) * len(model.groups)
+        self._block = int(np.clip(_BUFFER_NUMBERS // (max(cells, 1) * (model.dimension + 1)), 16, 256))
+        self._allocate(cells)
+        self._next = np.full(cells, self._block, dtype=np.int64)
+        self._generators: dict[int, np.random.Generator] = {}
+        self._held_out: list[tuple[Floats, Ints]] | None = None
+
+    def _allocate(self, cells: int) -> None:
+        self._X = np.empty((cells * self._block, self._model.dimension))
+        self._y = np.empty(cells * self._block, dtype=np.int64)
+
+    def draw(self, group: ArrayLike, size: ArrayLike) -> Draw:
+        """The next `size[t]` examples of `group[t]` for every trial; −1 draws nothing."""
+        groups, sizes = np.asarray(group, dtype=np.int64), np.asarray(size, dtype=np.int64)
+        trials = np.nonzero((groups >= 0) & (sizes > 0))[0]
+        sizes, groups = sizes[trials], groups[trials]
+        if len(sizes) and int(sizes.max()) > self._block:
+            self._widen(int(sizes.max()))
+        cells = trials * len(self._model.groups) + groups
+        for cell in cells[self._next[cells] + sizes > self._block].tolist():
+            self._refill(cell)
+        first = cells * self._block + self._next[cells]
+        before = np.cumsum(sizes) - sizes
+        rows = np.repeat(first - before, sizes) + np.arange(int(sizes.sum()))
+        self._next[cells] += sizes
+        return Draw(
+            trial=np.repeat(trials, sizes),
+            group=np.repeat(groups, sizes),
+            X=self._X.take(rows, axis=0),
+            y=self._y[rows],
+        )
+
+    def left(self) -> None:
+        """None: a synthetic group never runs out."""
+
+    def accuracies(self, models: Sequence[Any]) -> Floats:
+        """Accuracy of every trial's model on a large held-out sample, the same for every trial."""
+        if self._held_out is None:
+            self._held_out = held_out(self._model, self._seed)
+        values = [[np.mean(1 - np.asarray(f.losses(X, y))) for X, y in self._held_out] for f in models]
+        return np.asarray(values, dtype=float).reshape(len(models), len(self._model.groups))
+
+    def _refill(self, cell: int) -> None:
+        """Move what is left of a cell's block to its front and draw the rest anew."""
+        generator = self._generators.get(cell)
+        trial, group = divmod(cell, len(self._model.groups))
+        if generator is None:
+            key = np.random.SeedSequence([self._seed, self._trials[trial], group])
+            generator = self._generators[cell] = np.random.Generator(np.random.PCG64(key))
+        start, used = cell * self._block, int(self._next[cell])
+        kept, stop = self._block - used, start + self._block
+        self._X[start : start + kept] = self._X[start + used : stop]
+        self._y[start : start + kept] = self._y[start + used : stop]
+        X, y = self._model.examples(group, generator.standard_normal((used, self._model.normals)))
+        self._X[start + kept : stop], self._y[start + kept : stop] = X, y
+        self._next[cell] = 0
+
+    def _widen(self, size: int) -> None:
+        """Blocks that hold a larger request, with what was drawn ahead kept at their ends."""
+        old, X, y = self._block, self._X, self._y
+        cells, extra = len(self._next), 2 * size - old
+        self._block += extra
+        self._allocate(cells)
+        self._X.reshape(cells, self._block, -1)[:, extra:] = X.reshape(cells, old, -1)
+        self._y.reshape(cells, self._block)[:, extra:] = y.reshape(cells, old)
+        self._next += extra
+
+
+def held_out(model: Synthetic, seed: int) -> list[tuple[Floats, Ints]]:
+    """A large sample of every group from a stream no trial reads."""
+    sample = []
+    for group in range(len(model.groups)):
+        # a spawn key is padded apart from the trials' (seed, trial, group), so the two never meet
+        key = np.random.SeedSequence([int(seed), group], spawn_key=(1,))
+        normals = np.random.Generator(np.random.PCG64(key)).standard_normal((_HELD_OUT_ROWS, model.normals))
+        sample.append(model.examples(group, normals))
+    return sample
