@@ -1,0 +1,54 @@
+"""UCI Adult: income above 50K, for white and non-white men and women, with the split it comes with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from evenhand.datasets.packaged import original
+from evenhand.sources.table import Table
+
+__all__ = ["adult", "adult_frame"]
+
+COLUMNS = (
+    "age",
+    "workclass",
+    "fnlwgt",
+    "education",
+    "education-num",
+    "marital-status",
+    "occupation",
+    "relationship",
+    "race",
+    "sex",
+    "capital-gain",
+    "capital-loss",
+    "hours-per-week",
+    "native-country",
+    "income",
+)
+GROUPS = ("white men", "white women", "non-white men", "non-white women")
+
+
+def adult_frame(part: str = "train") -> pd.DataFrame:
+    """Adult's `train` or `test` rows as they are, with the column `group` added. '?' is left as a category."""
+    if part not in {"train", "test"}:
+        raise ValueError(f"part must be 'train' or 'test', got {part!r}.")
+    text = original("adult.data" if part == "train" else "adult.test").decode("ascii")
+    lines = [line.rstrip(".").split(", ") for line in text.splitlines() if line and not line.startswith("|")]
+    frame = pd.DataFrame(lines, columns=list(COLUMNS))
+    for name in ("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week"):
+        frame[name] = frame[name].astype("int64")
+    race = (frame["race"] == "White").map({True: "white", False: "non-white"})
+    sex = frame["sex"].map({"Male": "men", "Female": "women"})
+    frame["group"] = pd.Categorical(race + " " + sex, categories=GROUPS, ordered=True)
+    return frame
+
+
+def adult(**settings: Any) -> Table:
+    """Adult as a source. Race and sex are features only with `use_group_as_feature=True`; settings as for `Table`."""
+    use = settings.pop("use_group_as_feature", False)
+    features = [name for name in COLUMNS[:-1] if use or name not in {"race", "sex"}]
+    defaults: dict[str, Any] = {"features": features, "test": adult_frame("test"), "scale_by": "pool", "name": "adult"}
+    return Table(adult_frame("train"), label="income", groups="group", **(defaults | settings))

@@ -1,0 +1,57 @@
+"""UCI Statlog German credit: good or bad credit, for men and women, with a new random split in every trial."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from evenhand.datasets.packaged import original
+from evenhand.sources.table import Table
+
+__all__ = ["german", "german_frame"]
+
+COLUMNS = (
+    "checking-account",
+    "duration",
+    "credit-history",
+    "purpose",
+    "credit-amount",
+    "savings",
+    "employment-since",
+    "installment-rate",
+    "personal-status",
+    "other-debtors",
+    "residence-since",
+    "property",
+    "age",
+    "other-installments",
+    "housing",
+    "existing-credits",
+    "job",
+    "dependants",
+    "telephone",
+    "foreign-worker",
+    "credit",
+)
+SEX = {"A91": "men", "A92": "women", "A93": "men", "A94": "men", "A95": "women"}
+
+
+def german_frame() -> pd.DataFrame:
+    """The 1,000 rows as they are, with `credit` as good or bad and the column `group` added."""
+    lines = [line.split() for line in original("german.data").decode("ascii").splitlines() if line]
+    frame = pd.DataFrame(lines, columns=list(COLUMNS))
+    for name in COLUMNS[:-1]:
+        if not frame[name].str.startswith("A").all():
+            frame[name] = frame[name].astype("int64")
+    frame["credit"] = frame["credit"].map({"1": "good", "2": "bad"})
+    frame["group"] = frame["personal-status"].map(SEX)
+    return frame
+
+
+def german(**settings: Any) -> Table:
+    """German credit as a source. Personal status, which tells the sex, is a feature only with `use_group_as_feature=True`."""
+    use = settings.pop("use_group_as_feature", False)
+    features = [name for name in COLUMNS[:-1] if use or name != "personal-status"]
+    defaults: dict[str, Any] = {"features": features, "test": 0.3, "scale_by": "pool", "name": "german"}
+    return Table(german_frame(), label="credit", groups="group", **(defaults | settings))

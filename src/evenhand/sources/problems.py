@@ -1,0 +1,45 @@
+"""What can be wrong with a table, said so that its owner can put it right."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+
+__all__ = ["TableError", "missing_column", "names", "raise_all"]
+
+
+class TableError(ValueError):
+    """A table that cannot be used as it is; the message says what to change."""
+
+
+def names(values: Iterable[object], limit: int = 5) -> str:
+    """A short list for a message.
+
+    >>> names(["a", "b", "c"], limit=2)
+    "'a', 'b' and 1 more"
+    """
+    texts = [repr(value) for value in values]
+    rest = len(texts) - limit
+    return ", ".join(texts[:limit]) + (f" and {rest:,} more" if rest > 0 else "")
+
+
+def missing_column(name: str, columns: Sequence[str], what: str) -> str:
+    """Says that a column is not there, and which ones look like it."""
+    folded = {column.casefold().strip(): column for column in reversed(columns)}
+    close = [folded[key] for key in difflib.get_close_matches(name.casefold().strip(), folded, n=3, cutoff=0.6)]
+    hint = f"did you mean {' or '.join(map(repr, close))}?" if close else f"the columns are {names(columns, 12)}."
+    separator = next((s for s in (";", "\t", "|") if len(columns) == 1 and s in columns[0]), None)
+    if separator is not None:
+        hint = f"the file looks separated by {separator!r}: say separator={separator!r} (--separator)."
+    return f"there is no column {name!r} ({what}); {hint}"
+
+
+def raise_all(found: Iterable[str | None], name: str) -> None:
+    """One error for everything found, so that a table needs putting right only once."""
+    problems = [text for text in found if text]
+    if len(problems) == 1:
+        raise TableError(f"{name}: {problems[0]}")
+    if problems:
+        raise TableError(
+            f"{name}: {len(problems)} things to put right:\n" + "\n".join(f"- {text}" for text in problems)
+        )

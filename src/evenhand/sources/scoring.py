@@ -1,0 +1,54 @@
+"""Accuracy per group on test rows, for linear rules in one sparse product."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from evenhand.sources.pool import TestPart
+
+__all__ = ["LinearScores", "by_group"]
+
+Floats = NDArray[np.float64]
+
+
+def by_group(values: Floats, counts: NDArray[np.int64]) -> Floats:
+    """Means of rows sorted by group, (n, s) to (m, s); NaN for a group without rows.
+
+    >>> by_group(np.array([[1.0], [0.0], [1.0]]), np.array([2, 0, 1])).ravel().tolist()
+    [0.5, nan, 1.0]
+    """
+    sums = np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(values, axis=0)])
+    ends = np.cumsum(counts)
+    totals = sums[ends] - sums[ends - counts]
+    means: Floats = np.divide(totals, counts[:, None], out=np.full(totals.shape, np.nan), where=counts[:, None] > 0)
+    return means
+
+
+class LinearScores:
+    """Test rows unscaled, ready to be multiplied with rules that carry the scaling."""
+
+    def __init__(self, test: TestPart, d: int) -> None:
+        rows = test.rows
+        n, p = rows.numbers.shape
+        none = rows.categories < 0
+        gaps = np.isnan(rows.numbers)
+        self._gaps = sparse.csr_array(gaps.astype(np.float64)) if gaps.any() else None
+        data = np.concatenate([np.where(gaps, 0.0, rows.numbers), np.where(none, 0.0, 1.0)], axis=1)
+        indices = np.concatenate(
+            [np.broadcast_to(np.arange(p), (n, p)), np.where(none, ~rows.categories, rows.categories)], 1
+        )
+        indptr = np.arange(n + 1) * indices.shape[1]
+        self._rows = sparse.csr_array((data.ravel(), indices.ravel().astype(np.int32), indptr), shape=(n, d))
+        self._rows.eliminate_zeros()
+        self._positive = test.y == 1
+        self._counts = test.counts
+
+    def accuracies(self, coef: Floats, intercept: Floats, gaps: Floats) -> Floats:
+        """Accuracy of s rules, (s, d), (s,) and (s, p) for missing numbers, on every group: (s, m)."""
+        scores = np.asarray(self._rows @ coef.T) + intercept
+        if self._gaps is not None:
+            scores += np.asarray(self._gaps @ gaps.T)
+        right = (scores > 0) == self._positive[:, None]
+        return by_group(right.astype(np.float64), self._counts).T
