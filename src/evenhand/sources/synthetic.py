@@ -123,11 +123,31 @@ class SyntheticModel1:
         from evenhand.sources.synthetic_fair import fair_mixture
 
         _risk(loss)
-        return fair_mixture(self.mu, lambda pi: self.mixture_risk(pi, loss))
+        if loss not in self._fair:
+            self._fair[loss] = fair_mixture(self.mu, lambda pi: self.mixture_risk(pi, loss))
+        return self._fair[loss].copy()
+
+    @cached_property
+    def _fair(self) -> dict[str, Floats]:
+        """π* by loss, once it has been asked for."""
+        return {}
 
     def excess_risk(self, pi: ArrayLike, loss: Loss = "zero_one") -> Floats:
         """max_z L(z, f_π) − max_z L(z, f_π*), exactly: (…, m) → (…)."""
         return np.asarray(self.worst_risk(pi, loss) - self.worst_risk(self.pi_star(loss), loss))[()]
+
+    def least_excess(self, group: int, share: float, loss: Loss = "zero_one") -> float:
+        """The least excess risk of mixtures that give one group this share."""
+        from evenhand.sources.synthetic_fair import least_worst_risk
+
+        least = least_worst_risk(lambda pi: self.mixture_risk(pi, loss), len(self.groups), group, share)
+        return max(0.0, least - float(self.worst_risk(self.pi_star(loss), loss)))
+
+    def gap(self, radius: float, loss: Loss = "zero_one") -> float:
+        """γ(r): the least excess risk of mixtures with a share further than r from its fair one; ∞ without any."""
+        fair = self.pi_star(loss)
+        shares = [(z, share) for z, p in enumerate(fair) for share in (p - radius, p + radius)]
+        return min((self.least_excess(z, s, loss) for z, s in shares if 0 <= s <= 1), default=float("inf"))
 
 
 class _Stream1(SyntheticStream):

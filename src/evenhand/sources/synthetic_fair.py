@@ -45,34 +45,55 @@ def two_groups(risk: Risk) -> Floats:
     return np.array([share, 1 - share])
 
 
-def many_groups(risk: Risk, m: int) -> Floats:
-    """The best of several descents of max_z L(z, f_π) on the simplex: min t subject to L(z, f_π) ≤ t."""
+def many_groups(risk: Risk, m: int, held: tuple[int, float] | None = None) -> Floats:
+    """The best of several descents of max_z L(z, f_π) on the simplex, one share held fixed if asked.
+
+    Each descent solves min t subject to L(z, f_π) ≤ t.
+    """
     from scipy.optimize import minimize
 
-    constraints: Any = [
-        {"type": "eq", "fun": lambda x: x[:m].sum() - 1},
-        {"type": "ineq", "fun": lambda x: x[-1] - risk(_on_simplex(x[:m]))},
-    ]
-    starts = [np.full(m, 1 / m), *(0.5 * np.eye(m) + 0.5 / m)]
-    best: Floats = starts[0]
-    value = np.inf
-    for start in starts:
-        found = minimize(
-            lambda x: x[-1],
-            np.append(start, risk(start).max()),
-            jac=lambda x: np.eye(m + 1)[-1],
-            bounds=[(0.0, 1.0)] * m + [(None, None)],
-            constraints=constraints,
-            method="SLSQP",
-            options={"ftol": 1e-14, "maxiter": 200},
-        )
-        pi = _on_simplex(np.asarray(found.x[:m], dtype=float))
+    settings: Any = {
+        "jac": lambda x: np.eye(m + 1)[-1],
+        "bounds": [(0.0, 1.0)] * m + [(None, None)],
+        "constraints": [
+            {"type": "eq", "fun": lambda x: x[:m].sum() - 1},
+            {"type": "ineq", "fun": lambda x: x[-1] - risk(_on_simplex(x[:m], held))},
+        ],
+        "method": "SLSQP",
+        "options": {"ftol": 1e-13, "maxiter": 100},
+    }
+    best, value = np.full(m, 1 / m), np.inf
+    for start in (np.full(m, 1 / m), *(0.5 * np.eye(m) + 0.5 / m)):
+        pi = _on_simplex(start, held)
+        found = minimize(_last, np.append(pi, risk(pi).max()), **settings)
+        pi = _on_simplex(np.asarray(found.x[:m], dtype=float), held)
         worst = float(risk(pi).max())
         if worst < value:
             best, value = pi, worst
     return best
 
 
-def _on_simplex(x: Floats) -> Floats:
+def _last(x: Floats) -> float:
+    return float(x[-1])
+
+
+def least_worst_risk(risk: Risk, m: int, group: int, share: float) -> float:
+    """The smallest max_z L(z, f_π) among mixtures that give one group this share."""
+    if m == 2:
+        pi = np.full(2, 1 - share)
+        pi[group] = share
+    else:
+        pi = many_groups(risk, m, (group, share))
+    return float(risk(pi).max())
+
+
+def _on_simplex(x: Floats, held: tuple[int, float] | None) -> Floats:
     x = np.maximum(x, 0.0)
-    return np.asarray(x / x.sum())
+    if held is None:
+        return np.asarray(x / x.sum())
+    group, share = held
+    others = np.arange(len(x)) != group
+    rest = float(x[others].sum())
+    x[others] = x[others] * (1 - share) / rest if rest > 0 else (1 - share) / (len(x) - 1)
+    x[group] = share
+    return x

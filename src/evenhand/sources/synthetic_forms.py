@@ -59,7 +59,7 @@ def logistic_minimiser(means: Floats, mixture: Floats) -> tuple[Floats, Floats]:
     theta = np.zeros((p, d + 1))
     alive = np.arange(p)
     for _ in range(60):
-        gradient, hessian = _derivatives(means, mixture[alive], theta[alive])
+        gradient, hessian = derivatives(means, mixture[alive], theta[alive])
         step = np.linalg.solve(hessian, gradient[..., None])[..., 0]
         # the loss is self-concordant-like: steps are shortened while far away, full near the optimum
         size = np.linalg.norm(step, axis=-1, keepdims=True)
@@ -70,8 +70,8 @@ def logistic_minimiser(means: Floats, mixture: Floats) -> tuple[Floats, Floats]:
     return theta[:, :d], theta[:, d]
 
 
-def _derivatives(means: Floats, mixture: Floats, theta: Floats) -> tuple[Floats, Floats]:
-    """Gradient (p, d+1) and Hessian (p, d+1, d+1) of the mixture's expected log loss."""
+def derivatives(means: Floats, mixture: Floats, theta: Floats) -> tuple[Floats, Floats]:
+    """Gradient (p, d+1) and Hessian (p, d+1, d+1) of the mixtures' expected log loss at rules theta = (w, b)."""
     w, b = theta[:, :-1], theta[:, -1]
     mean, sd = scores(means, w, b)
 

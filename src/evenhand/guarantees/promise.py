@@ -1,0 +1,85 @@
+"""What a theorem says at a budget, and whether it may say it."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+def count(labels: int) -> str:
+    """A number of labels to read: whole up to a billion, in powers of ten above."""
+    return f"{labels:,}" if labels < 10**9 else f"{labels:.3g}"
+
+
+@dataclass(frozen=True)
+class Condition:
+    """Something a theorem needs: how many labels it takes, or the name of the input nobody gave.
+
+    `labels` is the budget from which it holds, None where that is not known or never comes.
+    """
+
+    name: str
+    labels: int | None
+    met: bool | None
+    unknown: str | None = None
+
+    def __str__(self) -> str:
+        if self.unknown is not None:
+            return f"{self.name}: not known, give `{self.unknown}`"
+        if self.labels is None:
+            return f"{self.name}: never holds"
+        return f"{self.name}: holds from {count(self.labels)} labels"
+
+
+@dataclass(frozen=True)
+class Promise:
+    """A bound on the excess risk at a budget.
+
+    Attributes:
+        rule: the sampling rule.
+        labels, rounds: the budget; the theorems count rounds, one training example each, half the labels.
+        value: with probability `probability` the excess risk is at most this, if the conditions hold.
+        order: the same without constants, (m·C/π_min)·max e or (m·C/q)·max e.
+        deviation: max_z e_z at the count the theorem uses.
+        speaks_from: labels from which the value is below 1 and every known condition holds; None: never.
+        rate: the value falls like rounds^−rate up to logs.
+    """
+
+    rule: str
+    labels: int
+    rounds: int
+    value: float
+    order: float
+    deviation: float
+    probability: float
+    conditions: tuple[Condition, ...]
+    speaks_from: int | None
+    rate: float | None
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether the value is too large to say anything."""
+        return self.value >= 1
+
+    @property
+    def valid(self) -> bool | None:
+        """Whether every condition holds; None if one is not known and none fails."""
+        met = [condition.met for condition in self.conditions]
+        if False in met:
+            return False
+        return None if None in met else True
+
+    def as_dict(self) -> dict[str, Any]:
+        """The promise as plain values."""
+        return {**asdict(self), "vacuous": self.vacuous, "valid": self.valid}
+
+    def __str__(self) -> str:
+        parts = [
+            f"excess risk ≤ {self.value:.4g} with probability {self.probability:.4g} after {count(self.labels)} labels"
+        ]
+        if self.vacuous:
+            parts = [f"no promise at {count(self.labels)} labels: the bound is {self.value:.4g}, above 1"]
+        if self.vacuous or not self.valid:
+            parts.append(
+                f"it speaks from {count(self.speaks_from)} labels" if self.speaks_from else "no budget makes it speak"
+            )
+        parts += [str(condition) for condition in self.conditions if not condition.met]
+        return "; ".join(parts)
