@@ -1,0 +1,327 @@
+"""The campaign: ask which group is next, tell what came."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.decision import Decision
+from evenhand.engine import rows
+from evenhand.engine.engine import Engine
+from evenhand.engine.labels import Labels
+from evenhand.engine.settings import as_population, as_seed, check_settings, forced_warning, learner_seed
+from evenhand.engine.shelf import Delivery, Examples, Shelf
+from evenhand.learners import Model, as_learner
+from evenhand.request import LearnerError, NothingToAsk, Receipt, Request
+from evenhand.standing import Standing
+from evenhand.strategies import Strategy
+
+__all__ = ["Campaign"]
+
+
+class Campaign:
+    """A labelling campaign: `ask` whom to label next, `tell` what came, until the budget is spent.
+
+    Args:
+        groups: the names of the groups.
+        strategy: which group next, e.g. `Optimistic()`.
+        learner: what is trained, e.g. `Logistic()`; None if you train yourself and call `tell_losses`.
+        budget: how many labels may be spent, training and validation together.
+        batch: examples of each role a request asks for; a request is `2·batch` labels.
+        n0: warm-up rounds, groups in turn; None is one round for every group.
+        validation: the share of each group's examples that validates.
+        classes: the labels there may be; None learns them on the way.
+        population: each group's share of the population, a mapping or in the order of `groups`.
+        seed: the same seed, the same campaign; a pair (seed, trial) is that trial of a simulation.
+
+    >>> import evenhand as eh
+    >>> c = eh.Campaign(["u", "v"], eh.Uniform(), budget=4, seed=1)
+    >>> r = c.ask()
+    >>> _ = c.tell(r, n=2)
+    >>> c.ask().group != r.group
+    True
+    """
+
+    def __init__(
+        self,
+        groups: Sequence[str],
+        strategy: Strategy,
+        learner: Any = None,
+        *,
+        budget: int,
+        batch: int = 1,
+        n0: int | None = None,
+        validation: float = 0.5,
+        classes: Sequence[Any] | None = None,
+        population: Mapping[str, float] | Sequence[float] | None = None,
+        seed: int | tuple[int, int] = 0,
+    ) -> None:
+        names = check_settings(groups, strategy, budget=budget, batch=batch, n0=n0, validation=validation)
+        self.groups, self.strategy, self.budget, self.batch = names, strategy, int(budget), int(batch)
+        self.learner = None if learner is None else as_learner(learner, getattr(strategy, "loss", "zero_one"))
+        number, trial = as_seed(seed)
+        self._shelf = Shelf(names, self.learner, Labels(classes), learner_seed(number, trial))
+        self._engine = Engine(
+            names,
+            strategy,
+            None,
+            trials=[trial],
+            seed=number,
+            n0=n0 or 0,
+            validation=validation,
+            population=as_population(population, names, strategy),
+        )
+        self._open: dict[int, Request] = {}
+        self._told: dict[int, str] = {}
+        self._abandoned: set[int] = set()
+        self.labels_used = 0
+        if message := forced_warning(strategy, len(names), budget * (1 - validation)):
+            warnings.warn(message, stacklevel=2)
+
+    # ---------------------------------------------------------------- asking
+
+    def ask(self) -> Request:
+        """The next request; fits first if examples came since the last one."""
+        size = min(2 * self.batch, self._unspent())
+        if reason := self._nothing(size):
+            raise NothingToAsk(reason)
+        standing = self.standing(refit=getattr(self.strategy, "needs_scores", True))
+        decision = self.strategy(standing, self._engine.coins()[0])
+        if not isinstance(decision, Decision):
+            raise ValueError(f"the strategy gave {decision!r}: a strategy returns a Decision (see Decision.of)")
+        g = int(decision.index)
+        engine = self._engine
+        expected = int((engine.counts + engine.held + engine.pending + engine.pending_validation)[0, g])
+        before, after = engine.validation_examples(np.array([expected, expected + size]))
+        request = Request(int(engine.asked[0]) + 1, decision.group, size, int(after - before), decision)
+        engine.asked[0] += 1
+        self._expect(request, +1)
+        self._open[request.id] = request
+        return request
+
+    def ask_many(self, count: int) -> list[Request]:
+        """Up to `count` requests at once, spread over groups as if the open ones were already answered."""
+        if count < 1:
+            raise ValueError(f"ask for 1 request or more, not {count}")
+        found = [self.ask()]
+        while len(found) < count:
+            try:
+                found.append(self.ask())
+            except NothingToAsk:
+                break
+        return found
+
+    @property
+    def open_requests(self) -> list[Request]:
+        """Requests that were neither answered nor abandoned, oldest first."""
+        return list(self._open.values())
+
+    @property
+    def done(self) -> bool:
+        """Whether no request can ever be made again."""
+        return not self._open and self._nothing(min(2 * self.batch, self._unspent())) is not None
+
+    def abandon(self, request: Request | int) -> None:
+        """Give up a request; its labels go back to the budget."""
+        found = self._find(request)
+        del self._open[found.id]
+        self._abandoned.add(found.id)
+        self._expect(found, -1)
+
+    def retire(self, group: str) -> None:
+        """Ask no more of this group: it has nothing left to give."""
+        self._engine.available[0, self._index(group)] = False
+
+    # ---------------------------------------------------------------- telling
+
+    def tell(self, request: Request | int, X: Any = None, y: Any = None, *, n: int | None = None) -> Receipt:
+        """Answer a request with labelled rows, or with their number where somebody else trains. Never fits.
+
+        The same delivery told twice changes nothing; another one for the same request is refused.
+        """
+        if (X is None) != (y is None) or (X is None) == (n is None):
+            raise ValueError("tell either rows, tell(request, X, y), or their number, tell(request, n=...)")
+        X, labels = self._shelf.check(X, y) if n is None else (None, [])
+        count = len(labels) if n is None else int(n)
+        if count < 1:
+            raise ValueError(f"an empty delivery for request {self._id(request)}: tell at least one row, or abandon it")
+        if n is not None and self.learner is not None:
+            raise ValueError("this campaign has a learner, which needs the rows: tell(request, X, y)")
+        mark = rows.digest(X, labels) if n is None else f"n={count}"
+        if self._id(request) in self._told:
+            return self._told_again(self._id(request), mark, count)
+        found = self._find(request)
+        group = np.full(count, self._index(found.group))
+        validation = self._record(found.id, X, labels, group)
+        del self._open[found.id]
+        self._expect(found, -1)
+        self._told[found.id] = mark
+        self.labels_used += count
+        held = int(validation.sum())
+        return Receipt(found.id, count, count - held, held, count - found.size)
+
+    def add(self, X: Any, y: Any, groups: Sequence[str], *, charge: bool = False) -> Receipt:
+        """Bring in labelled data you already have; free unless `charge=True`."""
+        X, labels = self._shelf.check(X, y)
+        group = np.array([self._index(str(name)) for name in groups], dtype=np.int64)
+        if len(group) != len(labels):
+            raise ValueError(f"{len(labels)} rows but {len(group)} groups: give one group per row")
+        if not labels:
+            raise ValueError("nothing to add: X has no rows")
+        validation = self._record(0, X, labels, group)
+        self.labels_used += len(labels) if charge else 0
+        held = int(validation.sum())
+        return Receipt(0, len(labels), len(labels) - held, held, 0)
+
+    def tell_losses(self, losses: Mapping[str, tuple[float, float, int]]) -> None:
+        """Report your own model's mean loss, accuracy and number of validation examples, group by group."""
+        if self.learner is not None:
+            raise ValueError("this campaign has a learner and scores by itself; make it with learner=None to report")
+        loss_sum, n = self._engine.loss_sum.copy(), self._engine.scored.copy()
+        accuracy = np.zeros(n.shape)
+        for group, reported in losses.items():
+            z = self._index(group)
+            mean, right, count = _check_report(group, reported)
+            loss_sum[0, z], accuracy[0, z], n[0, z] = mean * count, right, count
+        reported_now = np.isin(np.array(self.groups), list(losses))
+        waiting = self._engine.fresh & ~reported_now
+        self._engine.fresh &= reported_now
+        self._engine.report(loss_sum, accuracy, n)
+        self._engine.fresh |= waiting
+
+    # ---------------------------------------------------------------- looking
+
+    def standing(self, refit: bool = True) -> Standing:
+        """What is known per group now; `refit=False` does not bring the model up to date first."""
+        if refit:
+            self._refit()
+        return self._engine.standing().trial(0)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Training examples per group."""
+        return dict(zip(self.groups, self._engine.counts[0].tolist(), strict=True))
+
+    @property
+    def mixture(self) -> dict[str, float]:
+        """Each group's share of the training examples."""
+        n = self._engine.counts[0]
+        return dict(zip(self.groups, (n / max(n.sum(), 1)).tolist(), strict=True))
+
+    @property
+    def round(self) -> int:
+        """How many requests were answered."""
+        return len(self._told)
+
+    @property
+    def model(self) -> Model | None:
+        """The model fitted on the training set as it stands; None before the first example."""
+        self._refit()
+        memory = self._engine.memory
+        if memory is None:
+            return None
+        if memory.models()[0] is None:
+            self._guard(memory.fit)
+        return memory.models()[0]
+
+    def final_model(self) -> Model:
+        """The learner fitted on every label, training and validation together: what to deploy."""
+        if self._engine.memory is None:
+            raise ValueError("there is no model: this campaign has no learner or no examples yet")
+        found: list[Model] = self._guard(self._engine.memory.final_models)
+        return found[0]
+
+    def training_set(self) -> Examples:
+        """The training examples, in the order they came."""
+        return self._shelf.examples(validation=False)
+
+    def validation_set(self) -> Examples:
+        """The validation examples of all groups, in the order they came."""
+        return self._shelf.examples(validation=True)
+
+    # ---------------------------------------------------------------- keeping
+
+    def save(self, folder: str | PathLike[str]) -> None:
+        """Write the campaign to a folder of JSON and Arrow files."""
+        from evenhand.campaign_files import save
+
+        save(self, folder)
+
+    @classmethod
+    def load(cls, folder: str | PathLike[str], *, strategy: Strategy | None = None, learner: Any = None) -> Campaign:
+        """A saved campaign; a strategy or learner of your own has to be given again."""
+        from evenhand.campaign_files import load
+
+        return load(folder, strategy=strategy, learner=learner)
+
+    # ---------------------------------------------------------------- within
+
+    def _unspent(self) -> int:
+        return self.budget - self.labels_used - sum(request.size for request in self._open.values())
+
+    def _nothing(self, size: int) -> str | None:
+        if not self._engine.available[0].any():
+            return "groups used up"
+        if size < 2:
+            return "waiting for open requests" if self._open else "budget spent"
+        return None
+
+    def _expect(self, request: Request, sign: int) -> None:
+        z = self._index(request.group)
+        self._engine.pending[0, z] += sign * (request.size - request.validating)
+        self._engine.pending_validation[0, z] += sign * request.validating
+
+    def _id(self, request: Request | int) -> int:
+        return request.id if isinstance(request, Request) else int(request)
+
+    def _find(self, request: Request | int) -> Request:
+        number = self._id(request)
+        if number in self._open:
+            return self._open[number]
+        state = "was answered" if number in self._told else "was abandoned" if number in self._abandoned else None
+        known = f"open are {list(self._open) or 'none'}"
+        raise ValueError(f"request {number} {state or 'was never made'}; {known}")
+
+    def _index(self, group: str) -> int:
+        if group not in self.groups:
+            raise ValueError(f"unknown group {group!r}: the groups are {', '.join(map(repr, self.groups))}")
+        return self.groups.index(group)
+
+    def _told_again(self, number: int, mark: str, count: int) -> Receipt:
+        if self._told[number] != mark:
+            raise ValueError(f"request {number} was answered with other data: ask for a new one, or use add()")
+        return Receipt(number, count, 0, 0, 0)
+
+    def _record(self, request: int, X: Any, labels: list[Any], group: NDArray[np.int64]) -> NDArray[np.bool_]:
+        trial = np.zeros(len(group), dtype=np.int64)
+        validation = self._engine.roles(trial, group)
+        if X is not None:
+            self._shelf.put(Delivery(request, X, labels, group, validation))
+            self._engine.memory = self._shelf.memory
+        self._engine.tally(trial, group, validation)
+        return validation
+
+    def _refit(self) -> None:
+        self._guard(self._engine.refit)
+
+    def _guard(self, fit: Callable[[], Any]) -> Any:
+        try:
+            return fit()
+        except Exception as error:
+            raise LearnerError(f"the learner failed in fit after round {self.round}: {error}") from error
+
+def _check_report(group: str, reported: Any) -> tuple[float, float, int]:
+    try:
+        mean, right, count = (float(value) for value in reported)
+    except (TypeError, ValueError):
+        raise ValueError(f"losses of {group!r}: give (mean loss, accuracy, examples), not {reported!r}") from None
+    if not (np.isfinite(mean) and 0 <= right <= 1 and count >= 1):
+        raise ValueError(
+            f"losses of {group!r}: the mean loss must be finite, accuracy in [0, 1], examples ≥ 1, not {reported!r}"
+        )
+    return mean, right, int(count)

@@ -1,0 +1,49 @@
+"""The command line. Heavy imports stay inside the commands, so that `--help` is quick."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from evenhand.cli import demo, simulate
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="evenhand",
+    help="Which group to label next, so that your budget serves the worst-off group best.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(demo.demo)
+app.command()(simulate.simulate)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        typer.echo(version("evenhand"))
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
+) -> None:
+    """Which group to label next, so that your budget serves the worst-off group best."""
+
+
+def main() -> None:
+    """Run the command line; exit codes: 0 done, 1 our fault, 2 bad input, 3 nothing to ask, 130 interrupted."""
+    try:
+        app()
+    except KeyboardInterrupt:
+        typer.echo("interrupted", err=True)
+        sys.exit(130)
+    except (ValueError, FileNotFoundError, IsADirectoryError, PermissionError) as error:
+        typer.echo(f"error: {error}", err=True)
+        sys.exit(2)

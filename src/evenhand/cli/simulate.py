@@ -1,0 +1,131 @@
+"""`evenhand simulate`: compare strategies on a source."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from evenhand.result import Result
+
+__all__ = ["print_result", "simulate"]
+
+
+def simulate(
+    source: Annotated[str, typer.Argument(help="synthetic1:I, synthetic1:II, adult, german, …, or a CSV/Parquet path")],
+    strategy: Annotated[
+        list[str] | None, typer.Option(help="name:key=value,… ; LABEL=name:… sets a label; may be given many times")
+    ] = None,
+    budget: Annotated[int, typer.Option(help="labels of a trial, training and validation together")] = 1000,
+    trials: Annotated[int, typer.Option(help="how many trials")] = 100,
+    seed: Annotated[int, typer.Option(help="the same seed, the same result")] = 0,
+    jobs: Annotated[int, typer.Option(help="processes")] = 1,
+    out: Annotated[Path | None, typer.Option(help="folder for trace, summary and pictures")] = None,
+    learner: Annotated[
+        str | None, typer.Option(help="logistic:C=1, or a scikit-learn path like sklearn.naive_bayes.GaussianNB")
+    ] = None,
+    loss: Annotated[str | None, typer.Option(help="zero_one or log")] = None,
+    batch: Annotated[int, typer.Option(help="examples of each role a round draws")] = 1,
+    n0: Annotated[int | None, typer.Option(help="warm-up rounds, groups in turn")] = None,
+    validation: Annotated[float, typer.Option(help="share of the labels that validates")] = 0.5,
+    label: Annotated[str | None, typer.Option(help="label column of a table")] = None,
+    group: Annotated[list[str] | None, typer.Option(help="group column of a table; may be given many times")] = None,
+    test: Annotated[str | None, typer.Option(help="test file of a table, or a held-out share")] = None,
+    evaluate: Annotated[int, typer.Option(help="rounds at which test accuracy is taken")] = 100,
+    data_dir: Annotated[Path | None, typer.Option(help="folder with the data sets' files")] = None,
+    trace: Annotated[str, typer.Option(help="full, chosen or none")] = "full",
+    as_json: Annotated[bool, typer.Option("--json", help="print the summary as JSON")] = False,
+    resume: Annotated[bool, typer.Option(help="go on from what is in --out")] = False,
+    force: Annotated[bool, typer.Option(help="overwrite what is in --out")] = False,
+) -> None:
+    """Compare strategies on the same trials: synthetic models, data sets that come along, or your own table."""
+    if resume and out is None:
+        raise ValueError("--resume needs the --out folder to go on from")
+    if out is not None and out.exists() and any(out.iterdir()) and not (resume or force):
+        raise ValueError(f"{out} is not empty: --resume goes on from it, --force overwrites it")
+    from evenhand.learners.text import parse_learner
+    from evenhand.result import load
+    from evenhand.simulation import simulate as run
+    from evenhand.sources.catalogue import open_source
+
+    settings: dict[str, Any] = {} if data_dir is None else {"data_dir": data_dir}
+    found = open_source(source, label=label, groups=group or (), test=test, **settings)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        result = run(
+            found,
+            strategy or ["optimistic", "uniform"],
+            None if learner is None else parse_learner(learner),
+            budget=budget,
+            trials=trials,
+            seed=seed,
+            jobs=jobs,
+            evaluate=evaluate,
+            batch=batch,
+            n0=n0,
+            validation=validation,
+            loss=loss,
+            trace=trace,
+            progress=True,
+            resume=load(out) if resume and out is not None and (out / "summary.json").exists() else None,
+        )
+    for message in dict.fromkeys(str(w.message) for w in caught):
+        typer.echo(f"warning: {message}", err=True)
+    if out is not None:
+        save(result, out)
+    if as_json:
+        typer.echo(json.dumps(result.summary(), indent=2))
+    else:
+        print_result(result, out)
+    if result.interrupted:
+        typer.echo("interrupted: the finished trials are kept", err=True)
+        raise typer.Exit(130)
+
+
+def save(result: Result, out: Path) -> None:
+    """The result's files and, where there is a full trace, its pictures."""
+    result.save(out)
+    if result.settings["trace"] == "full" and len(result.trace):
+        result.plot_mixture().savefig(out / "mixture.png", dpi=150)
+        result.plot_worst_group().savefig(out / "worst_group.png", dpi=150)
+        result.plot_groups().savefig(out / "groups.png", dpi=150)
+
+
+def print_result(result: Result, out: Path | None = None) -> None:
+    """A table of the strategies, what differs between them, and where the files are."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    summary = result.summary()
+    title = f"{summary['source']}: {summary['budget']:,} labels, {summary['trials']} trials, seed {summary['seed']}"
+    table = Table(title=title, title_justify="left")
+    table.add_column("strategy")
+    table.add_column("worst group\n(trained on half)", justify="right")
+    table.add_column("worst group\n(all labels)", justify="right")
+    shown = result.groups[:6]
+    for group in shown:
+        table.add_column(f"share of\n{group}", justify="right")
+    for label, found in summary["strategies"].items():
+        worst = (found["worst_group_accuracy"], found["final_worst_group_accuracy"])
+        shares = [found["mixture"].get(group, {"mean": None, "sd": None}) for group in shown]
+        table.add_row(label, *(_spread(value) for value in (*worst, *shares)))
+    console.print(table)
+    if result.fair_mixture is not None:
+        fair = ", ".join(f"{group} {share:.2f}" for group, share in result.fair_mixture.items())
+        console.print(f"fair mixture π*: {fair}", highlight=False)
+    for d in summary["differences"]:
+        if d["metric"] == "worst_group_accuracy":
+            sure = "" if d["low"] <= 0 <= d["high"] else "  ← beyond chance"
+            interval = f"{d['mean']:+.4f}  [{d['low']:+.4f}, {d['high']:+.4f}]"
+            console.print(f"worst group, {d['a']} − {d['b']}: {interval}{sure}", highlight=False)
+    if out is not None:
+        console.print(f"written to {out}", highlight=False)
+
+
+def _spread(value: dict[str, float | None]) -> str:
+    return "—" if value["mean"] is None else f"{value['mean']:.3f} ± {value['sd']:.3f}"

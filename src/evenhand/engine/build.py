@@ -1,0 +1,27 @@
+"""The memory that fits a learner."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evenhand.engine.labels import Labels
+from evenhand.engine.lockstep import LockstepLogistic
+from evenhand.engine.memory import Memory
+from evenhand.engine.single import SingleMemory
+from evenhand.learners.logistic import Logistic
+
+__all__ = ["make_memory", "runs_in_lockstep"]
+
+
+def runs_in_lockstep(learner: Any) -> bool:
+    """Whether many trials of this learner can be fitted together."""
+    return type(learner) is Logistic
+
+
+def make_memory(learner: Any, labels: Labels, groups: int, *, trials: int = 1, seed: int = 0) -> Memory:
+    """Example sets and models of `trials` trials for this learner."""
+    if runs_in_lockstep(learner):
+        return LockstepLogistic(learner, labels.classes, groups, trials)
+    if trials != 1:
+        raise ValueError(f"{type(learner).__name__} fits one trial at a time, not {trials}")
+    return SingleMemory(learner, labels.names, groups, seed)

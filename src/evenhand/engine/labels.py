@@ -1,0 +1,63 @@
+"""Labels as positions in a sorted list of classes, given at the start or discovered on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Labels"]
+
+
+class Labels:
+    """The classes known so far; `fixed` ones refuse any other label."""
+
+    def __init__(self, classes: Iterable[Any] | None = None, *, fixed: bool = True) -> None:
+        given = [] if classes is None else _plain(list(classes))
+        if len(set(given)) != len(given):
+            raise ValueError(f"classes has a label twice: {given}")
+        self.fixed = fixed and classes is not None
+        self.classes: list[Any] = _sorted(given)
+
+    def read(self, y: Any) -> list[Any]:
+        """Labels as plain Python values; refuses missing ones and, with fixed classes, unknown ones."""
+        labels = _plain(y)
+        for row, label in enumerate(labels):
+            if label is None or label != label:
+                raise ValueError(f"the label of row {row} is missing: every row needs one")
+            if self.fixed and label not in self.classes:
+                raise ValueError(f"the label {label!r} of row {row} is not among the classes {self.classes}")
+        return labels
+
+    def learn(self, labels: Sequence[Any]) -> bool:
+        """Take in labels; says whether there was a new class among them."""
+        new = set(labels) - set(self.classes)
+        if new:
+            self.classes = _sorted([*self.classes, *new])
+        return bool(new)
+
+    def codes(self, labels: Sequence[Any]) -> NDArray[np.int64]:
+        """The position of each label."""
+        position = {label: i for i, label in enumerate(self.classes)}
+        return np.array([position[label] for label in labels], dtype=np.int64)
+
+    def names(self, codes: NDArray[np.int64]) -> NDArray[Any]:
+        """The label at each position."""
+        return np.asarray(self.classes)[codes]
+
+
+def _plain(y: Any) -> list[Any]:
+    values = y.to_list() if hasattr(y, "to_list") else y.to_pylist() if hasattr(y, "to_pylist") else y
+    array = np.asarray(values, dtype=object) if not isinstance(values, np.ndarray) else values
+    if array.ndim != 1:
+        raise ValueError(f"y must be one label per row, not an array of shape {array.shape}")
+    return [v.item() if isinstance(v, np.generic) else v for v in array.tolist()]
+
+
+def _sorted(labels: list[Any]) -> list[Any]:
+    try:
+        return sorted(labels)
+    except TypeError:
+        raise ValueError(f"labels of different kinds cannot be compared: {labels}; use one kind") from None

@@ -1,0 +1,99 @@
+"""Checks of what a campaign or a simulation is given, with errors for the person who reads them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["as_population", "as_seed", "check_settings", "forced_warning", "learner_seed"]
+
+
+def check_settings(
+    groups: Sequence[str], strategy: Any, *, budget: int, batch: int, n0: int | None, validation: float
+) -> tuple[str, ...]:
+    """The group names as a tuple, once everything is as it should be."""
+    if isinstance(groups, str):
+        raise ValueError(f"groups must be a list of names, not the text {groups!r}")
+    names = tuple(str(group) for group in groups)
+    if not names:
+        raise ValueError("there are no groups: name at least one")
+    twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
+    if twice:
+        raise ValueError(f"the group {twice[0]!r} is named twice")
+    if not callable(strategy) or isinstance(strategy, type):
+        raise ValueError(f"{strategy!r} is no strategy: give e.g. Optimistic(), or a callable (standing, coins)")
+    if batch < 1 or batch != int(batch):
+        raise ValueError(f"batch must be a whole number from 1 up, not {batch}")
+    if n0 is not None and (n0 < 0 or n0 != int(n0)):
+        raise ValueError(f"n0 must be a whole number of rounds from 0 up, not {n0}")
+    if not 0 < validation < 1:
+        raise ValueError(f"validation is a share strictly between 0 and 1, not {validation}")
+    if budget != int(budget):
+        raise ValueError(f"budget must be a whole number of labels, not {budget}")
+    start = 2 * int(batch) * len(names)
+    if budget < start:
+        raise ValueError(
+            f"a budget of {budget} labels is smaller than one start round: {len(names)} groups × {2 * batch} labels "
+            f"need {start}; raise the budget or lower the batch"
+        )
+    return names
+
+
+def as_seed(seed: int | tuple[int, int]) -> tuple[int, int]:
+    """Seed and trial as plain numbers."""
+    pair = (seed, 0) if isinstance(seed, int | np.integer) else tuple(seed)
+    if len(pair) != 2 or any(not isinstance(s, int | np.integer) or s < 0 for s in pair):
+        raise ValueError(f"seed must be a whole number from 0 up, or a pair (seed, trial) of them, not {seed!r}")
+    return int(pair[0]), int(pair[1])
+
+
+def learner_seed(seed: int, trial: int) -> int:
+    """The seed a learner is given in this trial."""
+    return int(np.random.SeedSequence([seed, trial]).generate_state(1)[0])
+
+
+def as_population(
+    population: Mapping[str, float] | Sequence[float] | NDArray[np.float64] | None,
+    groups: tuple[str, ...],
+    strategy: Any,
+) -> NDArray[np.float64] | None:
+    """The shares in the order of the groups, summing to one; an error if the strategy needs them and they lack."""
+    if population is None:
+        if getattr(strategy, "needs_population", False):
+            raise ValueError(
+                f"{strategy} draws from the population's shares: give population={{group: share}}"
+                + (" or explore='uniform'" if hasattr(strategy, "explore") else "")
+            )
+        return None
+    if isinstance(population, Mapping):
+        if set(population) != set(groups):
+            raise ValueError(f"population names {sorted(population)}, the groups are {sorted(groups)}")
+        population = [population[group] for group in groups]
+    share = np.asarray(population, dtype=float)
+    if share.shape != (len(groups),):
+        raise ValueError(f"population has {share.size} shares for {len(groups)} groups")
+    if not (np.isfinite(share).all() and (share >= 0).all() and share.sum() > 0):
+        raise ValueError(f"population's shares must be numbers from 0 up, not all 0: {share.tolist()}")
+    return share / share.sum()
+
+
+def forced_warning(strategy: Any, groups: int, examples: float) -> str | None:
+    """What to say when forced exploration alone would eat more than half of the training examples."""
+    xi = getattr(strategy, "xi", None)
+    if xi is None or groups < 2:
+        return None
+    until = groups ** (1 / (1 - xi))
+    if until <= examples / 2:
+        return None
+    message = (
+        f"with {groups} groups and xi={xi:g}, forced exploration makes this uniform sampling for the first "
+        f"{until:,.0f} training examples, more than half of the {examples:,.0f} this budget buys"
+    )
+    highest = 1 - math.log(groups) / math.log(examples / 2) if examples / 2 > groups else 0.0
+    if highest > 0.01:
+        return f"{message}; xi={math.floor(100 * highest) / 100:g} would not"
+    return f"{message}; no xi would help, a larger budget would"

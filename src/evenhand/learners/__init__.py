@@ -1,0 +1,30 @@
+"""Learners: what is trained.
+
+A learner has `fit(X, y, *, previous=None, seed=0)` and gives a model; a model has `classes`, `predict` and `losses`.
+
+- `Logistic`: our own exact solver, fast for many trials and for one more example.
+- `SklearnLearner`: any scikit-learn classifier or Pipeline.
+"""
+
+from copy import deepcopy
+from typing import Any
+
+from evenhand.learners.base import Learner, Loss, Model
+from evenhand.learners.logistic import Logistic
+from evenhand.learners.sklearn import ConstantModel, SklearnLearner, SklearnModel
+
+__all__ = ["ConstantModel", "Learner", "Logistic", "Loss", "Model", "SklearnLearner", "SklearnModel", "as_learner"]
+
+
+def as_learner(given: Any, loss: Loss = "zero_one") -> Any:
+    """A copy of a learner, a bare scikit-learn classifier wrapped; refuses one that cannot give the loss."""
+    if isinstance(given, type):
+        raise ValueError(f"give an object, {given.__name__}(), not the class {given.__name__}")
+    if not hasattr(given, "fit"):
+        raise ValueError(f"{given!r} is no learner: it has no fit(X, y); use Logistic() or SklearnLearner(...)")
+    bare = hasattr(given, "get_params") and not isinstance(given, Logistic)
+    learner = SklearnLearner(given) if bare else deepcopy(given)
+    if loss == "log" and not getattr(learner, "gives_probabilities", True):
+        name = type(getattr(learner, "estimator", learner)).__name__
+        raise ValueError(f"loss='log' needs probabilities, which {name} does not give: use loss='zero_one'")
+    return learner

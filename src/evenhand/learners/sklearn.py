@@ -1,0 +1,119 @@
+"""Any scikit-learn classifier or Pipeline as a learner."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.learners.base import Loss, losses_of
+
+__all__ = ["ConstantModel", "SklearnLearner", "SklearnModel"]
+
+
+@dataclass(frozen=True)
+class ConstantModel:
+    """The classifier of the only class seen: probability (k+1)/(k+2) after k examples."""
+
+    label: Any
+    examples: int
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """The one class seen."""
+        return np.array([self.label])
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """That class, for every row."""
+        return np.full(len(X) if not hasattr(X, "shape") else X.shape[0], self.label)
+
+    def losses(self, X: Any, y: Any, kind: Loss = "zero_one") -> NDArray[np.float64]:
+        """One loss per row; the log loss of any other class is that of what is left of the probability."""
+        if kind != "log":
+            return losses_of(self, X, y, kind)
+        chance = (self.examples + 1) / (self.examples + 2)
+        return np.where(np.asarray(y) == self.label, -np.log(chance), -np.log1p(-chance))
+
+
+@dataclass(frozen=True)
+class SklearnModel:
+    """A fitted scikit-learn classifier."""
+
+    estimator: Any
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """The labels it knows."""
+        return np.asarray(self.estimator.classes_)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The predicted label of every row."""
+        return np.asarray(self.estimator.predict(X))
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The probability of every class, where the classifier gives one."""
+        return np.asarray(self.estimator.predict_proba(X))
+
+    def losses(self, X: Any, y: Any, kind: Loss = "zero_one") -> NDArray[np.float64]:
+        """One loss per row."""
+        return losses_of(self, X, y, kind)
+
+
+@dataclass(frozen=True)
+class SklearnLearner:
+    """Wraps a scikit-learn classifier or Pipeline; the object given is cloned, never fitted.
+
+    Args:
+        estimator: the classifier.
+        update: `"refit"` fits a clone from scratch; `"partial_fit"` goes on from the previous model with one
+            `partial_fit` over the whole training set.
+    """
+
+    estimator: Any
+    update: str = "refit"
+
+    def __post_init__(self) -> None:
+        if self.update not in ("refit", "partial_fit"):
+            raise ValueError(f"update must be 'refit' or 'partial_fit', not {self.update!r}")
+        if not (hasattr(self.estimator, "fit") and hasattr(self.estimator, "predict")):
+            raise ValueError(f"{self.estimator!r} has no fit and predict: give a scikit-learn classifier or Pipeline")
+        if self.update == "partial_fit" and not hasattr(self.estimator, "partial_fit"):
+            raise ValueError(f"{type(self.estimator).__name__} has no partial_fit: use update='refit'")
+
+    @property
+    def incremental(self) -> bool:
+        """Whether a model depends on the models before it."""
+        return self.update == "partial_fit"
+
+    @property
+    def gives_probabilities(self) -> bool:
+        """Whether the log loss can be had."""
+        return hasattr(self.estimator, "predict_proba")
+
+    def fit(self, X: Any, y: Any, *, previous: Any = None, seed: int = 0) -> SklearnModel | ConstantModel:
+        """A fitted clone; the constant classifier while there is one class only."""
+        from copy import deepcopy
+
+        seen = np.unique(y)
+        if len(seen) == 1:
+            return ConstantModel(seen[0], len(y))
+        goes_on = self.incremental and isinstance(previous, SklearnModel) and np.isin(seen, previous.classes).all()
+        if goes_on:
+            estimator = deepcopy(previous.estimator)
+            return SklearnModel(estimator.partial_fit(X, y))
+        estimator = self._fresh(seed)
+        return SklearnModel(estimator.partial_fit(X, y, classes=seen) if self.incremental else estimator.fit(X, y))
+
+    def _fresh(self, seed: int) -> Any:
+        """A clone whose open random states are set by the seed."""
+        from sklearn.base import clone
+
+        estimator = clone(self.estimator)
+        unset = {
+            name: seed % 2**32
+            for name, value in estimator.get_params().items()
+            if name.split("__")[-1] == "random_state" and value is None
+        }
+        return estimator.set_params(**unset)

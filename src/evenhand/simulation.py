@@ -1,0 +1,207 @@
+"""Many strategies, many trials, the same examples for all of them."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from evenhand.engine.build import runs_in_lockstep
+from evenhand.engine.run import Record, Settings, run_block
+from evenhand.engine.settings import as_seed, check_settings, forced_warning
+from evenhand.learners import Logistic, Loss, as_learner
+from evenhand.result import Result
+from evenhand.sources.base import Source
+from evenhand.strategies import Strategy, parse_strategy
+
+__all__ = ["BLOCK", "simulate"]
+
+BLOCK = 50
+"""Trials run in lockstep; fewer where the record of a block would grow large. Never a function of `jobs`."""
+
+_RECORD_SIZE = 4_000_000
+
+
+@dataclass(frozen=True)
+class _Task:
+    label: str
+    strategy: Strategy
+    trials: tuple[int, ...]
+
+
+def simulate(
+    source: Source,
+    strategies: Sequence[Strategy | str] | Mapping[str, Strategy],
+    learner: Any = None,
+    *,
+    budget: int,
+    trials: int = 100,
+    seed: int = 0,
+    jobs: int = 1,
+    evaluate: int = 100,
+    batch: int = 1,
+    n0: int | None = None,
+    validation: float = 0.5,
+    loss: Loss | None = None,
+    trace: str = "full",
+    progress: Callable[[int, int], None] | bool = False,
+    resume: Result | None = None,
+) -> Result:
+    """Run every strategy on the same trials and compare them.
+
+    The k-th example of a group in a trial is the same for every strategy, so differences are truly paired.
+    Ctrl-C keeps the trials that are finished: the result says so in `interrupted`.
+
+    Args:
+        source: where the examples come from.
+        strategies: objects, texts such as `"optimistic:c0=0.1"`, or a mapping from labels to objects.
+        learner: what is trained; `Logistic()` by default.
+        budget: labels of a trial, training and validation together.
+        trials: how many trials.
+        seed: the same seed, the same result, whatever `jobs` is.
+        jobs: processes.
+        evaluate: at how many evenly spaced rounds test accuracy is taken (closed forms: at every round).
+        batch: examples of each role a round draws.
+        n0: warm-up rounds, groups in turn.
+        validation: the share of each group's examples that validates.
+        loss: the loss of every strategy that has the default one.
+        trace: `"full"` a row per round and group, `"chosen"` a row per round, `"none"`.
+        progress: True for a bar, or a callable (done, total).
+        resume: an earlier, interrupted result of the same settings to go on from.
+
+    >>> import evenhand as eh
+    >>> result = eh.simulate(eh.SyntheticModel1.instance("I"), [eh.Uniform()], budget=20, trials=2)
+    >>> len(result.trace)
+    40
+    """
+    named = _named(strategies, loss)
+    number, _ = as_seed(seed)
+    fitted = as_learner(Logistic() if learner is None else learner)
+    settings = Settings(budget, batch, n0, validation, number, evaluate)
+    _check(source, named, settings, fitted, trials, evaluate, trace)
+    result = Result.empty(source, named, fitted, settings, trials, jobs, trace)
+    if resume is not None:
+        result.take_over(resume)
+    tasks = [task for task in _tasks(named, trials, _block(settings, source, fitted)) if not result.has(task)]
+    started = time.perf_counter()
+    report = _reporter(progress, sum(len(task.trials) for task in tasks))
+    try:
+        for task, record in _run(source, fitted, settings, tasks, jobs):
+            result.take_in(task.label, record)
+            report(len(task.trials))
+    except KeyboardInterrupt:
+        result.interrupted = True
+    finally:
+        report(0)
+    result.elapsed += time.perf_counter() - started
+    return result
+
+
+def _named(strategies: Any, loss: Loss | None) -> dict[str, Strategy]:
+    if isinstance(strategies, str) or callable(strategies):
+        strategies = [strategies]
+    pairs: list[tuple[str, Strategy]] = []
+    for item in strategies.items() if isinstance(strategies, Mapping) else strategies:
+        if isinstance(item, str):
+            pairs.append(parse_strategy(item))
+        elif isinstance(item, tuple):
+            pairs.append(item)
+        else:
+            pairs.append((_label(item), item))
+    if not pairs:
+        raise ValueError("there are no strategies: give at least one, e.g. [Optimistic(), Uniform()]")
+    found: dict[str, Strategy] = {}
+    for label, strategy in pairs:
+        if label in found:
+            raise ValueError(f"two strategies are named {label!r}: give one a label of its own, LABEL=name:…")
+        found[label] = _with_loss(strategy, loss)
+    return found
+
+
+def _label(strategy: Any) -> str:
+    return str(strategy) if hasattr(strategy, "settings") else getattr(strategy, "__name__", type(strategy).__name__)
+
+
+def _with_loss(strategy: Any, loss: Loss | None) -> Any:
+    default = next((f.default for f in fields(strategy) if f.name == "loss"), None) if hasattr(strategy, "loss") else None
+    if loss is None or default is None or strategy.loss != default:
+        return strategy
+    return replace(strategy, loss=loss)
+
+
+def _check(
+    source: Source, named: dict[str, Strategy], settings: Settings, learner: Any, trials: int, evaluate: int, trace: str
+) -> None:
+    if trials < 1:
+        raise ValueError(f"trials must be 1 or more, not {trials}")
+    if evaluate < 1:
+        raise ValueError(f"evaluate must be 1 round or more, not {evaluate}")
+    if trace not in ("full", "chosen", "none"):
+        raise ValueError(f"trace must be 'full', 'chosen' or 'none', not {trace!r}")
+    examples = settings.budget * (1 - settings.validation)
+    for strategy in named.values():
+        check_settings(
+            source.groups,
+            strategy,
+            budget=settings.budget,
+            batch=settings.batch,
+            n0=settings.n0,
+            validation=settings.validation,
+        )
+        as_learner(learner, getattr(strategy, "loss", "zero_one"))
+        if message := forced_warning(strategy, len(source.groups), examples):
+            warnings.warn(message, stacklevel=3)
+
+
+def _block(settings: Settings, source: Source, learner: Any) -> int:
+    if not runs_in_lockstep(learner):
+        return 1
+    return int(np.clip(_RECORD_SIZE // (settings.rounds * len(source.groups)), 1, BLOCK))
+
+
+def _tasks(named: dict[str, Strategy], trials: int, block: int) -> list[_Task]:
+    return [
+        _Task(label, strategy, tuple(range(start, min(start + block, trials))))
+        for start in range(0, trials, block)
+        for label, strategy in named.items()
+    ]
+
+
+def _run(
+    source: Source, learner: Any, settings: Settings, tasks: list[_Task], jobs: int
+) -> Iterator[tuple[_Task, Record]]:
+    if jobs == 1 or len(tasks) < 2:
+        for task in tasks:
+            yield task, run_block(source, task.strategy, learner, settings, task.trials)
+        return
+    from joblib import Parallel, delayed
+
+    work = (delayed(_indexed)(i, source, learner, settings, task) for i, task in enumerate(tasks))
+    for i, record in Parallel(n_jobs=jobs, return_as="generator_unordered")(work):
+        yield tasks[i], record
+
+
+def _indexed(i: int, source: Source, learner: Any, settings: Settings, task: _Task) -> tuple[int, Record]:
+    return i, run_block(source, task.strategy, learner, settings, task.trials)
+
+
+def _reporter(progress: Callable[[int, int], None] | bool, total: int) -> Callable[[int], None]:
+    """A callable that takes the number of trials just finished, 0 at the end."""
+    if progress is False or total == 0:
+        return lambda finished: None
+    if callable(progress):
+        done = 0
+
+        def tell(finished: int) -> None:
+            nonlocal done
+            done += finished
+            progress(done, total)
+
+        return tell
+    from evenhand.progress import bar
+
+    return bar("trials", total)

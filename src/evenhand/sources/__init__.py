@@ -1,0 +1,1 @@
+"""Sources: where labelled examples of a group come from in a simulation."""

@@ -1,0 +1,66 @@
+"""Where labelled examples come from in a simulation, as protocols any class can satisfy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Draw", "Source", "Stream"]
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Labelled rows drawn for a block of trials, one after the other.
+
+    Attributes:
+        trial: the trial within the block, ascending, one number per row.
+        group: the group of each row, as a position in the source's groups.
+        X: the features, dense or CSR, a row each.
+        y: the labels, as positions in the source's classes.
+        validation: which rows validate, where the source decides that; None leaves it to the seed.
+        rows: row numbers in the pool, where there is one.
+    """
+
+    trial: NDArray[np.int64]
+    group: NDArray[np.int64]
+    X: Any
+    y: NDArray[np.int64]
+    validation: NDArray[np.bool_] | None = None
+    rows: NDArray[np.int64] | None = None
+
+
+@runtime_checkable
+class Stream(Protocol):
+    """The draws of a block of T trials. The k-th example of a group depends on seed, trial, group and k only."""
+
+    def draw(self, group: NDArray[np.int64], size: NDArray[np.int64]) -> Draw:
+        """The next `size[t]` examples of `group[t]` for every trial t; −1 draws nothing for that trial."""
+
+    def left(self) -> NDArray[np.int64] | None:
+        """Labels still to be had, shape (T, m); None where there is no end to them."""
+
+    def accuracies(self, models: Sequence[Any]) -> NDArray[np.float64]:
+        """Test accuracy of every trial's model on every group, shape (T, m)."""
+
+
+@runtime_checkable
+class Source(Protocol):
+    """A set of groups one can draw labelled examples from."""
+
+    name: str
+    groups: tuple[str, ...]
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """The labels, sorted."""
+
+    @property
+    def population(self) -> NDArray[np.float64]:
+        """Each group's share of the population."""
+
+    def open(self, seed: int, trials: Sequence[int]) -> Stream:
+        """The draws of these trials."""

@@ -1,0 +1,68 @@
+"""Sources by name: what the command line calls SOURCE."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from evenhand.sources.base import Source
+
+__all__ = ["open_source"]
+
+_FILES = (".csv", ".tsv", ".txt", ".parquet", ".pq")
+
+
+def open_source(
+    text: str, *, label: str | None = None, groups: Sequence[str] = (), test: str | None = None, **settings: Any
+) -> Source:
+    """`synthetic1:I`, `synthetic1:II`, `synthetic2`, the name of a data set, or the path of a CSV or Parquet table.
+
+    >>> open_source("synthetic1:II").groups
+    ('u', 'v')
+    """
+    name, _, variant = text.partition(":")
+    path = Path(text)
+    if name.startswith("synthetic"):
+        return _synthetic(name, variant, text)
+    if path.suffix.lower() in _FILES or path.exists():
+        return _table(path, label, groups, test, settings)
+    from evenhand.datasets import DATASETS, load
+
+    if text in DATASETS:
+        return load(text, **settings)
+    known = ["synthetic1:I", "synthetic1:II", "synthetic2", *DATASETS]
+    near = difflib.get_close_matches(text, known, n=1)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    raise ValueError(
+        f"unknown source {text!r}: {hint}known are {', '.join(known)}, or the path of a CSV or Parquet file"
+    )
+
+
+def _synthetic(name: str, variant: str, text: str) -> Source:
+    from evenhand.sources import synthetic
+
+    if name == "synthetic1":
+        return synthetic.SyntheticModel1.instance(variant or "I")
+    raise ValueError(f"unknown source {text!r}: known synthetic ones are synthetic1:I, synthetic1:II")
+
+
+def _table(path: Path, label: str | None, groups: Sequence[str], test: str | None, settings: dict[str, Any]) -> Source:
+    from evenhand.sources.table import Table
+
+    if not path.exists():
+        raise ValueError(f"there is no file {str(path)!r}")
+    if label is None or not groups:
+        raise ValueError("a table needs its label and groups: give --label COLUMN and --group COLUMN (one or more)")
+    if test is not None:
+        settings["test"] = _share(test)
+    return Table(path, label=label, groups=list(groups), **settings)
+
+
+def _share(text: str) -> float | str:
+    """A held-out share such as 0.3, or the path of a test file."""
+    try:
+        return float(text)
+    except ValueError:
+        return text

@@ -1,0 +1,29 @@
+"""Strategies: which group next.
+
+A strategy is a pure function from a standing (what is known per group) and coins (the request's own random
+numbers) to a decision (which group, and why). One rule a file; `terms` has the parts scores are made of.
+
+- `Optimistic`: A_opt, its theoretical form, and A_opt+ with the trend term.
+- `EpsilonGreedy` and `Greedy`: the largest validation loss, with and without random exploration.
+- `Uniform` and `Uncurated`: equal counts, and the population's shares.
+"""
+
+from evenhand.strategies.base import COINS, Rule, Strategy
+from evenhand.strategies.epsilon_greedy import EpsilonGreedy, Greedy
+from evenhand.strategies.optimistic import Optimistic
+from evenhand.strategies.text import STRATEGIES, parse_strategy
+from evenhand.strategies.uncurated import Uncurated
+from evenhand.strategies.uniform import Uniform
+
+__all__ = [
+    "COINS",
+    "STRATEGIES",
+    "EpsilonGreedy",
+    "Greedy",
+    "Optimistic",
+    "Rule",
+    "Strategy",
+    "Uncurated",
+    "Uniform",
+    "parse_strategy",
+]

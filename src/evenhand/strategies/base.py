@@ -1,0 +1,103 @@
+"""What every strategy shares: the contract, the coins, the choice with random ties."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.decision import KINDS, Decision
+from evenhand.standing import Standing
+
+__all__ = ["COINS", "Rule", "Strategy", "choose_start", "decide", "draw", "pick"]
+
+COINS = 3
+"""Uniform numbers a request is given: for ties, for whether to explore, for which group to explore."""
+
+Numbers = NDArray[np.float64]
+Loss = str | Callable[[Any, Any, Any], Numbers]
+"""`"zero_one"`, `"log"`, or a callable `(model, X, y)` that gives one number per example."""
+
+START, FORCED, EXPLORE, SCORE, QUOTA, POPULATION = range(len(KINDS))
+
+
+class Strategy(Protocol):
+    """Which group next: a pure function of the standing and the request's own coins.
+
+    Any callable of this form is a strategy. It may carry `loss` (default `"zero_one"`), `window` (accuracies to
+    remember, default 20), `needs_scores` (False spares the fits) and `needs_population` (True asks for shares).
+    """
+
+    def __call__(self, standing: Standing, coins: Numbers) -> Decision:
+        """The decision; `coins` are `COINS` uniform numbers on the last axis."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A strategy with a name and settings, whose text form `name:key=value,…` parses back."""
+
+    name: ClassVar[str]
+    needs_scores: ClassVar[bool] = True
+
+    @property
+    def needs_population(self) -> bool:
+        """Whether the rule draws from the population's shares."""
+        return False
+
+    def settings(self) -> dict[str, Any]:
+        """The settings that differ from their defaults."""
+        return {f.name: v for f in fields(self) if (v := getattr(self, f.name)) != f.default}
+
+    def __str__(self) -> str:
+        settings = ",".join(f"{key}={getattr(value, '__name__', value)}" for key, value in self.settings().items())
+        return f"{self.name}:{settings}" if settings else self.name
+
+
+def pick(score: NDArray[Any], allowed: NDArray[np.bool_], coin: Numbers) -> NDArray[np.int64]:
+    """The allowed group with the largest score on the last axis, ties broken by the coin."""
+    masked = np.where(allowed, score, -np.inf)
+    tied = masked == masked.max(axis=-1, keepdims=True)
+    rank = (coin * tied.sum(axis=-1)).astype(np.int64)
+    chosen: NDArray[np.int64] = np.argmax(tied.cumsum(axis=-1) > rank[..., None], axis=-1)
+    return chosen
+
+
+def draw(share: Numbers, allowed: NDArray[np.bool_], coin: Numbers) -> tuple[NDArray[np.int64], Numbers]:
+    """A group drawn by its share among the allowed ones, and the probabilities it was drawn with."""
+    weight = np.where(allowed, share, 0.0)
+    total = weight.sum(axis=-1, keepdims=True)
+    weight = np.where(total > 0, weight, allowed)
+    chance: Numbers = weight / weight.sum(axis=-1, keepdims=True)
+    edges = chance.cumsum(axis=-1)
+    chosen: NDArray[np.int64] = np.argmax((edges > coin[..., None] * edges[..., -1:]) & (chance > 0), axis=-1)
+    return chosen, chance
+
+
+def choose_start(standing: Standing, coin: Numbers) -> NDArray[np.int64]:
+    """The group with the fewest examples, open requests counted in: the groups in turn."""
+    return pick(-standing.examples, standing.available, coin)
+
+
+def decide(
+    standing: Standing,
+    index: NDArray[np.int64],
+    code: NDArray[np.int64],
+    terms: Mapping[str, Numbers] | None = None,
+    probability: Numbers | None = None,
+) -> Decision:
+    """A decision; a single one keeps only what belongs to its kind.
+
+    Drawn groups have probabilities and no score, the start goes by counts, all others carry their terms.
+    """
+    terms = dict(terms or {})
+    if np.ndim(index) == 0:
+        if code in (EXPLORE, POPULATION):
+            terms = {}
+        else:
+            probability = None
+        if code == START:
+            terms = {"count": -standing.examples.astype(float)}
+    return Decision(standing.groups, index, code, terms, probability)

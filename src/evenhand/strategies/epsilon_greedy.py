@@ -1,0 +1,68 @@
+"""ε-greedy: the worst group by validation loss, with a share of random exploration; Greedy is ε = 0."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from evenhand.decision import Decision
+from evenhand.standing import Standing
+from evenhand.strategies import terms as named
+from evenhand.strategies.base import EXPLORE, SCORE, START, Loss, Numbers, Rule, choose_start, decide, draw, pick
+
+__all__ = ["EpsilonGreedy", "Greedy"]
+
+
+@dataclass(frozen=True)
+class EpsilonGreedy(Rule):
+    """With probability ε a group at random, else the group with the largest validation loss.
+
+    Args:
+        epsilon: the share of exploring rounds, in [0, 1].
+        explore: explore by the `"population"` shares or `"uniform"`ly.
+        loss: `"zero_one"`, `"log"` or a callable `(model, X, y)`.
+    """
+
+    name: ClassVar[str] = "epsilon-greedy"
+    epsilon: float = 0.1
+    explore: str = "population"
+    loss: Loss = "zero_one"
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.epsilon <= 1:
+            raise ValueError(f"epsilon must lie between 0 and 1, not {self.epsilon}")
+        if self.explore not in ("population", "uniform"):
+            raise ValueError(f"explore must be 'population' or 'uniform', not {self.explore!r}")
+
+    @property
+    def needs_population(self) -> bool:
+        """Whether exploring rounds draw from the population's shares."""
+        return self.explore == "population" and self.epsilon > 0
+
+    def __call__(self, standing: Standing, coins: Numbers) -> Decision:
+        """Start, then explore with probability ε, else the largest loss."""
+        found = {"loss": named.loss(standing)}
+        if self.needs_population and standing.population is not None:
+            share = standing.population
+        else:
+            share = np.full(len(standing.groups), 1.0 / len(standing.groups))
+        explored, chance = draw(share, standing.available, coins[..., 2])
+        exploring = coins[..., 1] < self.epsilon
+        index = np.where(exploring, explored, pick(found["loss"], standing.available, coins[..., 0]))
+        index = np.where(standing.starting, choose_start(standing, coins[..., 0]), index)
+        code = np.where(standing.starting, START, np.where(exploring, EXPLORE, SCORE))
+        return decide(standing, index, code, found, chance)
+
+
+@dataclass(frozen=True)
+class Greedy(Rule):
+    """Always the group with the largest validation loss: what happens without exploration."""
+
+    name: ClassVar[str] = "greedy"
+    loss: Loss = "zero_one"
+
+    def __call__(self, standing: Standing, coins: Numbers) -> Decision:
+        """ε-greedy with ε = 0."""
+        return EpsilonGreedy(epsilon=0.0, explore="uniform", loss=self.loss)(standing, coins)

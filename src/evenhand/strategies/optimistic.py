@@ -1,0 +1,143 @@
+"""A_opt, its theoretical form, and A_opt+: optimism about the group that may be worst off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+
+from evenhand.bounds import RademacherBound, VCBound, as_bound
+from evenhand.decision import Decision
+from evenhand.standing import Standing
+from evenhand.strategies import terms as named
+from evenhand.strategies.base import FORCED, SCORE, START, Loss, Numbers, Rule, choose_start, decide, pick
+
+__all__ = ["BOUND_NAMES", "Optimistic"]
+
+BOUND_NAMES: dict[type[Any], str] = {VCBound: "vc", RademacherBound: "rademacher"}
+"""The bounds by the name they have in the text form of a rule."""
+
+
+@dataclass(frozen=True)
+class Optimistic(Rule):
+    """Sample the group whose risk may be largest; keep every group at `(ΣN)^ξ` examples at least.
+
+    The score is loss + confidence, plus a trend when `c1 > 0` (A_opt+), plus any terms of your own. With a
+    `bound` the confidence term gives way to deviation, and to coupling when `C` is given: the form the
+    theorems speak of, best made by `Optimistic.theoretical`.
+
+    Args:
+        c0: weight of the confidence term `c0 / √N_z`.
+        c1: weight of the Mann–Kendall trend of recent accuracies.
+        window: how many recent accuracies the trend looks at.
+        xi: exponent of forced exploration, in (0, 1).
+        loss: `"zero_one"`, `"log"` or a callable `(model, X, y)`.
+        terms: your own terms, callables from a standing to a number per group.
+        bound: deviation sequence `e_z(N)`, or a list with one per group.
+        C: constant of the coupling term; None leaves the term out.
+
+    >>> str(Optimistic(c0=0.1, xi=0.7))
+    'optimistic:xi=0.7'
+    """
+
+    name: ClassVar[str] = "optimistic"
+    c0: float = 0.1
+    c1: float = 0.0
+    window: int = 20
+    xi: float = 0.5
+    loss: Loss = "zero_one"
+    terms: tuple[named.Term, ...] = ()
+    bound: Any = None
+    C: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "terms", tuple(self.terms))
+        if not 0 < self.xi < 1:
+            raise ValueError(f"xi must lie strictly between 0 and 1, not {self.xi}")
+        if not (np.isfinite(self.c0) and self.c0 >= 0):
+            raise ValueError(f"c0 must be a number from 0 up, not {self.c0}")
+        if not (np.isfinite(self.c1) and self.c1 >= 0):
+            raise ValueError(f"c1 must be a number from 0 up, not {self.c1}")
+        if self.window < 3:
+            raise ValueError(f"window must be 3 or more (a trend needs three values), not {self.window}")
+        if self.C is not None and not (np.isfinite(self.C) and self.C > 0):
+            raise ValueError(f"C must be a positive number or None, not {self.C}")
+        if self.bound is None:
+            if self.C is not None:
+                raise ValueError("C belongs to the coupling term, which needs a bound: give bound=... too")
+            return
+        if self.loss == "log":
+            raise ValueError("a bound speaks of losses in [0, 1], which the log loss leaves: use loss='zero_one'")
+        object.__setattr__(self, "bound", as_bound(self.bound))
+
+    @classmethod
+    def theoretical(
+        cls,
+        bound: Callable[..., Numbers] | Sequence[Callable[..., Numbers]],
+        C: float | None = 1.0,
+        xi: float | None = None,
+        loss: Loss = "zero_one",
+    ) -> Optimistic:
+        """The form the theorems speak of: loss + deviation + coupling.
+
+        `C=None` drops the coupling term, which is sound for ξ above 1/(1+α) only, so ξ is then 0.7 by default.
+        """
+        if xi is None:
+            xi = 0.5 if C is not None else 0.7
+        return cls(xi=xi, loss=loss, bound=bound, C=C)
+
+    def settings(self) -> dict[str, Any]:
+        """The settings that differ from their defaults, those of the bound spelt out."""
+        found = super().settings()
+        described: dict[str, Any] = {}
+        if (bound := found.pop("bound", None)) is not None:
+            name = BOUND_NAMES.get(type(bound))
+            described = {"bound": name or "own"}
+            if name:
+                described |= {f.name: v for f in fields(bound) if (v := getattr(bound, f.name)) != f.default}
+        if self.terms:
+            found["terms"] = "+".join(getattr(term, "__name__", type(term).__name__) for term in self.terms)
+        return described | found
+
+    def score_terms(self, standing: Standing) -> dict[str, Numbers]:
+        """The terms of the score by name."""
+        found = {"loss": named.loss(standing)}
+        if self.bound is None:
+            found["confidence"] = named.confidence(standing, self.c0)
+        else:
+            found["deviation"] = named.deviation(standing, self.bound)
+            if self.C is not None:
+                found["coupling"] = named.coupling(standing, self.bound, self.C)
+        if self.c1 > 0:
+            found["trend"] = named.trend(standing, self.c1)
+        for term in self.terms:
+            found[getattr(term, "__name__", type(term).__name__)] = _own(term, standing)
+        return found
+
+    def __call__(self, standing: Standing, coins: Numbers) -> Decision:
+        """Start, then forced exploration where a group lags behind, else the largest score."""
+        found = self.score_terms(standing)
+        score = sum(found.values(), np.zeros(()))
+        n = standing.examples
+        behind = (n < n.sum(axis=-1, keepdims=True) ** self.xi) & standing.available
+        forced = behind.any(axis=-1)
+        by_count = standing.starting | forced
+        index = np.where(by_count, choose_start(standing, coins[..., 0]), pick(score, standing.available, coins[..., 0]))
+        code = np.where(standing.starting, START, np.where(forced, FORCED, SCORE))
+        return decide(standing, index, code, found)
+
+
+def _own(term: named.Term, standing: Standing) -> Numbers:
+    """A user's term, checked: the right shape and no NaN among the groups still offered."""
+    label = getattr(term, "__name__", type(term).__name__)
+    values = np.asarray(term(standing), dtype=float)
+    if values.shape[-1:] != (len(standing.groups),):
+        raise ValueError(f"term {label!r} gave shape {values.shape}: it must give a number per group on the last axis")
+    values = np.broadcast_to(values, standing.counts.shape)
+    unusable = np.isnan(values) & standing.available & ~standing.starting[..., None]
+    if unusable.any():
+        group = standing.groups[int(np.argwhere(unusable)[0, -1])]
+        raise ValueError(f"term {label!r} gave NaN for group {group!r}: return a number, 0 where nothing is known")
+    return values
