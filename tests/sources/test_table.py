@@ -36,7 +36,7 @@ def everything(stream: TableStream, groups: int, trials: int = 1) -> list[Any]:
 
 
 class Rule:
-    """A linear rule as a model."""
+    """A linear rule as a model that does not tell that it is one."""
 
     def __init__(self, coef: Any, intercept: float) -> None:
         self.coef, self.intercept = coef, intercept
@@ -44,6 +44,17 @@ class Rule:
     def losses(self, X: Any, y: Any, kind: str) -> Any:
         assert kind == "zero_one"
         return ((X @ self.coef + self.intercept > 0) != y).astype(float)
+
+
+class OpenRule(Rule):
+    """The same with its coefficients for all to see."""
+
+    def __init__(self, coef: Any, intercept: float) -> None:
+        super().__init__(coef, intercept)
+        self.coef_, self.intercept_, self.classes_ = np.array([coef]), np.array([intercept]), np.array([0, 1])
+
+    def losses(self, X: Any, y: Any, kind: str) -> Any:
+        raise AssertionError("the coefficients say it all")
 
 
 def test_it_is_a_source() -> None:
@@ -223,10 +234,11 @@ def test_accuracy_is_that_of_the_model_on_the_test_rows(kind: str, classes: int)
     found = stream.accuracies(models)
     assert found.shape == (2, 2)
     if classes == 2:
-        np.testing.assert_allclose(stream.linear_accuracies(coef, intercept), found)
-        several = stream.linear_accuracies(np.stack([coef, -coef], 1), np.stack([intercept, -intercept], 1))
-        np.testing.assert_allclose(several[:, 0], found)
-        np.testing.assert_allclose(several[:, 1], 1 - found)
+        open_rules = [OpenRule(c, b) for c, b in zip(coef, intercept, strict=True)]
+        np.testing.assert_allclose(stream.accuracies(open_rules), found)
+        mixed = stream.accuracies([models[0], open_rules[1]])
+        np.testing.assert_allclose(mixed, found)
+        np.testing.assert_array_equal(np.isnan(stream.accuracies([None, models[1]])), [[True] * 2, [False] * 2])
     if kind == "given":
         z = np.repeat([0, 1], [(test["sex"] == "f").sum(), (test["sex"] == "m").sum()])
         y = test.sort_values("sex", kind="stable")["y"].to_numpy()
@@ -249,6 +261,13 @@ def test_an_unseen_category_at_test_counts_as_none_and_is_named() -> None:
     test.loc[3, "city"] = "Atlantis"
     table = Table(people(), label="y", groups="sex", test=test)
     assert any("Atlantis" in note for note in table.notes)
+
+
+def test_another_validation_share() -> None:
+    table = Table(people(), label="y", groups="sex", test=None)
+    drawn = table.with_validation(0.25).open(0, [0]).draw(np.array([0]), np.array([80]))
+    assert drawn.validation.sum() == 20
+    assert table.validation == 0.5
 
 
 def test_sparse_and_dense_features_agree_with_scikit_learn() -> None:

@@ -52,12 +52,12 @@ class Encoders:
         indptr = np.arange(k + 1, dtype=np.int32) * np.int32(indices.shape[1])
         return sparse.csr_array((data.ravel(), indices.ravel(), indptr), shape=(k, d))
 
-    def fold(self, coef: Floats, intercept: Floats) -> tuple[Floats, Floats, Floats]:
-        """A linear rule per trial, (T, s, d) and (T, s), moved to unscaled rows; and what a missing number adds."""
+    def fold(self, trials: NDArray[np.int64], coef: Floats, intercept: Floats) -> tuple[Floats, Floats, Floats]:
+        """Linear rules of these trials, (k, d) and (k,), for unscaled rows; and what a missing number adds, (k, p)."""
         p = self.low.shape[1]
-        slopes = coef[..., :p] * self.scale[:, None]
-        folded = np.concatenate([slopes, coef[..., p:] * self.seen[:, None, p:]], axis=-1)
-        return folded, intercept - (slopes * self.low[:, None]).sum(axis=-1), slopes * self.fill[:, None]
+        slopes = coef[:, :p] * self.scale[trials]
+        folded = np.concatenate([slopes, coef[:, p:] * self.seen[trials, p:]], axis=1)
+        return folded, intercept - (slopes * self.low[trials]).sum(axis=1), slopes * self.fill[trials]
 
 
 def fit_encoders(training: Sequence[Coded], width: int, missing: Missing, dense: bool) -> Encoders:

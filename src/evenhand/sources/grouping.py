@@ -119,6 +119,8 @@ class Groups:
     """The groups found, each row's group, and the intersections that nobody is in."""
 
     names: tuple[str, ...]
+    columns: tuple[str, ...]
+    parts: tuple[tuple[str, ...], ...]
     codes: NDArray[np.int16]
     counts: NDArray[np.int64]
     empty: tuple[str, ...]
@@ -136,7 +138,8 @@ def intersect(columns: Sequence[str], codings: Sequence[Coding], exclude: Sequen
     for coding, values in zip(codings, texts, strict=True):
         combined = combined * np.int32(len(values)) + coding.codes
     counts = np.bincount(combined, minlength=size)
-    labels = [_join(columns, parts) for parts in itertools.product(*texts)]
+    parts = list(itertools.product(*texts))
+    labels = [_join(columns, part) for part in parts]
     unknown = [name for name in exclude if name not in labels]
     if unknown:
         raise TableError(missing_column(unknown[0], labels, "group to exclude").replace("column", "group"))
@@ -150,7 +153,7 @@ def intersect(columns: Sequence[str], codings: Sequence[Coding], exclude: Sequen
     lookup = np.full(size, -1, dtype=np.int16)
     lookup[kept] = np.arange(len(kept), dtype=np.int16)
     empty = tuple(labels[i] for i in range(size) if not counts[i])
-    return Groups(chosen, lookup[combined], counts[kept], empty)
+    return Groups(chosen, tuple(columns), tuple(parts[i] for i in kept), lookup[combined], counts[kept], empty)
 
 
 def _texts(column: str, coding: Coding) -> list[str]:

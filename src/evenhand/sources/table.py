@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
+from dataclasses import replace as with_changes
 from pathlib import Path
 from typing import Any, Literal
 
@@ -78,8 +80,7 @@ class Table:
         _check_choice("missing", missing, ("category", "median"))
         _check_choice("scale_by", scale_by, ("training", "pool"))
         _check_choice("replace", replace, ("never", "halves"))
-        if not 0 < validation < 1:
-            raise TableError(f"validation must lie strictly between 0 and 1, got {validation!r}.")
+        _check_share("validation", validation)
         columns = Columns(
             label=label,
             groups=(groups,) if isinstance(groups, str) else tuple(groups),
@@ -119,8 +120,7 @@ class Table:
         if test is None:
             return 0.0, ()
         if isinstance(test, int | float):
-            if not 0 < test < 1:
-                raise TableError(f"test as a share must lie strictly between 0 and 1, got {test!r}.")
+            _check_share("test as a share", test)
             return float(test), ()
         return make_test(read(test, form), columns, self._pool)
 
@@ -139,6 +139,16 @@ class Table:
     def counts(self) -> NDArray[np.int64]:
         """How many rows of each group the table has."""
         return self._pool.groups.counts
+
+    @property
+    def group_columns(self) -> tuple[str, ...]:
+        """The columns that tell the group."""
+        return self._pool.groups.columns
+
+    @property
+    def group_values(self) -> tuple[tuple[str, ...], ...]:
+        """Each group as its values of the group columns."""
+        return self._pool.groups.parts
 
     @property
     def empty_groups(self) -> tuple[str, ...]:
@@ -160,6 +170,13 @@ class Table:
         """The share of each group's rows that validates."""
         return self._settings.validation
 
+    def with_validation(self, share: float) -> Table:
+        """The same table with another share of rows that validate."""
+        _check_share("validation", share)
+        table = copy(self)
+        table._settings = with_changes(self._settings, validation=float(share))
+        return table
+
     def open(self, seed: int, trials: Sequence[int]) -> TableStream:
         """The draws of these trials."""
         return TableStream(self._pool, self._settings, seed, trials)
@@ -174,6 +191,11 @@ class Table:
 
     def __repr__(self) -> str:
         return f"Table({self.name!r}, label={self._columns.label!r}, groups={list(self.groups)})"
+
+
+def _check_share(name: str, value: float) -> None:
+    if not 0 < value < 1:
+        raise TableError(f"{name} must lie strictly between 0 and 1, got {value!r}.")
 
 
 def _check_choice(name: str, value: str, choices: Sequence[str]) -> None:

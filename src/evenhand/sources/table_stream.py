@@ -23,6 +23,7 @@ MOST_TEST_ROWS = 10_000
 READ_AHEAD = 2048
 
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class TableStream:
         self._lay_out(np.full(shape, READ_AHEAD))
         self._encoders = self._fit()
         self._tests: list[TestPart] | None = None
-        self._linear: list[LinearScores] | None = None
+        self._linear: dict[int, LinearScores] = {}
 
     def _order(self, seed: int, trial: int, group: int) -> Order:
         settings = self._settings
@@ -151,27 +152,43 @@ class TableStream:
                 self._tests.append(TestPart(self._pool.rows[rows], self._pool.y[rows], self._held_out))
         return self._tests
 
-    def accuracies(self, models: Sequence[Any]) -> NDArray[np.float64]:
-        """Test accuracy of every trial's model on every group; NaN for a group without test rows."""
+    def accuracies(self, models: Sequence[Any]) -> Floats:
+        """Test accuracy of every trial's model on every group; NaN without a model or without test rows."""
         found = np.full(self._taken.shape, np.nan)
-        for t, (model, test) in enumerate(zip(models, self.tests(), strict=True)):
-            if len(test.rows):
-                features = self._encoders.encode(test.rows, np.full(len(test.rows), t))
-                losses = np.asarray(model.losses(features, test.y.astype(np.int64), "zero_one"))
-                found[t] = by_group(1 - losses[:, None], test.counts)[:, 0]
+        tests = self.tests()
+        linear = [t for t, model in enumerate(models) if self._is_linear(model)]
+        if linear:
+            coef, intercept = (
+                np.stack([getattr(models[t], name)[0] for t in linear]) for name in ("coef_", "intercept_")
+            )
+            found[linear] = self._linear_accuracies(np.array(linear), coef, intercept)
+        for t, model in enumerate(models):
+            rows = tests[t].rows
+            if model is not None and t not in linear and len(rows):
+                features = self._encoders.encode(rows, np.full(len(rows), t))
+                losses = np.asarray(model.losses(features, self._pool.classes[tests[t].y], "zero_one"))
+                found[t] = by_group(1 - losses[:, None], tests[t].counts)[:, 0]
         return found
 
-    def linear_accuracies(self, coef: NDArray[np.float64], intercept: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Test accuracy of linear rules, coef (T, …, d) and intercept (T, …) to (T, …, m), for two classes."""
-        trials, d = coef.shape[0], coef.shape[-1]
-        coefs, intercepts, gaps = self._encoders.fold(coef.reshape(trials, -1, d), intercept.reshape(trials, -1))
-        if self._linear is None:
-            tests = self.tests()[:1] if self._settings.test is not None else self.tests()
-            self._linear = [LinearScores(test, d) for test in tests]
+    def _is_linear(self, model: Any) -> bool:
+        """Whether the model is a rule x·coef + intercept > 0 between the two classes."""
+        coef, classes = getattr(model, "coef_", ()), getattr(model, "classes_", ())
+        width = self._pool.layout.width
+        return (
+            np.shape(coef) == (1, width)
+            and len(self._pool.classes) == 2
+            and np.array_equal(classes, self._pool.classes)
+        )
+
+    def _linear_accuracies(self, trials: Ints, coef: Floats, intercept: Floats) -> Floats:
+        """Linear rules move onto unscaled rows, so that a test part shared by all trials is multiplied once."""
+        folded = self._encoders.fold(trials, coef, intercept)
         if self._settings.test is not None:
-            flat = self._linear[0].accuracies(
-                coefs.reshape(-1, d), intercepts.ravel(), gaps.reshape(-1, gaps.shape[-1])
-            )
-            return flat.reshape(*coef.shape[:-1], -1)
-        found = [scores.accuracies(*rule) for scores, *rule in zip(self._linear, coefs, intercepts, gaps, strict=True)]
-        return np.stack(found).reshape(*coef.shape[:-1], -1)
+            return self._scores(0).accuracies(*folded)
+        rules = zip(trials.tolist(), *folded, strict=True)
+        return np.concatenate([self._scores(t).accuracies(*(part[None] for part in rule)) for t, *rule in rules])
+
+    def _scores(self, trial: int) -> LinearScores:
+        if trial not in self._linear:
+            self._linear[trial] = LinearScores(self.tests()[trial], self._pool.layout.width)
+        return self._linear[trial]
