@@ -5,7 +5,7 @@ A `Problem` names what must be known or assumed; `optimistic` and `epsilon_greed
 """
 
 from evenhand.guarantees.coupling import TwoTerms, coupling_ratio, square_root_constant, two_terms
-from evenhand.guarantees.epsilon import (
+from evenhand.guarantees.exploring import (
     Exploration,
     epsilon_greedy,
     epsilon_greedy_labels_for,
@@ -13,7 +13,7 @@ from evenhand.guarantees.epsilon import (
     largest_beta,
 )
 from evenhand.guarantees.lower import lower_bound, lower_bound_pair, other_radius
-from evenhand.guarantees.optimistic import labels_for, optimistic, smallest_budget
+from evenhand.guarantees.optimism import labels_for, optimistic, smallest_budget
 from evenhand.guarantees.phases import Phase, phases
 from evenhand.guarantees.probe import Probe, probe
 from evenhand.guarantees.problem import Problem

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evenhand import checks
-from evenhand.guarantees.optimistic import budget_rounds, check_target, condition, from_labels
+from evenhand.guarantees.optimism import budget_rounds, check_target, condition, from_labels
 from evenhand.guarantees.problem import Problem
 from evenhand.guarantees.promise import Condition, Promise
 from evenhand.guarantees.search import smallest
