@@ -76,14 +76,15 @@ def code_column(chunks: Iterator[pa.Array], column: GroupColumn) -> Coding:
             continue
         encoded = chunk if pa.types.is_dictionary(chunk.type) else chunk.dictionary_encode()
         ordered = ordered or bool(encoded.type.ordered)
-        mapping = np.array([found.setdefault(value, len(found)) for value in encoded.dictionary.to_pylist()] or [0])
-        indices = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-        coded.append(np.where(indices < 0, -1, mapping[indices]).astype(np.int32))
+        # A missing cell has index −1 and takes the last entry.
+        mapping = [found.setdefault(value, len(found)) for value in encoded.dictionary.to_pylist()] + [-1]
+        indices = encoded.indices.fill_null(-1) if encoded.null_count else encoded.indices
+        coded.append(np.array(mapping, dtype=np.int32)[indices.to_numpy(zero_copy_only=False)])
     codes = np.concatenate(coded)
     if column.edges:
         return _with_missing(codes, column.bins())
-    used = np.flatnonzero(np.bincount(codes[codes >= 0], minlength=len(found)))
-    values = [value for value, code in found.items() if code in set(used.tolist())]
+    used = np.bincount(codes + 1, minlength=len(found) + 1)[1:]
+    values = [value for value, code in found.items() if used[code]]
     if any(_is_nan(value) for value in values):
         codes = np.where(np.isin(codes, [found[value] for value in values if _is_nan(value)]), -1, codes)
         values = [value for value in values if not _is_nan(value)]

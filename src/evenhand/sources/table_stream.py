@@ -54,8 +54,7 @@ class TableStream:
         self._taken, self._start, self._ready = np.zeros((3, *shape), dtype=np.int64)
         self._rows: Ints = np.empty(0, dtype=np.int64)
         self._validates: NDArray[np.bool_] = np.empty(0, dtype=np.bool_)
-        self._lay_out(np.full(shape, READ_AHEAD))
-        self._encoders = self._fit()
+        self._fitted: Encoders | None = None
         self._tests: list[TestPart] | None = None
         self._linear: dict[int, LinearScores] = {}
 
@@ -92,6 +91,14 @@ class TableStream:
     def _test_rows(self) -> list[Ints]:
         return [self._pool.by_group[z][order.test] for orders in self._orders for z, order in enumerate(orders)]
 
+    @property
+    def _encoders(self) -> Encoders:
+        """Fitted when the first row is wanted, so that opening a stream reads nothing."""
+        if self._fitted is None:
+            self._lay_out(np.full(self._taken.shape, READ_AHEAD))
+            self._fitted = self._fit()
+        return self._fitted
+
     def _fit(self) -> Encoders:
         bounds = [*self._start[:, 0].tolist(), len(self._rows)]
         training = []
@@ -102,6 +109,7 @@ class TableStream:
 
     def draw(self, group: Ints, size: Ints) -> Draw:
         """The next `size[t]` rows of `group[t]` for every trial t, fewer where the group runs out."""
+        encoders = self._encoders
         trial = np.flatnonzero(group >= 0)
         z = group[trial]
         wanted = self._taken[trial, z] + size[trial]
@@ -118,7 +126,7 @@ class TableStream:
         return Draw(
             trial=of_trial,
             group=np.repeat(z, count),
-            X=self._encoders.encode(self._pool.rows[rows], of_trial),
+            X=encoders.encode(self._pool.rows[rows], of_trial),
             y=self._pool.y[rows].astype(np.int64),
             validation=self._validates[where],
             rows=rows.astype(np.int64),
