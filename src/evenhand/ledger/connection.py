@@ -1,0 +1,88 @@
+"""Connections to SQLite and PostgreSQL that keep the ledger's promises."""
+
+from __future__ import annotations
+
+import sqlite3
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError
+
+__all__ = ["BUSY_SECONDS", "connect", "sqlite_path"]
+
+BUSY_SECONDS = 120
+"""How long a writer waits for its turn."""
+_SYNCHRONOUS = ("full", "normal")
+
+
+def connect(url: str, *, read_only: bool = False) -> Engine:
+    """An engine for `sqlite:///file.db` or `postgresql://…`; `?synchronous=normal` trades durability for speed."""
+    try:
+        parsed = make_url(url)
+    except ArgumentError:
+        raise ValueError(f"cannot read the database URL {url!r}: use sqlite:///file.db or postgresql://…") from None
+    query = dict(parsed.query)
+    synchronous = str(query.pop("synchronous", "full")).lower()
+    if synchronous not in _SYNCHRONOUS:
+        raise ValueError(f"synchronous must be full or normal, not {synchronous!r}")
+    parsed = parsed.set(query=query)
+    backend = parsed.get_backend_name()
+    if backend == "sqlite":
+        return _sqlite(parsed, synchronous, read_only)
+    if backend in ("postgresql", "postgres"):
+        return _postgresql(parsed, synchronous, read_only)
+    raise ValueError(f"cannot use a {backend} database: use sqlite:///file.db or postgresql://…")
+
+
+def sqlite_path(engine: Engine) -> Path | None:
+    """The file of an SQLite engine."""
+    return Path(str(engine.url.database)) if engine.dialect.name == "sqlite" else None
+
+
+def _sqlite(url: URL, synchronous: str, read_only: bool) -> Engine:
+    if not url.database or url.database == ":memory:":
+        raise ValueError("a campaign must outlive the process: name a file, sqlite:///file.db")
+    path = Path(url.database)
+
+    def open_file() -> sqlite3.Connection:
+        mode = "ro" if read_only else "rwc"
+        options: dict[str, Any] = {"uri": True, "check_same_thread": False, "isolation_level": None}
+        connection: sqlite3.Connection = sqlite3.connect(
+            f"{path.absolute().as_uri()}?mode={mode}", timeout=BUSY_SECONDS, **options
+        )
+        if read_only:
+            try:
+                connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+            except sqlite3.OperationalError:
+                connection.close()
+                log = path.with_name(f"{path.name}-wal")
+                if log.exists() and log.stat().st_size:
+                    raise
+                # WAL needs a writable folder even for reading; where nobody can write, the file alone is the truth
+                connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", **options)
+        else:
+            connection.execute(f"PRAGMA synchronous={synchronous}")
+        return connection
+
+    engine = create_engine(url, creator=open_file)
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+def _begin(connection: Connection) -> None:
+    writing = connection.get_execution_options().get("writing", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+
+
+def _postgresql(url: URL, synchronous: str, read_only: bool) -> Engine:
+    if find_spec("psycopg") is None:
+        raise ValueError("PostgreSQL needs psycopg: pip install 'evenhand[postgres]'")
+    options = [f"-c synchronous_commit={'on' if synchronous == 'full' else 'off'}"]
+    options += ["-c default_transaction_read_only=on"] if read_only else []
+    given = str(url.query.get("options", ""))
+    url = url.set(drivername="postgresql+psycopg").update_query_dict(
+        {"options": " ".join(filter(None, [given, *options]))}
+    )
+    return create_engine(url, pool_size=2, max_overflow=30, pool_pre_ping=True)

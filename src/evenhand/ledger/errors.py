@@ -1,0 +1,38 @@
+"""What can go wrong with the database, in words its user can act on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy.exc import DBAPIError
+
+__all__ = ["LedgerError", "translated"]
+
+_MEANINGS = (
+    (
+        ("disk is full", "no space left"),
+        "the disk is full: nothing was stored and nothing is lost; free space, try again",
+    ),
+    (("readonly", "read-only"), "the database is read-only: nothing was stored; open it where it can be written"),
+    (("locked", "busy"), "another process held the database for too long: nothing was stored; try again"),
+    (("unable to open",), "the database file cannot be opened: check the path and its permissions"),
+    (("not a database", "malformed"), "the file is not a usable SQLite database"),
+)
+
+
+class LedgerError(RuntimeError):
+    """The database could not do what was asked; what was acknowledged before is intact."""
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Turn a driver's errors into a `LedgerError` that says what to do."""
+    try:
+        yield
+    except DBAPIError as error:
+        raw = str(error.orig).strip()
+        for marks, meaning in _MEANINGS:
+            if any(mark in raw.lower() for mark in marks):
+                raise LedgerError(f"{meaning} ({raw})") from error
+        raise LedgerError(f"the database failed, nothing was stored: {raw}") from error
