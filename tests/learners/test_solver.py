@@ -1,0 +1,113 @@
+"""The solver: convergence from anywhere, exact derivatives, rows appended."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import optimize, sparse
+
+from evenhand.learners.solver import BinaryBlock, BinaryRows, Softmax, append, minimise
+
+
+def make(kind, rng, n=30, d=3):
+    rows = np.column_stack((rng.standard_normal((n, d)), np.ones(n)))
+    y = np.arange(n) % (3 if kind.startswith("softmax") else 2)
+    sign = np.where(y == 1, 1.0, -1.0)
+    one = np.full((1, d + 1), float(n))
+    match kind:
+        case "block":
+            return BinaryBlock((rows * sign[:, None]).T[None].copy(), 1.3, 1.3 * one)
+        case "rows":
+            return BinaryRows(rows, sign, 1.3, 1.3 * one)
+        case "csr":
+            return BinaryRows(sparse.csr_array(rows), sign, 1.3, 1.3 * one)
+        case "softmax":
+            return Softmax(rows, y, 3, 1.3, 1.3 * np.tile(one, 3))
+    return Softmax(sparse.csr_array(rows), y, 3, 1.3, 1.3 * np.tile(one, 3))
+
+
+KINDS = ["block", "rows", "csr", "softmax", "softmax-csr"]
+ONE = np.zeros(1, dtype=np.intp)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_hessian_is_the_derivative_of_the_gradient(kind):
+    rng = np.random.default_rng(0)
+    problem = make(kind, rng)
+    q = problem.scale.shape[1]
+    theta, vector = rng.standard_normal((1, q)), rng.standard_normal(q)
+    numeric = optimize.approx_fprime(theta[0], lambda x: problem.gradient(x[None], ONE)[0], 1e-7)
+    hessian = problem.hessian(theta, ONE, np.zeros(1, dtype=bool))[0]
+    if "softmax" in kind:  # the added term along the direction that moves all intercepts
+        hessian[np.ix_(range(3, q, 4), range(3, q, 4))] -= 1.3 * 30 / 9
+    assert hessian == pytest.approx(numeric, abs=1e-5)
+    assert problem.product(theta, vector) == pytest.approx(hessian @ vector)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_tail_is_the_part_of_the_last_rows(kind):
+    problem = make(kind, np.random.default_rng(1))
+    theta = np.random.default_rng(2).standard_normal((1, problem.scale.shape[1]))
+    everything, root = problem.tail(theta, 30)
+    penalty = theta.copy()
+    penalty[:, 3::4] = 0.0
+    assert everything + penalty == pytest.approx(problem.gradient(theta, ONE))
+    identity = np.eye(theta.size)
+    curvature = np.array([problem.product(theta, e) for e in identity])
+    assert root[0].T @ root[0] + np.diag(identity @ np.where(penalty[0] == 0, 0, 1)) == pytest.approx(curvature)
+    gradient, root = problem.tail(theta, 2)
+    assert gradient.shape == theta.shape
+    assert root.shape[2] == theta.size
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 10**6), far=st.floats(0, 300))
+def test_converges_from_anywhere(kind, seed, far):
+    rng = np.random.default_rng(seed)
+    problem = make(kind, rng)
+    q = problem.scale.shape[1]
+    theta, near = far * rng.standard_normal((1, q)), np.zeros((1, q))
+    for start in (theta, near):
+        norm = minimise(problem, start, np.full((1, q, q), np.nan), 1e-9)
+        assert norm[0] <= 1e-9
+        if "softmax" in kind:
+            start[:, 3::4] -= start[:, 3::4].mean()
+    assert theta == pytest.approx(near, abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_without_a_matrix(kind):
+    problem = make(kind, np.random.default_rng(7))
+    q = problem.scale.shape[1]
+    theta, other = np.zeros((1, q)), np.zeros((1, q))
+    minimise(problem, theta, np.full((1, q, q), np.nan), 1e-9)
+    minimise(problem, other, None, 1e-9)
+    assert other == pytest.approx(theta, abs=1e-6)
+
+
+def test_one_more_row_costs_few_passes():
+    rng = np.random.default_rng(8)
+    n, d = 2000, 10
+    rows = np.column_stack((rng.standard_normal((n, d)), np.ones(n)))
+    rows *= np.where(rows[:, :1] + rng.standard_normal((n, 1)) > 0, 1.0, -1.0)
+    theta, inverse = np.zeros((1, d + 1)), np.full((1, d + 1, d + 1), np.nan)
+    passes = []
+    for t in range(1900, n):
+        problem = Counting(rows[:t].T[None].copy(), 1.0, np.full((1, d + 1), float(t)))
+        if t > 1900:
+            append(problem, theta, inverse, 1)
+        minimise(problem, theta, inverse, 1e-9)
+        passes.append(problem.passes)
+    assert np.mean(passes[1:]) <= 3
+    expected = np.zeros((1, d + 1))
+    minimise(problem, expected, np.full_like(inverse, np.nan), 1e-12)
+    assert theta == pytest.approx(expected, abs=1e-7)
+
+
+class Counting(BinaryBlock):
+    passes = 0
+
+    def gradient(self, theta, which):
+        self.passes += 1
+        return super().gradient(theta, which)
