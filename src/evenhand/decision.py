@@ -17,7 +17,7 @@ KINDS = ("start", "forced", "explore", "score", "quota", "population")
 """Why a group was chosen; `Decision.code` indexes this."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Decision:
     """Which group is next, and why.
 
@@ -48,6 +48,15 @@ class Decision:
             raise ValueError(f"unknown kind {kind!r}: use one of {', '.join(KINDS)}")
         index, code = np.array(standing.groups.index(group)), np.array(KINDS.index(kind))
         return cls(standing.groups, index, code, dict(terms or {}))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Decision) or self.groups != other.groups or self.terms.keys() != other.terms.keys():
+            return False
+        pairs = [(self.index, other.index), (self.code, other.code), (self.probability, other.probability)]
+        pairs += [(self.terms[name], other.terms[name]) for name in self.terms]
+        return all(np.array_equal(a, b) if a is not None and b is not None else a is b for a, b in pairs)
+
+    __hash__ = None  # type: ignore[assignment]
 
     @property
     def group(self) -> str:

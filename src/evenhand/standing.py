@@ -13,7 +13,7 @@ __all__ = ["Standing"]
 _SHARED = ("groups", "population")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Standing:
     """A frozen snapshot of what is known per group.
 

@@ -107,8 +107,6 @@ def differences(final: pd.DataFrame, labels: Sequence[str]) -> list[dict[str, An
             both = pd.concat([worst[a], worst[b]], axis=1, join="inner").dropna().to_numpy()
             if len(both) < 2:
                 continue
-            mean, low, high = paired_difference(both[:, 0], both[:, 1])
-            found.append(
-                {"a": a, "b": b, "metric": metric, "mean": mean, "low": low, "high": high, "trials": len(both)}
-            )
+            mean, low, high, trials = paired_difference(both[:, 0], both[:, 1])
+            found.append({"a": a, "b": b, "metric": metric, "mean": mean, "low": low, "high": high, "trials": trials})
     return found

@@ -1,0 +1,106 @@
+"""The command line, run as a user runs it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pandas as pd
+import pytest
+
+HEAVY = ("numpy", "scipy", "sklearn", "pandas", "matplotlib", "sqlalchemy", "torch", "pyarrow")
+
+
+def evenhand(*arguments, **settings):
+    command = [sys.executable, "-c", "from evenhand.cli import main; main()", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, **settings)
+
+
+SMALL = ("simulate", "synthetic1:I", "--budget", 60, "--trials", 4)
+
+
+def test_help_is_light():
+    code = "import sys\nsys.argv = ['evenhand', '--help']\ntry:\n    from evenhand.cli import main; main()\nfinally:\n    "
+    code += "print('LOADED', *sorted({m.split('.')[0] for m in sys.modules}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0
+    assert "simulate" in done.stdout
+    loaded = done.stdout.split("LOADED")[1].split()
+    assert not set(HEAVY) & set(loaded)
+
+
+def test_simulate_writes_what_it_says(tmp_path):
+    out = tmp_path / "run"
+    done = evenhand(*SMALL, "--strategy", "optimistic:c0=0.1", "--strategy", "even=uniform", "--out", out, "--json")
+    assert done.returncode == 0, done.stderr
+    summary = json.loads(done.stdout)
+    assert list(summary["strategies"]) == ["optimistic:c0=0.1", "even"]
+    assert summary == json.loads((out / "summary.json").read_text())
+    assert len(pd.read_parquet(out / "trace.parquet")) == 2 * 4 * 30 * 2
+    assert {p.name for p in out.iterdir()} >= {"mixture.png", "worst_group.png", "groups.png"}
+    again = evenhand(*SMALL, "--out", out)
+    assert again.returncode == 2
+    assert "--resume" in again.stderr
+    assert evenhand(*SMALL, "--strategy", "uniform", "--out", out, "--force").returncode == 0
+
+
+def test_table_of_results_is_readable():
+    done = evenhand(*SMALL, "--strategy", "optimistic", "--strategy", "uniform")
+    assert done.returncode == 0
+    assert "fair mixture π*: u 0.20, v 0.80" in done.stdout
+    assert "worst group, optimistic − uniform" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("simulate", "synthetic1:III"), "III"),
+        (("simulate", "synthetic9"), "unknown source"),
+        (("simulate", "adlt"), "did you mean 'adult'"),
+        (("simulate", "nowhere.csv", "--label", "y", "--group", "g"), "no file 'nowhere.csv'"),
+        ((*SMALL, "--strategy", "optimstic"), "did you mean 'optimistic'"),
+        ((*SMALL, "--strategy", "optimistic:xi=2"), "xi"),
+        ((*SMALL, "--learner", "os.system"), "unknown learner"),
+        ((*SMALL, "--learner", "sklearn.decomposition.PCA"), "no classifier"),
+        ((*SMALL, "--budget", 2), "start round"),
+        ((*SMALL, "--budget", "many"), "--budget"),
+        ((*SMALL, "--resume"), "--out"),
+    ],
+)
+def test_bad_input_is_told_without_a_traceback(arguments, message):
+    done = evenhand(*arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_ctrl_c_keeps_what_is_finished_and_resume_goes_on(tmp_path):
+    out = tmp_path / "run"
+    code = "from evenhand.cli import main; main()"
+    arguments = ("simulate", "synthetic1:I", "--budget", 300, "--trials", 2000, "--strategy", "greedy", "--trace", "none")
+    command = [sys.executable, "-c", code, *map(str, arguments), "--out", str(out)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ)
+    time.sleep(6)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    summary = json.loads((out / "summary.json").read_text())
+    finished = summary["strategies"]["greedy"]["trials"]
+    assert 0 < finished < 2000
+    assert summary["interrupted"]
+    rest = [*command[3:], "--resume"]
+    rest[rest.index("2000")] = str(finished + 1)
+    assert evenhand(*rest).returncode == 0
+    assert json.loads((out / "summary.json").read_text())["strategies"]["greedy"]["trials"] == finished + 1
+
+
+def test_demo_runs(tmp_path):
+    done = evenhand("demo", "--trials", 2, "--out", tmp_path / "demo")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "demo" / "mixture.png").exists()
+
+
+def test_version():
+    assert evenhand("--version").stdout.strip() == "0.1.0"

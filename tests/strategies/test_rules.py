@@ -1,0 +1,213 @@
+"""Strategies against the rules written out by hand, group by group."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import evenhand as eh
+from evenhand.strategies import COINS, STRATEGIES, parse_strategy
+from evenhand.strategies.base import draw, pick
+
+
+def standing(counts, losses, *, validated=None, pending=None, starting=False, available=None, population=None, trend=None):
+    m = len(counts)
+    validated = np.full(m, 10) if validated is None else np.asarray(validated)
+    pending = np.zeros(m, dtype=int) if pending is None else np.asarray(pending)
+    return eh.Standing(
+        groups=tuple("abcdefgh"[:m]),
+        counts=np.asarray(counts),
+        pending=pending,
+        validated=validated,
+        pending_validation=pending,
+        loss_sum=np.asarray(losses) * validated,
+        accuracies=np.full((m, 20), np.nan),
+        trend=np.zeros(m) if trend is None else np.asarray(trend, dtype=float),
+        available=np.ones(m, dtype=bool) if available is None else np.asarray(available),
+        starting=np.array(starting),
+        population=population,
+    )
+
+
+COIN = np.full(COINS, 0.5)
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 200), st.floats(0, 1)), min_size=2, max_size=6),
+    st.floats(0, 2),
+    st.floats(0.1, 0.9),
+    st.floats(0, 0.999),
+)
+def test_optimistic_is_the_rule_written_out(groups, c0, xi, coin):
+    counts, losses = (np.array(x) for x in zip(*groups, strict=True))
+    d = eh.Optimistic(c0=c0, xi=xi)(standing(counts, losses), np.full(COINS, coin))
+    if any(n < sum(counts) ** xi for n in counts):
+        assert d.kind == "forced"
+        assert counts[d.index] == min(counts)
+    else:
+        scores = [loss * 10 / 10 + c0 / np.sqrt(n) for n, loss in zip(counts, losses, strict=True)]
+        assert d.kind == "score"
+        assert scores[d.index] == pytest.approx(max(scores))
+        assert np.allclose(d.score, scores)
+
+
+def test_three_terms_of_the_theoretical_form():
+    bound = eh.VCBound(d=3, delta=0.05)
+    n, losses = np.array([4000, 6000]), np.array([0.2, 0.1])
+    rule = eh.Optimistic.theoretical(bound, C=1.5)
+    d = rule(standing(n, losses), COIN)
+    e = bound(n, groups=2)
+    pi = n / n.sum()
+    assert np.allclose(d.terms["deviation"], e)
+    assert np.allclose(d.terms["coupling"], 2 * 1.5 / pi * (pi @ e))
+    assert np.allclose(d.score, losses + e + 2 * 1.5 / pi * (pi @ e))
+    two = eh.Optimistic.theoretical(bound, C=None)
+    assert two.xi == 0.7
+    assert set(two(standing(n, losses), COIN).terms) == {"loss", "deviation"}
+
+
+def test_trend_is_added_with_its_weight():
+    d = eh.Optimistic(c1=0.5, xi=0.1)(standing([50, 50], [0.3, 0.3], trend=[-1.0, 2.0]), COIN)
+    assert d.group == "b"
+    assert d.terms["trend"].tolist() == [-0.5, 1.0]
+
+
+def test_own_term_and_own_rule_plug_in():
+    def favour_a(standing):
+        return np.array([5.0, 0.0])
+
+    d = eh.Optimistic(terms=[favour_a])(standing([50, 50], [0.1, 0.9]), COIN)
+    assert d.group == "a"
+    assert d.terms["favour_a"].tolist() == [5.0, 0.0]
+
+    def last(standing, coins):
+        return eh.Decision.of(standing, standing.groups[-1])
+
+    c = eh.Campaign(["x", "y"], last, budget=10)
+    assert [c.ask().group for _ in range(3)] == ["y", "y", "y"]
+
+
+def test_a_term_that_gives_nan_or_the_wrong_shape_is_named():
+    def broken(standing):
+        return np.array([np.nan, 0.0])
+
+    def short(standing):
+        return np.zeros(3)
+
+    with pytest.raises(ValueError, match=r"'broken' gave NaN for group 'a'"):
+        eh.Optimistic(terms=[broken])(standing([50, 50], [0.1, 0.9]), COIN)
+    with pytest.raises(ValueError, match="number per group"):
+        eh.Optimistic(terms=[short])(standing([50, 50], [0.1, 0.9]), COIN)
+
+
+def test_epsilon_greedy_explores_by_the_population():
+    rule = eh.EpsilonGreedy(epsilon=0.3)
+    s = standing([5, 5, 5], [0.1, 0.5, 0.2], population=np.array([0.7, 0.1, 0.2]))
+    rng = np.random.default_rng(0)
+    found = [rule(s, rng.random(COINS)) for _ in range(4000)]
+    explored = [d for d in found if d.kind == "explore"]
+    assert abs(len(explored) / 4000 - 0.3) < 0.03
+    assert abs(np.mean([d.group == "a" for d in explored]) - 0.7) < 0.05
+    assert all(d.terms == {} and d.probability.tolist() == pytest.approx([0.7, 0.1, 0.2]) for d in explored)
+    assert {d.group for d in found if d.kind == "score"} == {"b"}
+
+
+def test_greedy_is_epsilon_zero():
+    s = standing([5, 9], [0.5, 0.5])
+    rng = np.random.default_rng(1)
+    for _ in range(50):
+        coins = rng.random(COINS)
+        a, b = eh.Greedy()(s, coins), eh.EpsilonGreedy(epsilon=0, explore="uniform")(s, coins)
+        assert (a.group, a.kind) == (b.group, b.kind)
+
+
+def test_ties_are_fair():
+    rng = np.random.default_rng(2)
+    share = np.bincount(pick(np.zeros((9000, 3)), np.ones((9000, 3), bool), rng.random(9000)), minlength=3) / 9000
+    assert np.allclose(share, 1 / 3, atol=0.02)
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=8).filter(any), st.floats(0, 1, exclude_max=True))
+def test_only_available_groups_are_picked_or_drawn(available, coin):
+    allowed = np.array(available)
+    scores = np.arange(len(allowed), dtype=float)
+    assert allowed[pick(scores, allowed, np.array(coin))]
+    chosen, chance = draw(np.ones(len(allowed)), allowed, np.array(coin))
+    assert allowed[chosen]
+    assert chance.sum() == pytest.approx(1)
+
+
+def test_open_requests_count_as_examples_and_as_right_answers():
+    s = standing([10, 10], [0.4, 0.4], pending=[5, 0])
+    assert s.mean_loss.tolist() == pytest.approx([4 / 15, 0.4])
+    assert s.examples.tolist() == [15, 10]
+    assert eh.Optimistic()(s, COIN).group == "b"
+
+
+def test_uncurated_draws_and_uniform_counts():
+    s = standing([3, 9], [0.0, 0.0], population=np.array([0.0, 1.0]))
+    d = eh.Uncurated()(s, COIN)
+    assert (d.group, d.kind, d.terms) == ("b", "population", {})
+    d = eh.Uniform()(s, COIN)
+    assert (d.group, d.kind) == ("a", "quota")
+    assert d.terms["count"].tolist() == [-3, -9]
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        eh.Optimistic(),
+        eh.Optimistic(c0=0.25, c1=0.5, window=10, xi=0.6, loss="log"),
+        eh.Optimistic.theoretical(eh.VCBound(d=3, delta=0.1), C=2.0),
+        eh.Optimistic.theoretical(eh.RademacherBound(B=0.5, alpha=0.4), C=None),
+        eh.EpsilonGreedy(epsilon=0.2, explore="uniform"),
+        eh.Greedy(loss="log"),
+        eh.Uniform(),
+        eh.Uncurated(),
+    ],
+)
+def test_text_form_parses_back(rule):
+    assert parse_strategy(str(rule)) == (str(rule), rule)
+    assert rule == eval_free_copy(rule)
+
+
+def eval_free_copy(rule):
+    import copy
+    import pickle
+
+    assert pickle.loads(pickle.dumps(rule)) == rule
+    return copy.deepcopy(rule)
+
+
+def test_labels_and_unknown_names():
+    assert parse_strategy("bold=optimistic:c0=1")[0] == "bold"
+    assert parse_strategy("mine=uniform") == ("mine", eh.Uniform())
+    with pytest.raises(ValueError, match=r"did you mean 'optimistic'"):
+        parse_strategy("optimstic")
+    with pytest.raises(ValueError, match="no setting 'c2'"):
+        parse_strategy("optimistic:c2=1")
+    with pytest.raises(ValueError, match="key=value"):
+        parse_strategy("optimistic:c0")
+    assert set(STRATEGIES) == {"optimistic", "epsilon-greedy", "greedy", "uniform", "uncurated"}
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: eh.EpsilonGreedy(epsilon=1.2), "epsilon must lie between 0 and 1, not 1.2"),
+        (lambda: eh.EpsilonGreedy(epsilon=-0.1), "epsilon"),
+        (lambda: eh.EpsilonGreedy(explore="some"), "explore"),
+        (lambda: eh.Optimistic(xi=0), "xi"),
+        (lambda: eh.Optimistic(xi=1), "xi"),
+        (lambda: eh.Optimistic(c0=-1), "c0"),
+        (lambda: eh.Optimistic(c0=float("nan")), "c0"),
+        (lambda: eh.Optimistic(window=2), "window"),
+        (lambda: eh.Optimistic(C=1.0), "bound"),
+        (lambda: eh.Optimistic.theoretical(eh.VCBound(d=3), C=-1), "C must be"),
+        (lambda: eh.Optimistic(bound=eh.VCBound(d=3), loss="log"), "log loss"),
+        (lambda: eh.Optimistic.theoretical(lambda n: np.sqrt(n)), "grow"),
+    ],
+)
+def test_bad_settings_are_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
