@@ -10,8 +10,8 @@ from evenhand import checks
 from evenhand.guarantees.optimism import budget_rounds, check_target, condition, from_labels
 from evenhand.guarantees.problem import Problem
 from evenhand.guarantees.promise import Condition, Promise
-from evenhand.guarantees.search import smallest
 from evenhand.sources.synthetic import Loss, SyntheticModel1
+from evenhand.stats.search import smallest
 
 
 def _spread(n: int, groups: int, delta: float) -> float:

@@ -6,7 +6,7 @@ import numpy as np
 
 from evenhand.guarantees.problem import Problem
 from evenhand.guarantees.promise import Condition, Promise
-from evenhand.guarantees.search import FOREVER, smallest
+from evenhand.stats.search import FOREVER, smallest
 
 
 def value(problem: Problem, rounds: float) -> float:
