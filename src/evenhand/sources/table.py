@@ -125,6 +125,16 @@ class Table:
         return make_test(read(test, form), columns, self._pool)
 
     @property
+    def label(self) -> str:
+        """The column to predict."""
+        return self._columns.label
+
+    @property
+    def column_names(self) -> list[str]:
+        """All columns of the table."""
+        return list(self._data.schema.names)
+
+    @property
     def classes(self) -> NDArray[Any]:
         """The labels, sorted."""
         return self._pool.classes
