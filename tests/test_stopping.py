@@ -6,6 +6,7 @@ import pytest
 
 import evenhand.stopping as stop
 from evenhand.monitor import Monitor
+from evenhand.standing import Standing
 
 GROUPS = ("u", "v")
 
@@ -17,8 +18,17 @@ class Fixed:
         return np.asarray(X)[:, 0].astype(float)
 
 
-def look(monitor, losses, labels, n=(10, 10), model=None):
-    return monitor.look(model or Fixed(), losses, n, labels=labels, trained_on=labels // 2)
+def look(monitor, losses, labels, n=(100, 100)):
+    """A look at a campaign whose groups have these losses on validation sets of these sizes."""
+    n = np.array(n)
+    window = np.full((2, 20), np.nan)
+    window[:, :2] = np.where(n > 0, 1 - np.array(losses), np.nan)[:, None]
+    none = np.zeros(2, dtype=int)
+    standing = Standing(
+        groups=GROUPS, counts=n, pending=none, validated=n, pending_validation=none, loss_sum=np.array(losses) * n,
+        accuracies=window, trend=np.zeros(2), available=n >= 0, starting=np.array(False),
+    )  # fmt: skip
+    return monitor.look(Fixed(), standing, labels)
 
 
 def feed(monitor, errors, n):
@@ -30,14 +40,15 @@ def feed(monitor, errors, n):
 def test_target_error_freezes_and_then_stops():
     monitor = Monitor(GROUPS, stop.TargetError(0.2))
     assert look(monitor, (0.3, 0.1), 40) is None
+    assert look(monitor, (0.1, 0.1), 40, n=(10, 100)) is None
     assert monitor.version == 0
-    assert look(monitor, (0.15, 0.1), 60) is None
+    assert look(monitor, (0.05, 0.05), 60) is None
     assert monitor.version == 1
     feed(monitor, (1, 2), (30, 30))
-    assert look(monitor, (0.15, 0.1), 90) is None
+    assert look(monitor, (0.05, 0.05), 90) is None
     assert monitor.version == 1
-    feed(monitor, (2, 1), (60, 60))
-    reason = look(monitor, (0.15, 0.1), 110)
+    feed(monitor, (2, 1), (90, 90))
+    reason = look(monitor, (0.05, 0.05), 110)
     assert "above 0.2" in reason
     assert monitor.certificate().worst_at_most <= 0.2
     # stopped stays stopped
@@ -46,11 +57,11 @@ def test_target_error_freezes_and_then_stops():
 
 def test_target_error_freezes_again_when_the_labels_have_doubled():
     monitor = Monitor(GROUPS, stop.TargetError(0.2))
-    look(monitor, (0.15, 0.1), 60)
+    look(monitor, (0.05, 0.05), 60)
     feed(monitor, (15, 15), (30, 30))
-    look(monitor, (0.15, 0.1), 119)
+    look(monitor, (0.05, 0.05), 119)
     assert monitor.version == 1
-    look(monitor, (0.15, 0.1), 120)
+    look(monitor, (0.05, 0.05), 120)
     assert monitor.version == 2
     assert monitor.certificate().n == (0, 0)
 
@@ -88,7 +99,7 @@ def test_any_and_all():
     nested = stop.Any([stop.NoImprovement(7), stop.TargetError(0.2) & late])
     assert nested.rounds_back == 7
     monitor = Monitor(GROUPS, nested)
-    look(monitor, (0.1, 0.1), 10)
+    look(monitor, (0.05, 0.05), 10)
     assert monitor.version == 1
 
 
@@ -137,14 +148,14 @@ def test_a_repeated_example_counts_once():
 def test_saved_and_restored_equals_uninterrupted():
     rule = stop.TargetError(0.2) | stop.NoImprovement(4)
     one, two = Monitor(GROUPS, rule), Monitor(GROUPS, rule)
-    look(one, (0.15, 0.1), 60)
+    look(one, (0.05, 0.05), 60)
     feed(one, (1, 2), (30, 30))
     two.restore(json.loads(json.dumps(one.as_dict())), one.frozen)
     for monitor in (one, two):
         feed(monitor, (2, 1), (20, 20))
     assert one.certificate() == two.certificate()
     assert one.running() == two.running()
-    assert [look(m, (0.15, 0.1), 80) for m in (one, two)] == [None, None]
+    assert [look(m, (0.05, 0.05), 80) for m in (one, two)] == [None, None]
     assert one.as_dict() == two.as_dict()
 
 

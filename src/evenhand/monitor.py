@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evenhand.certificates import Certificate, Evidence, Running
+from evenhand.standing import Standing
 from evenhand.stopping import Rule
 
 __all__ = ["Monitor"]
@@ -25,7 +26,8 @@ class Monitor:
 
     Attributes:
         labels: labels spent at the last look.
-        worst_score: the worst group's validation loss at the last look; an indication, not a claim.
+        errors, validated: the groups' error and size on the steering validation set at the last look; an indication,
+            not a claim.
         scores: the groups' validation losses at the last looks, as far back as the stopping rule needs.
         version: how many models have been frozen.
         frozen_labels: labels spent when the last one was.
@@ -41,7 +43,7 @@ class Monitor:
         self.frozen: Any = None
         self.since: Evidence | None = None
         self.version, self.labels, self.frozen_labels, self.trained_on = 0, 0, 0, 0
-        self.worst_score = float("inf")
+        self.errors, self.validated = np.full(len(self.groups), np.nan), np.zeros(len(self.groups), dtype=np.int64)
         self.stopped: str | None = None
         self.scores: deque[tuple[float | None, ...]] = deque(maxlen=1 + (stop.rounds_back if stop else 0))
 
@@ -72,24 +74,23 @@ class Monitor:
             self._seen.add(name)
         return new
 
-    def look(
-        self, model: Any, losses: Sequence[float], n: Sequence[int], *, labels: int, trained_on: int
-    ) -> str | None:
-        """After a refit: remember the validation losses, freeze if the rule wants it, and say whether to stop."""
+    def look(self, model: Any, standing: Standing, labels: int) -> str | None:
+        """After a refit: remember the scores, freeze the model if the rule wants it, and say whether to stop."""
         self.labels = labels
         if self.stop is None:
             return None
-        self.scores.append(tuple(float(x) if k else None for x, k in zip(losses, n, strict=True)))
-        known = [x for x in self.scores[-1] if x is not None]
-        self.worst_score = max(known) if len(known) == len(self.groups) else float("inf")
+        self.validated = np.array(standing.validated)
+        loss = standing.loss_sum / np.maximum(self.validated, 1)
+        self.scores.append(tuple(x if n else None for x, n in zip(loss.tolist(), self.validated, strict=True)))
+        self.errors = 1 - _latest(standing.accuracies)
         if self.stopped is None:
             self.stopped = self.stop.reason(self)
         if self.stopped is None and model is not None and self.stop.freeze(self):
-            self.freeze(model, labels=labels, trained_on=trained_on)
+            self.freeze(model, labels=labels, trained_on=int(standing.counts.sum()))
         return self.stopped
 
     def freeze(self, model: Any, *, labels: int, trained_on: int) -> None:
-        """Freeze a model: from now on, new validation examples are evidence on it."""
+        """Freeze a model fitted on the first `trained_on` examples: new validation examples are evidence on it."""
         if model is None:
             raise ValueError("there is no model to certify yet")
         # learners may go on training the same object
@@ -125,3 +126,9 @@ class Monitor:
         self.frozen = frozen
         self._seen = set(state["seen"])
         self.scores.extend(tuple(row) for row in state["scores"])
+
+
+def _latest(accuracies: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The last accuracy of every group; NaN without any."""
+    last = accuracies.shape[-1] - 1 - np.argmax(~np.isnan(accuracies[:, ::-1]), axis=-1)
+    return np.asarray(accuracies[np.arange(len(accuracies)), last])

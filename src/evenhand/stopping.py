@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from evenhand import checks
+from evenhand.certificates import Evidence
 
 if TYPE_CHECKING:
     from evenhand.monitor import Monitor
@@ -43,8 +46,8 @@ class Rule:
 class TargetError(Rule):
     """Stop when it is certified that no group's error is above `target`.
 
-    The rule freezes a model by itself: when the validation scores first suggest that the target is met, and again
-    whenever the labels have doubled since.
+    The rule freezes a model by itself: when the steering validation set, were it evidence, would do; and again when
+    the labels have doubled since without success.
     """
 
     target: float
@@ -62,8 +65,12 @@ class TargetError(Rule):
         return f"no group's error is above {self.target:g} (confidence {self.confidence:.0%})"
 
     def freeze(self, seen: "Monitor") -> bool:
-        """When the scores suggest the target is met and the labels have doubled since the last time."""
-        return seen.worst_score <= self.target and seen.labels >= 2 * seen.frozen_labels
+        """When scores as good as now, on as many new labels, would do."""
+        if seen.labels < 2 * seen.frozen_labels or np.isnan(seen.errors).any():
+            return False
+        hoped = Evidence(seen.groups)
+        hoped.n, hoped.total = seen.validated, np.rint(seen.errors * seen.validated)
+        return hoped.worst_is_at_most(self.target, seen.version + 1, 1 - self.confidence)
 
 
 @dataclass(frozen=True)
