@@ -89,7 +89,7 @@ class Monitor:
             self.freeze(model, labels=labels, trained_on=int(standing.counts.sum()))
         return self.stopped
 
-    def freeze(self, model: Any, *, labels: int, trained_on: int) -> None:
+    def freeze(self, model: Any, *, labels: int, trained_on: int) -> Certificate:
         """Freeze a model fitted on the first `trained_on` examples: new validation examples are evidence on it."""
         if model is None:
             raise ValueError("there is no model to certify yet")
@@ -97,6 +97,7 @@ class Monitor:
         self.frozen, self.since = copy.deepcopy(model), Evidence(self.groups)
         self.version += 1
         self.labels, self.frozen_labels, self.trained_on = labels, labels, trained_on
+        return self.since.certificate(self.version)
 
     def running(self, delta: float = 0.05) -> Running:
         """On the models of the past: their average risk in every group."""
