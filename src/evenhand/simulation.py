@@ -6,10 +6,12 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from evenhand.backends import spread
 from evenhand.engine.build import runs_in_lockstep
 from evenhand.engine.run import Record, Settings, run_block
 from evenhand.engine.settings import as_seed, check_settings, forced_warning
@@ -50,6 +52,8 @@ def simulate(
     trace: str = "full",
     progress: Callable[[int, int], None] | bool = False,
     resume: Result | None = None,
+    backend: str = "processes",
+    address: str | None = None,
 ) -> Result:
     """Run every strategy on the same trials and compare them.
 
@@ -72,6 +76,8 @@ def simulate(
         trace: `"full"` a row per round and group, `"chosen"` a row per round, `"none"`.
         progress: True for a bar, or a callable (done, total).
         resume: an earlier, interrupted result of the same settings to go on from.
+        backend: `"processes"` on this machine, or `"dask"` for the cluster at `address`; the result is the same.
+        address: a Dask scheduler's address, such as `tcp://10.0.0.5:8786`.
 
     >>> import evenhand as eh
     >>> result = eh.simulate(eh.SyntheticModel1.instance("I"), [eh.Uniform()], budget=20, trials=2)
@@ -90,7 +96,7 @@ def simulate(
     started = time.perf_counter()
     report = _reporter(progress, sum(len(task.trials) for task in tasks))
     try:
-        for task, record in _run(source, fitted, settings, tasks, jobs):
+        for task, record in _run(source, fitted, settings, tasks, jobs, backend, address):
             result.take_in(task.label, record)
             report(len(task.trials))
     except KeyboardInterrupt:
@@ -127,7 +133,9 @@ def _label(strategy: Any) -> str:
 
 
 def _with_loss(strategy: Any, loss: Loss | None) -> Any:
-    default = next((f.default for f in fields(strategy) if f.name == "loss"), None) if hasattr(strategy, "loss") else None
+    default = (
+        next((f.default for f in fields(strategy) if f.name == "loss"), None) if hasattr(strategy, "loss") else None
+    )
     if loss is None or default is None or strategy.loss != default:
         return strategy
     return replace(strategy, loss=loss)
@@ -172,21 +180,23 @@ def _tasks(named: dict[str, Strategy], trials: int, block: int) -> list[_Task]:
 
 
 def _run(
-    source: Source, learner: Any, settings: Settings, tasks: list[_Task], jobs: int
+    source: Source,
+    learner: Any,
+    settings: Settings,
+    tasks: list[_Task],
+    jobs: int,
+    backend: str,
+    address: str | None,
 ) -> Iterator[tuple[_Task, Record]]:
-    if jobs == 1 or len(tasks) < 2:
-        for task in tasks:
-            yield task, run_block(source, task.strategy, learner, settings, task.trials)
-        return
-    from joblib import Parallel, delayed
-
-    work = (delayed(_indexed)(i, source, learner, settings, task) for i, task in enumerate(tasks))
-    for i, record in Parallel(n_jobs=jobs, return_as="generator_unordered")(work):
-        yield tasks[i], record
+    work = partial(_run_task, source, learner, settings)
+    for outcome in spread(work, tasks, jobs=jobs, backend=backend, address=address):
+        if outcome.error is not None:
+            raise outcome.error
+        yield tasks[outcome.index], outcome.value
 
 
-def _indexed(i: int, source: Source, learner: Any, settings: Settings, task: _Task) -> tuple[int, Record]:
-    return i, run_block(source, task.strategy, learner, settings, task.trials)
+def _run_task(source: Source, learner: Any, settings: Settings, task: _Task) -> Record:
+    return run_block(source, task.strategy, learner, settings, task.trials)
 
 
 def _reporter(progress: Callable[[int, int], None] | bool, total: int) -> Callable[[int], None]:

@@ -1,0 +1,116 @@
+"""Where work is spread: this process, processes on this machine, or a Dask cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["BACKENDS", "Outcome", "check_backend", "spread"]
+
+BACKENDS = ("processes", "dask")
+
+_DEATHS = 5
+"""How many times processes that died are replaced before the work is given up."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of one item: its position, the value, or the error it ended with."""
+
+    index: int
+    value: Any = None
+    error: Exception | None = None
+
+
+def check_backend(backend: str, address: str | None) -> None:
+    """Refuse an unknown backend, or a cluster without its address."""
+    if backend not in BACKENDS:
+        raise ValueError(f"backend must be one of {', '.join(BACKENDS)}, not {backend!r}")
+    if backend == "dask" and not address:
+        raise ValueError("backend dask needs the scheduler's address, e.g. tcp://10.0.0.5:8786")
+    if backend != "dask" and address:
+        raise ValueError(f"an address belongs to backend dask, not to {backend!r}")
+
+
+def spread(
+    function: Callable[[Any], Any],
+    items: Sequence[Any],
+    *,
+    jobs: int = 1,
+    backend: str = "processes",
+    address: str | None = None,
+) -> Iterator[Outcome]:
+    """`function(item)` for every item, in any order, each as soon as it is there.
+
+    An item whose worker dies is run again. An item that raises gives an outcome with the error; the others go on.
+
+    Args:
+        function: a function of a module, which workers import.
+        items: what it is called with.
+        jobs: processes, where the backend is `processes`; 1 stays in this process.
+        backend: `processes` or `dask`.
+        address: the Dask scheduler's address.
+
+    >>> sorted(outcome.value for outcome in spread(abs, [-1, -2]))
+    [1, 2]
+    """
+    check_backend(backend, address)
+    if backend == "dask":
+        yield from _cluster(function, items, str(address))
+    elif jobs == 1 or len(items) < 2:
+        for index, item in enumerate(items):
+            yield _attempt(function, index, item)
+    else:
+        yield from _processes(function, items, jobs)
+
+
+def _attempt(function: Callable[[Any], Any], index: int, item: Any) -> Outcome:
+    try:
+        return Outcome(index, function(item))
+    except Exception as error:
+        return Outcome(index, error=error)
+
+
+def _processes(function: Callable[[Any], Any], items: Sequence[Any], jobs: int) -> Iterator[Outcome]:
+    from joblib import Parallel, delayed
+    from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+    waiting = set(range(len(items)))
+    for death in range(_DEATHS + 1):
+        work = (delayed(_attempt)(function, i, items[i]) for i in sorted(waiting))
+        try:
+            for outcome in Parallel(n_jobs=jobs, return_as="generator_unordered")(work):
+                waiting.discard(outcome.index)
+                yield outcome
+            return
+        except TerminatedWorkerError:
+            if death == _DEATHS:
+                raise
+
+
+def _cluster(function: Callable[[Any], Any], items: Sequence[Any], address: str) -> Iterator[Outcome]:
+    try:
+        from distributed import Client, as_completed
+    except ImportError:
+        raise ValueError("backend dask needs an extra: pip install 'evenhand[dask]'") from None
+    try:
+        client = Client(address, timeout="20s", set_as_default=False)
+    except OSError as error:
+        raise ValueError(f"no Dask scheduler answers at {address}: {error}") from None
+    with client:
+        # the scheduler keeps each item, so what a dead worker held is run again elsewhere
+        futures = {client.submit(function, item, pure=False): i for i, item in enumerate(items)}
+        done = as_completed(futures)
+        for future in done:
+            index = futures.pop(future)
+            if future.status == "finished":
+                yield Outcome(index, future.result())
+            else:
+                yield Outcome(index, error=_reason(future))
+            future.release()
+
+
+def _reason(future: Any) -> Exception:
+    error = future.exception()
+    return error if isinstance(error, Exception) else RuntimeError(f"the cluster gave it up: {future.status}")
