@@ -64,11 +64,11 @@ BOTH_LOSSES = RULES + [
 ]
 
 
-@pytest.mark.parametrize("rule", BOTH_LOSSES, ids=str)
+@pytest.mark.parametrize("rule", BOTH_LOSSES, ids=lambda rule: getattr(rule, "__name__", str(rule)))
 def test_a_lockstep_trial_is_a_campaign_choice_by_choice(rule):
     record = run_block(I, rule, eh.Logistic(), Settings(160, seed=11), range(3, 9))
     for j, trial in enumerate(record.trials):
-        choices, kinds, c = by_hand(rule, 11, int(trial), 160)
+        choices, _, c = by_hand(rule, 11, int(trial), 160)
         assert record.chosen[:, j].tolist() == choices
         assert record.counts[-1, j].tolist() == list(c.counts.values())
         standing = c.standing()

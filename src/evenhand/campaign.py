@@ -14,7 +14,7 @@ from evenhand.decision import Decision
 from evenhand.engine import rows
 from evenhand.engine.engine import Engine
 from evenhand.engine.labels import Labels
-from evenhand.engine.settings import as_population, as_seed, check_settings, forced_warning, learner_seed
+from evenhand.engine.settings import as_population, as_seed, check_report, check_settings, forced_warning, learner_seed
 from evenhand.engine.shelf import Delivery, Examples, Shelf
 from evenhand.learners import Model, as_learner
 from evenhand.request import LearnerError, NothingToAsk, Receipt, Request
@@ -83,8 +83,6 @@ class Campaign:
         if message := forced_warning(strategy, len(names), budget * (1 - validation)):
             warnings.warn(message, stacklevel=2)
 
-    # ---------------------------------------------------------------- asking
-
     def ask(self) -> Request:
         """The next request; fits first if examples came since the last one."""
         size = min(2 * self.batch, self._unspent())
@@ -137,8 +135,6 @@ class Campaign:
         """Ask no more of this group: it has nothing left to give."""
         self._engine.available[0, self._index(group)] = False
 
-    # ---------------------------------------------------------------- telling
-
     def tell(self, request: Request | int, X: Any = None, y: Any = None, *, n: int | None = None) -> Receipt:
         """Answer a request with labelled rows, or with their number where somebody else trains. Never fits.
 
@@ -186,15 +182,13 @@ class Campaign:
         accuracy = np.zeros(n.shape)
         for group, reported in losses.items():
             z = self._index(group)
-            mean, right, count = _check_report(group, reported)
+            mean, right, count = check_report(group, reported)
             loss_sum[0, z], accuracy[0, z], n[0, z] = mean * count, right, count
         reported_now = np.isin(np.array(self.groups), list(losses))
         waiting = self._engine.fresh & ~reported_now
         self._engine.fresh &= reported_now
         self._engine.report(loss_sum, accuracy, n)
         self._engine.fresh |= waiting
-
-    # ---------------------------------------------------------------- looking
 
     def standing(self, refit: bool = True) -> Standing:
         """What is known per group now; `refit=False` does not bring the model up to date first."""
@@ -244,8 +238,6 @@ class Campaign:
         """The validation examples of all groups, in the order they came."""
         return self._shelf.examples(validation=True)
 
-    # ---------------------------------------------------------------- keeping
-
     def save(self, folder: str | PathLike[str]) -> None:
         """Write the campaign to a folder of JSON and Arrow files."""
         from evenhand.campaign_files import save
@@ -258,8 +250,6 @@ class Campaign:
         from evenhand.campaign_files import load
 
         return load(folder, strategy=strategy, learner=learner)
-
-    # ---------------------------------------------------------------- within
 
     def _unspent(self) -> int:
         return self.budget - self.labels_used - sum(request.size for request in self._open.values())
@@ -314,14 +304,3 @@ class Campaign:
             return fit()
         except Exception as error:
             raise LearnerError(f"the learner failed in fit after round {self.round}: {error}") from error
-
-def _check_report(group: str, reported: Any) -> tuple[float, float, int]:
-    try:
-        mean, right, count = (float(value) for value in reported)
-    except (TypeError, ValueError):
-        raise ValueError(f"losses of {group!r}: give (mean loss, accuracy, examples), not {reported!r}") from None
-    if not (np.isfinite(mean) and 0 <= right <= 1 and count >= 1):
-        raise ValueError(
-            f"losses of {group!r}: the mean loss must be finite, accuracy in [0, 1], examples ≥ 1, not {reported!r}"
-        )
-    return mean, right, int(count)

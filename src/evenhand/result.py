@@ -58,8 +58,6 @@ class Result:
             fair = dict(zip(source.groups, source.pi_star().tolist(), strict=True))
         return cls(chosen, source.groups, tuple(named), fair)
 
-    # ---------------------------------------------------------------- filling
-
     def has(self, task: Any) -> bool:
         """Whether the trials of this task are already there."""
         return set(task.trials) <= self.trials_of(task.label)
@@ -88,15 +86,13 @@ class Result:
         self._traces, self._finals = list(earlier._traces), list(earlier._finals)
         self.seconds, self.elapsed = dict(earlier.seconds), earlier.elapsed
 
-    # ---------------------------------------------------------------- reading
-
     @property
     def trace(self) -> pd.DataFrame:
         """A tidy row per trial, strategy, round and group."""
         if not self._traces:
             return pd.DataFrame(columns=list(TRACE_COLUMNS))
         if len(self._traces) > 1:
-            kinds = {c: pd.CategoricalDtype(v) for c, v in (("strategy", self.labels), ("group", self.groups))}
+            kinds = {c: pd.CategoricalDtype(list(v)) for c, v in (("strategy", self.labels), ("group", self.groups))}
             frames = [frame.astype(kinds) for frame in self._traces]
             self._traces = [self._ordered(pd.concat(frames, ignore_index=True), ["round", "group"])]
         return self._traces[0]
@@ -133,8 +129,6 @@ class Result:
             "settings": self.settings,
         }
 
-    # ---------------------------------------------------------------- pictures
-
     def plot_mixture(self, group: str | None = None) -> Figure:
         """Each strategy's mixture over time, mean ± 1 sd, with π* where it is known."""
         from evenhand.plots import plot_mixture
@@ -152,8 +146,6 @@ class Result:
         from evenhand.plots import plot_groups
 
         return plot_groups(self, strategies)
-
-    # ---------------------------------------------------------------- keeping
 
     def save(self, folder: str | PathLike[str]) -> None:
         """Write `trace.parquet`, `final.parquet` and `summary.json`."""

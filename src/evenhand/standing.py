@@ -61,7 +61,7 @@ class Standing:
     @property
     def mean_loss(self) -> NDArray[np.float64]:
         """Mean loss on each validation set, open validation examples counted as already right."""
-        return self.loss_sum / np.maximum(self.validated + self.pending_validation, 1)
+        return np.asarray(self.loss_sum / np.maximum(self.validated + self.pending_validation, 1))
 
     def trial(self, j: int) -> Standing:
         """The snapshot of one trial of a block, in arrays of its own."""

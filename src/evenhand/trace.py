@@ -37,12 +37,14 @@ def trace_frame(label: str, record: Record, *, chosen_only: bool = False) -> pd.
     return pd.DataFrame(
         {
             "trial": trial[keep],
-            "strategy": pd.Categorical.from_codes(np.zeros(int(keep.sum()), dtype=np.int8), categories=[label]),
+            "strategy": pd.Categorical.from_codes(
+                np.zeros(int(keep.sum()), dtype=np.int8), categories=pd.Index([label])
+            ),
             "round": round_[keep],
             "labels": column(record.labels[:, :, None]),
-            "group": pd.Categorical.from_codes(group[keep], categories=list(record.groups)),
+            "group": pd.Categorical.from_codes(group[keep], categories=pd.Index(record.groups)),
             "chosen": chosen[keep],
-            "kind": pd.Categorical.from_codes(column(record.kind[:, :, None]), categories=list(KINDS)),
+            "kind": pd.Categorical.from_codes(column(record.kind[:, :, None]), categories=pd.Index(KINDS)),
             "count": column(record.counts),
             "mixture": column(record.counts / np.maximum(total, 1)),
             "validation_loss": column(record.validation_loss),

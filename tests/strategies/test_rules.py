@@ -10,7 +10,9 @@ from evenhand.strategies import COINS, STRATEGIES, parse_strategy
 from evenhand.strategies.base import draw, pick
 
 
-def standing(counts, losses, *, validated=None, pending=None, starting=False, available=None, population=None, trend=None):
+def standing(
+    counts, losses, *, validated=None, pending=None, starting=False, available=None, population=None, trend=None
+):
     m = len(counts)
     validated = np.full(m, 10) if validated is None else np.asarray(validated)
     pending = np.zeros(m, dtype=int) if pending is None else np.asarray(pending)

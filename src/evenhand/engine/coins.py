@@ -33,4 +33,4 @@ def uniform(seed: int, *place: ArrayLike) -> NDArray[np.float64]:
         step = np.atleast_1d(np.asarray(index, dtype=np.int64)).astype(np.uint64)
         state = _mix((state ^ _mix(step + _GOLDEN)) + _GOLDEN)
     shape = np.broadcast_shapes(*(np.shape(index) for index in place))
-    return ((state >> np.uint64(11)) * 2.0**-53).reshape(shape)
+    return np.asarray((state >> np.uint64(11)) * 2.0**-53, dtype=np.float64).reshape(shape)

@@ -108,11 +108,11 @@ class Engine:
         rank = np.empty_like(cell)
         rank[by_key] = np.arange(len(cell)) - starts[cell[by_key]]
         validating = self.validation_examples(told + total) - self.held.ravel()
-        return rank >= total[cell] - np.clip(validating, 0, total)[cell]
+        return np.asarray(rank >= total[cell] - np.clip(validating, 0, total)[cell])
 
     def validation_examples(self, told: Counts) -> Counts:
         """How many of a group's first `told` examples validate."""
-        return np.floor(told * self.validation + 1e-9).astype(np.int64)
+        return np.asarray(np.floor(told * self.validation + 1e-9), dtype=np.int64)
 
     def record(
         self, trial: Counts, group: Counts, X: Any, y: Counts, validation: NDArray[np.bool_] | None = None

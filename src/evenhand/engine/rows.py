@@ -17,7 +17,7 @@ __all__ = ["as_rows", "as_table", "check_finite", "column_names", "digest", "fro
 
 def as_rows(X: Any) -> Any:
     """X as a two-dimensional float array, a CSR array, or the frame it is."""
-    if sp.issparse(X):
+    if _is_sparse(X):
         return sp.csr_array(X, dtype=float)
     if _is_frame(X):
         return X
@@ -28,6 +28,10 @@ def as_rows(X: Any) -> Any:
     if array.ndim != 2:
         raise ValueError(f"X must have two dimensions, rows and features, not shape {array.shape}")
     return array
+
+
+def _is_sparse(X: Any) -> bool:
+    return bool(sp.issparse(X))
 
 
 def _is_frame(X: Any) -> bool:
@@ -47,10 +51,11 @@ def check_finite(X: Any) -> None:
     """Refuse NaN and infinite features in arrays; a frame's missing values are its learner's business."""
     if _is_frame(X):
         return
-    bad = ~np.isfinite(X.data if sp.issparse(X) else X)
+    bad = ~np.isfinite(X.data if _is_sparse(X) else X)
     if bad.any():
         where = np.argwhere(bad)[0]
-        row = int(np.searchsorted(X.indptr, where[0], side="right") - 1) if sp.issparse(X) else int(where[0])
+        first = int(where[0])
+        row = int(np.count_nonzero(X.indptr <= first)) - 1 if _is_sparse(X) else first
         raise ValueError(f"X has a NaN or infinite feature in row {row}: remove or impute it before telling")
 
 
@@ -59,9 +64,9 @@ def like(X: Any, kept: Any) -> Any:
     if _is_frame(X) != _is_frame(kept):
         raise ValueError(f"earlier rows were {type(kept).__name__}, these are {type(X).__name__}: deliver one kind")
     if not _is_frame(X):
-        if sp.issparse(kept) == sp.issparse(X):
+        if _is_sparse(kept) == _is_sparse(X):
             return X
-        return sp.csr_array(X) if sp.issparse(kept) else X.toarray()
+        return sp.csr_array(X) if _is_sparse(kept) else X.toarray()
     frame, example = (nw.from_native(x, eager_only=True) for x in (X, kept))
     if sorted(frame.columns) != sorted(example.columns):
         missing = sorted(set(example.columns) - set(frame.columns))
@@ -76,7 +81,7 @@ def like(X: Any, kept: Any) -> Any:
 def take(X: Any, mask: NDArray[np.bool_]) -> Any:
     """The rows where the mask is true, in the kind X has."""
     if not _is_frame(X):
-        return X[mask] if not sp.issparse(X) else X[np.flatnonzero(mask)]
+        return X[mask] if not _is_sparse(X) else X[np.flatnonzero(mask)]
     return nw.from_native(X, eager_only=True)[np.flatnonzero(mask).tolist()].to_native()
 
 
@@ -86,14 +91,14 @@ def stack(parts: Sequence[Any]) -> Any:
         return parts[0]
     if _is_frame(parts[0]):
         return nw.concat([nw.from_native(part, eager_only=True) for part in parts]).to_native()
-    return sp.csr_array(sp.vstack(parts)) if sp.issparse(parts[0]) else np.concatenate(parts)
+    return sp.csr_array(sp.vstack(parts)) if _is_sparse(parts[0]) else np.concatenate(parts)
 
 
 def as_table(X: Any) -> pa.Table:
     """Rows as an Arrow table; dense columns are numbered, sparse rows become lists."""
     if _is_frame(X):
         return nw.from_native(X, eager_only=True).to_arrow()
-    if not sp.issparse(X):
+    if not _is_sparse(X):
         return pa.table({str(j): X[:, j] for j in range(X.shape[1])})
     offsets = pa.array(X.indptr, type=pa.int32())
     return pa.table(
@@ -104,7 +109,7 @@ def as_table(X: Any) -> pa.Table:
     )
 
 
-def from_table(table: pa.Table, kind: str, width: int | None) -> Any:
+def from_table(table: pa.Table, kind: Any, width: int) -> Any:
     """What `as_table` wrote, in its kind: `dense`, `sparse`, or the name of a frame library."""
     if kind == "dense":
         return np.column_stack([table.column(j).to_numpy() for j in range(table.num_columns)])
@@ -119,7 +124,7 @@ def kind_of(X: Any) -> str:
     """`dense`, `sparse`, or the name of the frame's library."""
     if _is_frame(X):
         return str(nw.from_native(X, eager_only=True).implementation.value)
-    return "sparse" if sp.issparse(X) else "dense"
+    return "sparse" if _is_sparse(X) else "dense"
 
 
 def digest(X: Any, y: Sequence[Any]) -> str:

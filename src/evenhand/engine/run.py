@@ -153,9 +153,7 @@ def _run(
     )
 
 
-def _engine(
-    source: Source, strategy: Strategy, learner: Any, settings: Settings, trials: Sequence[int]
-) -> Engine:
+def _engine(source: Source, strategy: Strategy, learner: Any, settings: Settings, trials: Sequence[int]) -> Engine:
     labels = Labels(source.classes.tolist())
     seed = learner_seed(settings.seed, trials[0])
     return Engine(

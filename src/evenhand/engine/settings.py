@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["as_population", "as_seed", "check_settings", "forced_warning", "learner_seed"]
+__all__ = ["as_population", "as_seed", "check_report", "check_settings", "forced_warning", "learner_seed"]
 
 
 def check_settings(
@@ -78,7 +78,7 @@ def as_population(
         raise ValueError(f"population has {share.size} shares for {len(groups)} groups")
     if not (np.isfinite(share).all() and (share >= 0).all() and share.sum() > 0):
         raise ValueError(f"population's shares must be numbers from 0 up, not all 0: {share.tolist()}")
-    return share / share.sum()
+    return np.asarray(share / share.sum())
 
 
 def forced_warning(strategy: Any, groups: int, examples: float) -> str | None:
@@ -97,3 +97,16 @@ def forced_warning(strategy: Any, groups: int, examples: float) -> str | None:
     if highest > 0.01:
         return f"{message}; xi={math.floor(100 * highest) / 100:g} would not"
     return f"{message}; no xi would help, a larger budget would"
+
+
+def check_report(group: str, reported: Any) -> tuple[float, float, int]:
+    """One group's reported mean loss, accuracy and number of examples, checked."""
+    try:
+        mean, right, count = (float(value) for value in reported)
+    except (TypeError, ValueError):
+        raise ValueError(f"losses of {group!r}: give (mean loss, accuracy, examples), not {reported!r}") from None
+    if not (np.isfinite(mean) and 0 <= right <= 1 and count >= 1):
+        raise ValueError(
+            f"losses of {group!r}: the mean loss must be finite, accuracy in [0, 1], examples ≥ 1, not {reported!r}"
+        )
+    return mean, right, int(count)

@@ -86,7 +86,7 @@ class SingleMemory:
         losses = wrong if loss == "zero_one" else self.model.losses(X, y, loss)
         n = np.bincount(group, minlength=self.groups)
         errors = np.bincount(group, weights=wrong, minlength=self.groups).round().astype(np.int64)
-        total = np.bincount(group, weights=losses, minlength=self.groups)
+        total = np.bincount(group, weights=losses, minlength=self.groups).astype(float)
         return Scores(total[None], (n - errors)[None], n[None])
 
     def validation(self) -> tuple[Any, NDArray[np.int64], NDArray[np.int64]]:

@@ -53,4 +53,4 @@ def losses_of(model: Any, X: Any, y: Any, kind: Loss) -> NDArray[np.float64]:
     known = list(model.classes)
     column = np.array([known.index(label) if label in known else -1 for label in y.tolist()])
     p = np.where(column >= 0, chance[np.arange(len(y)), column], 0.0)
-    return -np.log(np.clip(p, 1e-15, 1.0))
+    return np.asarray(-np.log(np.clip(p, 1e-15, 1.0)))

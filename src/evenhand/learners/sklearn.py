@@ -34,7 +34,7 @@ class ConstantModel:
         if kind != "log":
             return losses_of(self, X, y, kind)
         chance = (self.examples + 1) / (self.examples + 2)
-        return np.where(np.asarray(y) == self.label, -np.log(chance), -np.log1p(-chance))
+        return np.asarray(np.where(np.asarray(y) == self.label, -np.log(chance), -np.log1p(-chance)))
 
 
 @dataclass(frozen=True)

@@ -51,8 +51,13 @@ class Stream(Protocol):
 class Source(Protocol):
     """A set of groups one can draw labelled examples from."""
 
-    name: str
-    groups: tuple[str, ...]
+    @property
+    def name(self) -> str:
+        """What it is called in results."""
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The names of the groups."""
 
     @property
     def classes(self) -> NDArray[Any]:

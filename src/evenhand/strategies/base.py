@@ -47,6 +47,10 @@ class Rule:
         """Whether the rule draws from the population's shares."""
         return False
 
+    def __call__(self, standing: Standing, coins: Numbers) -> Decision:
+        """The decision; every rule has its own."""
+        raise NotImplementedError
+
     def settings(self) -> dict[str, Any]:
         """The settings that differ from their defaults."""
         return {f.name: v for f in fields(self) if (v := getattr(self, f.name)) != f.default}

@@ -124,7 +124,9 @@ class Optimistic(Rule):
         behind = (n < n.sum(axis=-1, keepdims=True) ** self.xi) & standing.available
         forced = behind.any(axis=-1)
         by_count = standing.starting | forced
-        index = np.where(by_count, choose_start(standing, coins[..., 0]), pick(score, standing.available, coins[..., 0]))
+        index = np.where(
+            by_count, choose_start(standing, coins[..., 0]), pick(score, standing.available, coins[..., 0])
+        )
         code = np.where(standing.starting, START, np.where(forced, FORCED, SCORE))
         return decide(standing, index, code, found)
 

@@ -35,7 +35,7 @@ def coupling(standing: Standing, bound: Callable[..., Numbers], C: float) -> Num
     """`(2C / π_t(z)) · Σ π_t(z') e_z'(N_z')`: from the fitted classifier to the best one for the mixture."""
     pi = standing.mixture
     spread = (pi * deviation(standing, bound)).sum(axis=-1, keepdims=True)
-    return 2 * C * spread / np.maximum(pi, np.finfo(float).tiny)
+    return np.asarray(2 * C * spread / np.maximum(pi, np.finfo(float).tiny))
 
 
 def trend(standing: Standing, c1: float) -> Numbers:
