@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from copy import deepcopy
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -96,6 +97,10 @@ class State:
             self.seq = event.seq
         return self
 
+    def copy(self) -> State:
+        """The same state in lists of its own."""
+        return deepcopy(self)
+
     def as_json(self) -> str:
         """The state as text, for a snapshot."""
         return json.dumps({"format": _FORMAT, **asdict(self)}, separators=(",", ":"))
@@ -139,7 +144,7 @@ class State:
             self.expired.pop(number, None)
         if header.get("classes"):
             self.classes = sorted([*self.classes, *header["classes"]])
-        if header["digest"] is not None and not self.first_rows:
+        if header["stored"] and not self.first_rows:
             self.first_rows = event.seq
 
     def _scored(self, event: Event) -> None:

@@ -59,8 +59,7 @@ class Writer:
 
     def _snapshot(self, state: State, events: list[Event]) -> None:
         table = schema.snapshots
-        after = State.from_json(state.as_json()) or State()
-        text = after.fold(events).as_json()
+        text = state.copy().fold(events).as_json()
         self.connection.execute(delete(table).where(table.c.campaign == self.campaign))
         self.connection.execute(insert(table).values(campaign=self.campaign, seq=self.last, state=text))
 

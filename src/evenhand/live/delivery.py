@@ -1,0 +1,177 @@
+"""Deliveries on their way into the ledger: checked, given their roles, written down, receipted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from evenhand.campaign import Campaign
+from evenhand.engine import rows
+from evenhand.engine.labels import Labels
+from evenhand.engine.shelf import Delivery, Shelf
+from evenhand.learners import Logistic, SklearnLearner
+from evenhand.ledger import Draft, Event, State
+from evenhand.live.learners import live_learner
+from evenhand.live.parcel import Parcel
+from evenhand.live.receipts import LiveReceipt
+
+__all__ = ["Checker", "Told", "plain", "wants_numbers"]
+
+
+def plain(X: Any, y: Any) -> tuple[Any, list[Any]]:
+    """Rows and labels in their plain form."""
+    X, labels = rows.as_rows(X), Labels().read(y)
+    if X.shape[0] != len(labels):
+        raise ValueError(f"X has {X.shape[0]} rows and y {len(labels)} labels: they must be as many")
+    return X, labels
+
+
+def wants_numbers(learner: Any) -> bool:
+    """Whether a learner fails on text and missing values, so that they must not get into the ledger."""
+    if isinstance(learner, SklearnLearner):
+        from sklearn.utils import get_tags
+
+        composed = hasattr(learner.estimator, "steps")
+        return not composed and not get_tags(learner.estimator).input_tags.allow_nan
+    return isinstance(learner, Logistic)
+
+
+class Checker:
+    """Refuses rows that the learner could not use or that do not go with the first delivery."""
+
+    def __init__(self, settings: Mapping[str, Any], first: Parcel | None) -> None:
+        self.first, self.groups = first, list(settings["groups"])
+        self.learner = live_learner(settings["learner"])
+        self._shelf = Shelf(tuple(self.groups), self.learner, Labels(settings["classes"]), 0)
+        if first is not None:
+            empty = np.zeros(0, dtype=np.int64)
+            self._shelf.deliveries = [Delivery(0, first.X, [], empty, empty.astype(bool))]
+
+    def check(self, parcel: Parcel) -> Parcel:
+        """The parcel, in the kind of the first one."""
+        X, labels = self._shelf.check(parcel.X, parcel.y)
+        if self.learner is not None and wants_numbers(self.learner):
+            _check_numbers(X)
+        for label in labels:
+            if not isinstance(label, str | int | float | bool):
+                raise ValueError(f"the label {label!r} is neither text nor a number")
+        unknown = sorted(set(parcel.groups or ()) - set(self.groups))
+        if unknown:
+            raise ValueError(f"unknown group {unknown[0]!r}: the groups are {', '.join(map(repr, self.groups))}")
+        if self.first is None:
+            return parcel
+        if rows.kind_of(X) in ("dense", "sparse") and parcel.kind != self.first.kind:
+            return Parcel.of(X, labels, parcel.groups)
+        _check_types(parcel, self.first)
+        return parcel
+
+
+@dataclass(frozen=True)
+class Told:
+    """A delivery about to be written down; without a request it is data that was there before."""
+
+    request: int | None
+    count: int
+    parcel: Parcel | None
+    collector: str | None
+    charge: bool
+
+    @cached_property
+    def digest(self) -> str:
+        """A fingerprint of the content."""
+        return f"n={self.count}" if self.parcel is None else self.parcel.digest
+
+    @cached_property
+    def data(self) -> bytes | None:
+        """The rows as they are stored."""
+        return None if self.parcel is None else self.parcel.to_bytes()
+
+    def checked(self, checker: Checker) -> Told:
+        """The same delivery, once its rows can be used."""
+        return replace(self, parcel=None if self.parcel is None else checker.check(self.parcel))
+
+    def draft(self, campaign: Campaign, state: State) -> Draft:
+        """The event that records this delivery in a campaign that stands as `state` says."""
+        late = self.request in state.expired
+        asked = None if self.request is None else (state.expired if late else state.open)[self.request]
+        if late and self.count > state.unspent:
+            raise ValueError(
+                f"request {self.request} has expired and its labels went back to the budget, which has "
+                f"{max(state.unspent, 0)} left: of these {self.count} rows {max(state.unspent, 0)} would fit"
+            )
+        named = (self.parcel.groups if self.parcel else None) if asked is None else [asked["group"]] * self.count
+        group = np.array([campaign.groups.index(name) for name in named or ()], dtype=np.int64)
+        validation = campaign._engine.roles(np.zeros(self.count, dtype=np.int64), group)
+        header = {
+            "group": asked["group"] if asked else None,
+            "groups": _tally(campaign.groups, group, validation),
+            "rows": self.count,
+            "roles": "".join("tv"[role] for role in validation.astype(int)),
+            "digest": self.digest,
+            "stored": self.parcel is not None,
+            "charged": self.count if self.charge else 0,
+            "beyond": self.count - asked["size"] if asked else 0,
+            "late": late,
+            "by": self.collector,
+            "classes": _new_classes(state.classes, self.parcel),
+        }
+        return Draft("told", header, self.request, self.data)
+
+    def receipt(self, event: Event, *, repeated: bool = False) -> LiveReceipt:
+        """What the event brought."""
+        header = event.header
+        held = header["roles"].count("v")
+        return LiveReceipt(
+            request=self.request or 0,
+            rows=header["rows"],
+            training=header["rows"] - held,
+            validation=held,
+            beyond=header["beyond"],
+            event=event.seq,
+            late=header["late"],
+            repeated=repeated,
+        )
+
+
+def _tally(groups: Sequence[str], group: Any, validation: Any) -> dict[str, list[int]]:
+    m = len(groups)
+    held = np.bincount(group[validation], minlength=m)
+    training = np.bincount(group, minlength=m) - held
+    return {groups[z]: [int(training[z]), int(held[z])] for z in np.flatnonzero(training + held).tolist()}
+
+
+def _new_classes(known: list[Any], parcel: Parcel | None) -> list[Any]:
+    if parcel is None:
+        return []
+    labels = Labels(known, fixed=False)
+    labels.learn(parcel.y)
+    return [label for label in labels.classes if label not in known]
+
+
+def _check_numbers(X: Any) -> None:
+    """Refuse a frame with text, missing or infinite features; arrays were checked already."""
+    if rows.kind_of(X) in ("dense", "sparse"):
+        return
+    for name in X.columns:
+        kind = X[name].dtype.kind
+        if kind not in "biuf":
+            raise ValueError(f"column {name!r} is not a number, which the learner needs: encode it, or leave it out")
+        bad = np.flatnonzero(~np.isfinite(X[name].to_numpy(dtype=float)))
+        if len(bad):
+            raise ValueError(f"column {name!r} is missing or infinite in row {bad[0]}: remove or impute it")
+
+
+def _check_types(parcel: Parcel, first: Parcel) -> None:
+    for name in first.features:
+        kinds = [p.table.schema.field(name) for p in (first, parcel)]
+        try:
+            pa.unify_schemas([pa.schema([kind.remove_metadata()]) for kind in kinds], promote_options="permissive")
+        except (pa.ArrowInvalid, pa.ArrowTypeError):
+            raise ValueError(
+                f"column {name!r} was {kinds[0].type} in earlier rows and is {kinds[1].type} now"
+            ) from None

@@ -1,0 +1,64 @@
+"""The learner of a live campaign, from the text its ledger holds."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import os
+from importlib.metadata import version
+from typing import Any
+
+from evenhand.learners import as_learner
+from evenhand.learners.base import Loss
+from evenhand.learners.text import parse_learner
+
+__all__ = ["ALLOW", "learner_digest", "live_learner"]
+
+ALLOW = "EVENHAND_ALLOW"
+"""The environment variable that lists the packages a `factory:` may come from, separated by commas."""
+
+
+def live_learner(text: str | None, loss: Loss = "zero_one") -> Any:
+    """The learner: `logistic:C=1`, a scikit-learn class by path, `factory:package.module.function`, or None.
+
+    A factory is a function of yours without arguments that gives a learner, a scikit-learn classifier or Pipeline, or a
+    torch module. It is imported only from packages that `EVENHAND_ALLOW` names on the machine that fits.
+    """
+    if text is None:
+        return None
+    if not text.startswith("factory:"):
+        return as_learner(parse_learner(text), loss)
+    made = _factory(text.removeprefix("factory:"))()
+    if hasattr(made, "parameters") and not hasattr(made, "get_params"):
+        made = _torch(text)
+    return as_learner(made, loss)
+
+
+def learner_digest(text: str | None, seed: int) -> str:
+    """A fingerprint of what fitted: the learner's text, its seed, the versions behind it."""
+    parts = (text, seed, version("evenhand"), version("scikit-learn"), version("numpy"))
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+
+
+def _factory(path: str) -> Any:
+    module, _, name = path.rpartition(".")
+    allowed = [entry.strip() for entry in os.environ.get(ALLOW, "").split(",") if entry.strip()]
+    if not any(f"{module}.".startswith(f"{entry}.") for entry in allowed):
+        raise ValueError(
+            f"the factory {path!r} is not allowed here: set {ALLOW}={module.partition('.')[0] or path} if you trust it"
+        )
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"there is no factory {path!r}: {error}") from None
+    if not callable(found):
+        raise ValueError(f"{path!r} is no function: a factory is called without arguments and gives a learner")
+    return found
+
+
+def _torch(text: str) -> Any:
+    try:
+        torch = importlib.import_module("evenhand.learners.torch")
+    except ImportError:
+        raise ValueError(f"{text!r} gives a torch module, which needs pip install 'evenhand[torch]'") from None
+    return torch.TorchLearner(_factory(text.removeprefix("factory:")))

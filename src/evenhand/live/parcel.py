@@ -1,0 +1,113 @@
+"""Delivered rows as they travel to the ledger and back: Arrow bytes that say what they hold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from evenhand.engine import rows
+
+__all__ = ["Parcel"]
+
+_KEY = b"evenhand"
+_ARRAYS = ("dense", "sparse")
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """A table exactly as delivered, and which of its columns are what.
+
+    Attributes:
+        table: the delivered columns.
+        kind: `dense`, `sparse`, or the frame library the features came in.
+        features: the feature columns.
+        width: how many features there are.
+        label: the label column.
+        group: the group column, where every row names its group.
+    """
+
+    table: pa.Table
+    kind: str
+    features: tuple[str, ...]
+    width: int
+    label: str
+    group: str | None = None
+
+    @classmethod
+    def of(cls, X: Any, y: Sequence[Any], groups: Sequence[str] | None = None) -> Parcel:
+        """The parcel of features, labels and, where they differ, groups."""
+        table = rows.as_table(X)
+        named = rows.column_names(X)
+        if not isinstance(named, int):
+            table = table.select(named)  # pandas adds its index otherwise
+        features = tuple(table.column_names)
+        label = _free("label", features)
+        table = table.append_column(label, pa.array(list(y)))
+        group = None
+        if groups is not None:
+            group = _free("group", features)
+            table = table.append_column(group, pa.array([str(g) for g in groups]))
+        return cls(table, rows.kind_of(X), features, int(X.shape[1]), label, group)
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    @property
+    def X(self) -> Any:
+        """The features, in the kind they came; frames of any library as pandas."""
+        kind = self.kind if self.kind in _ARRAYS else "pandas"
+        return rows.from_table(self.table.select(self.features), kind, self.width)
+
+    @property
+    def y(self) -> list[Any]:
+        """The labels."""
+        found: list[Any] = self.table.column(self.label).to_pylist()
+        return found
+
+    @property
+    def groups(self) -> list[str] | None:
+        """The group of every row, where the rows name it."""
+        if self.group is None:
+            return None
+        return [str(g) for g in self.table.column(self.group).to_pylist()]
+
+    @property
+    def digest(self) -> str:
+        """A fingerprint of features, labels and groups."""
+        named = [*self.features, *([self.group] if self.group else [])]
+        return rows.digest(self.table.select(named), self.y)
+
+    def to_bytes(self) -> bytes:
+        """The parcel in Arrow's stream format."""
+        about = {"kind": self.kind, "features": self.features, "width": self.width}
+        about |= {"label": self.label, "group": self.group}
+        sink = pa.BufferOutputStream()
+        table = self.table.replace_schema_metadata({_KEY: json.dumps(about)})
+        with pa.ipc.new_stream(sink, table.schema) as stream:
+            stream.write_table(table)
+        return bytes(sink.getvalue().to_pybytes())
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Parcel:
+        """The parcel that `to_bytes` wrote."""
+        with pa.ipc.open_stream(data) as stream:
+            table = stream.read_all()
+        about = json.loads(table.schema.metadata[_KEY])
+        return cls(table, about["kind"], tuple(about["features"]), about["width"], about["label"], about["group"])
+
+    def take(self, mask: Any) -> Parcel:
+        """The rows where the mask is true."""
+        table = self.table.filter(pc.equal(pa.array(np.asarray(mask)), True))
+        return Parcel(table, self.kind, self.features, self.width, self.label, self.group)
+
+
+def _free(name: str, taken: Sequence[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name

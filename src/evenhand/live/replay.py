@@ -1,0 +1,60 @@
+"""Puts a folded state into a campaign."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+
+from evenhand.campaign import Campaign
+from evenhand.decision import Decision
+from evenhand.ledger import Event, State
+from evenhand.live.receipts import LiveRequest
+from evenhand.request import Request
+from evenhand.stats import RunningTrend
+
+__all__ = ["as_request", "restore"]
+
+
+def restore(campaign: Campaign, state: State, gone: Collection[int] = ()) -> Campaign:
+    """Make the campaign what the state says, without the open requests that are `gone`; gives it back."""
+    engine = campaign._engine
+    for name in ("counts", "held", "scored", "loss_sum"):
+        getattr(engine, name)[0] = getattr(state, name)
+    engine.available[0] = [group not in state.unavailable for group in campaign.groups]
+    engine.fresh[0] = np.greater(state.arrived, state.rests_on)
+    engine.asked[0] = state.asked
+    window = np.full(engine.recent.window.shape, np.nan)
+    for z, values in enumerate(state.recent):
+        window[0, z, : len(values)] = values
+    engine.recent = RunningTrend.of(window)
+    engine.pending[:], engine.pending_validation[:] = 0, 0
+    campaign._open = {}
+    for number, header in state.open.items():
+        if number not in gone:
+            request = _request(campaign.groups, number, header)
+            campaign._open[number] = request
+            campaign._expect(request, +1)
+    campaign.labels_used, campaign.budget = state.labels_used, state.settings["budget"]
+    return campaign
+
+
+def as_request(groups: tuple[str, ...], event: Event) -> LiveRequest:
+    """The request an `asked` event records."""
+    header = event.header
+    scored_at = header["scored_at"]
+    return LiveRequest(
+        **vars(_request(groups, event.request or 0, header)),
+        until=header["until"],
+        collector=header["by"],
+        event=event.seq,
+        rests_on=header["rests_on"],
+        scores_age=None if scored_at is None else max(0.0, event.at - scored_at),
+        behind=header["behind"],
+    )
+
+
+def _request(groups: tuple[str, ...], number: int, header: dict[str, Any]) -> Request:
+    decision = Decision.from_dict(groups, header["decision"])
+    return Request(number, header["group"], header["size"], header["validating"], decision)
