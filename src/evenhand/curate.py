@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -21,7 +22,7 @@ import pyarrow.parquet as pq
 
 from evenhand.curation import Curation, Rounds
 from evenhand.engine.run import Settings
-from evenhand.engine.settings import check_settings
+from evenhand.engine.settings import check_settings, forced_warning
 from evenhand.files import write_atomically
 from evenhand.learners import Logistic, as_learner
 from evenhand.report import by_group_rows, render
@@ -42,10 +43,12 @@ class Curated:
     Attributes:
         result: the run beside Uniform and Uncurated on the same trials, as `simulate` gives it.
         interrupted: whether Ctrl-C came before the budget was spent.
+        notes: what is worth knowing about the settings.
     """
 
     result: Result
     interrupted: bool
+    notes: tuple[str, ...]
     _data: Any
     _run: Curation
     _settings: dict[str, Any]
@@ -94,7 +97,7 @@ class Curated:
             "train": int((~run.validates).sum()),
             "validation": int(run.validates.sum()),
             "features": table.feature_columns,
-            "notes": list(table.notes),
+            "notes": [*table.notes, *self.notes],
             "used_up": run.used_up,
             "group_columns": list(table.group_columns),
             "by_group": by_group_rows(table, trained, validated, accuracy, n, self.result),
@@ -205,7 +208,9 @@ def curate(
         run.run(step)
     finally:
         step(0)
-    return Curated(_compare(run, rule, fitted, compare, jobs, progress), run.interrupted, data, run, told)
+    warning = forced_warning(rule, len(table.groups), budget * (1 - table.validation))
+    result = _compare(run, rule, fitted, compare, jobs, progress)
+    return Curated(result, run.interrupted, (warning,) if warning else (), data, run, told)
 
 
 def _as_table(data: Any, label: str | None, groups: str | Sequence[str] | None, settings: dict[str, Any]) -> Table:
@@ -236,21 +241,24 @@ def _compare(run: Curation, rule: Any, learner: Any, trials: int, jobs: int, pro
     others = [other for other in (Uniform(), Uncurated()) if str(other) != str(rule)]
     plan = run.settings
     if trials and not run.interrupted:
-        return simulate(
-            run.table,
-            [rule, *others],
-            learner,
-            budget=plan.budget,
-            trials=trials,
-            seed=plan.seed,
-            jobs=jobs,
-            evaluate=20,
-            batch=plan.batch,
-            n0=plan.n0,
-            validation=plan.validation,
-            trace="none",
-            progress=progress,
-        )
+        with warnings.catch_warnings():
+            # The report says so already.
+            warnings.filterwarnings("ignore", message="with .* forced exploration")
+            return simulate(
+                run.table,
+                [rule, *others],
+                learner,
+                budget=plan.budget,
+                trials=trials,
+                seed=plan.seed,
+                jobs=jobs,
+                evaluate=20,
+                batch=plan.batch,
+                n0=plan.n0,
+                validation=plan.validation,
+                trace="none",
+                progress=progress,
+            )
     result = Result.empty(run.table, {str(rule): rule}, learner, plan, 1, 1, "full")
     result.take_in(str(rule), run.record())
     result.interrupted = run.interrupted

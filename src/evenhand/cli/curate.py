@@ -1,0 +1,131 @@
+"""`evenhand curate`: choose the rows of a pool that serve the worst-off group best."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from evenhand.curate import Curated
+
+__all__ = ["curate"]
+
+
+def curate(
+    pool: Annotated[str, typer.Argument(help="a CSV or Parquet file, a folder of Parquet files, adult or german")],
+    budget: Annotated[int, typer.Option(help="rows to choose, to train on and to validate together")],
+    out: Annotated[Path, typer.Option(help="where the rows go, .parquet or .csv; the report goes beside")],
+    label: Annotated[str | None, typer.Option(help="the column to predict")] = None,
+    group: Annotated[
+        list[str] | None, typer.Option(help="a column that tells the group, or age:25,45,65; may be given many times")
+    ] = None,
+    test: Annotated[str | None, typer.Option(help="a test file, a share to hold out (0.3), or none")] = None,
+    feature: Annotated[list[str] | None, typer.Option(help="predict from these columns only")] = None,
+    ignore: Annotated[list[str] | None, typer.Option(help="a column to leave out; may be given many times")] = None,
+    exclude: Annotated[list[str] | None, typer.Option(help="a group to leave out; may be given many times")] = None,
+    use_group_as_feature: Annotated[
+        bool, typer.Option("--use-group-as-feature", help="predict from the group columns too")
+    ] = False,
+    missing: Annotated[str, typer.Option(help="missing numbers: category or median")] = "category",
+    max_categories: Annotated[int, typer.Option(help="refuse text columns with more values")] = 1000,
+    separator: Annotated[str | None, typer.Option(help="what separates the cells of a CSV file")] = None,
+    decimal: Annotated[str, typer.Option(help="the decimal mark of a CSV file")] = ".",
+    encoding: Annotated[str, typer.Option(help="the encoding of a CSV file")] = "utf-8",
+    strategy: Annotated[str, typer.Option(help="which group next, name:key=value,…")] = "optimistic",
+    learner: Annotated[str | None, typer.Option(help="logistic:C=1, or a scikit-learn classifier's path")] = None,
+    batch: Annotated[int, typer.Option(help="rows of each role a round takes")] = 1,
+    n0: Annotated[int | None, typer.Option(help="warm-up rounds, groups in turn")] = None,
+    validation: Annotated[float, typer.Option(help="share of the rows that validates")] = 0.5,
+    seed: Annotated[int, typer.Option(help="the same seed, the same rows")] = 0,
+    compare: Annotated[int, typer.Option(help="trials to compare with Uniform and Uncurated on; 0 for none")] = 5,
+    jobs: Annotated[int, typer.Option(help="processes for the comparison")] = 1,
+    resume: Annotated[bool, typer.Option("--resume", help="go on from what is in --out")] = False,
+    force: Annotated[bool, typer.Option("--force", help="overwrite --out")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print the table of groups as JSON")] = False,
+) -> None:
+    """Choose rows of a pool for the worst-off group: the rows, a report to open, and the report as JSON."""
+    if out.suffix not in {".parquet", ".csv"}:
+        raise ValueError(f"--out must end in .parquet or .csv, not {out.name!r}")
+    if out.exists() and not (resume or force):
+        raise ValueError(f"{out} exists: --resume goes on from it, --force overwrites it")
+    from evenhand.curate import curate as run
+    from evenhand.datasets import DATASETS, load
+    from evenhand.learners.text import parse_learner
+
+    settings: dict[str, Any] = {"validation": validation, "use_group_as_feature": use_group_as_feature}
+    if pool in DATASETS and not Path(pool).exists():
+        data: Any = load(pool, **settings)
+        settings = {}
+    else:
+        data = Path(pool)
+        settings |= {"features": feature, "ignore": ignore or (), "exclude": exclude or ()}
+        settings |= {"missing": missing, "max_categories": max_categories}
+        settings |= {"separator": separator, "decimal": decimal, "encoding": encoding}
+        settings |= {} if test is None else {"test": _test(test)}
+    curated = run(
+        data,
+        label,
+        group,
+        budget,
+        strategy=strategy,
+        learner=None if learner is None else parse_learner(learner),
+        batch=batch,
+        n0=n0,
+        seed=seed,
+        compare=compare,
+        jobs=jobs,
+        progress=not as_json,
+        resume=out if resume else None,
+        **settings,
+    )
+    curated.save(out)
+    if as_json:
+        typer.echo(json.dumps({key: curated.summary[key] for key in ("train", "validation", "by_group", "notes")}))
+    else:
+        _print(curated, out)
+    if curated.interrupted:
+        typer.echo("interrupted: what was chosen is kept, --resume goes on", err=True)
+        raise typer.Exit(130)
+
+
+def _test(text: str) -> float | str | None:
+    """A share to hold out, the path of a test file, or nothing at all."""
+    if text == "none":
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _print(curated: Curated, out: Path) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    summary = curated.summary
+    console = Console(highlight=False)
+    console.print(f"{summary['train']:,} to train on, {summary['validation']:,} that validated")
+    table = Table()
+    table.add_column("group")
+    others = list(summary["comparison"]["strategies"])[1:]
+    for name in ("accuracy, 95% interval", "test rows", *others, "to train", "pool"):
+        table.add_column(name, justify="right")
+    for row in summary["by_group"]:
+        interval = "" if row["low"] is None else f" [{row['low']:.3f}, {row['high']:.3f}]"
+        cells = [_number(row["accuracy"]) + interval, f"{row['count']:,}", *(_number(row[name]) for name in others)]
+        table.add_row(row["group"], *cells, f"{row['train']:,}", f"{row['pool']:,}")
+    console.print(table)
+    for name, at in summary["used_up"].items():
+        console.print(f"{name} ran out after round {at:,}; the others went on")
+    for note in summary["notes"]:
+        console.print(note)
+    console.print(
+        f"written: {out}, {out.with_suffix('.report.html')}, {out.with_suffix('.report.json')}", soft_wrap=True
+    )
+
+
+def _number(value: float | None) -> str:
+    return "—" if value is None else f"{value:.3f}"
