@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, sparse
 
-from evenhand.learners.solver import BinaryBlock, BinaryRows, Softmax, append, minimise
+from evenhand.learners.objectives import BinaryBlock, BinaryRows, Softmax
+from evenhand.learners.solver import append, minimise
 
 
 def make(kind, rng, n=30, d=3):
@@ -61,7 +62,7 @@ def test_tail_is_the_part_of_the_last_rows(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 10**6), far=st.floats(0, 300))
 def test_converges_from_anywhere(kind, seed, far):
     rng = np.random.default_rng(seed)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from evenhand.learners.solver import Floats, Rows
+from evenhand.learners.objectives import Floats, Rows
 
 __all__ = ["GrowingSet", "enlarged"]
 

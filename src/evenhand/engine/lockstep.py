@@ -23,7 +23,7 @@ from evenhand.engine.lockstep_each import EachTrial
 from evenhand.engine.memory import Scores
 from evenhand.learners.base import Loss, Model
 from evenhand.learners.logistic import Logistic, numeric
-from evenhand.learners.solver import Floats
+from evenhand.learners.objectives import Floats
 
 __all__ = ["LockstepLogistic"]
 

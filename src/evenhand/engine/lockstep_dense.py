@@ -12,7 +12,8 @@ from evenhand.engine.growing import enlarged
 from evenhand.engine.memory import Scores
 from evenhand.learners.base import Loss, Model
 from evenhand.learners.logistic import Logistic
-from evenhand.learners.solver import DENSE_LIMIT, BinaryBlock, Floats, Ints, append, margins, minimise
+from evenhand.learners.objectives import BinaryBlock, Floats, Ints, margins
+from evenhand.learners.solver import DENSE_LIMIT, append, minimise
 
 __all__ = ["DenseTrials"]
 
@@ -34,12 +35,14 @@ class _Block:
         """Add rows times their signs, in their order within each trial; where they went."""
         arrived = np.bincount(trial, minlength=len(self.n))
         self.rows = enlarged(self.rows, int((self.n + arrived).max()), axis=2)
-        order = np.argsort(trial, kind="stable")
-        at = np.empty_like(trial)
-        at[order] = np.arange(len(trial)) - (np.cumsum(arrived) - arrived)[trial[order]]
-        at += self.n[trial]
+        at = self.n[trial]
+        if arrived.max() > 1:
+            order = np.argsort(trial, kind="stable")
+            at[order] += np.arange(len(trial)) - (np.cumsum(arrived) - arrived)[trial[order]]
+            np.add.at(self.size[:, :-1], trial, np.abs(X))
+        else:
+            self.size[trial, :-1] += np.abs(X)
         self.rows[trial, :-1, at], self.rows[trial, -1, at] = X * sign[:, None], sign
-        np.add.at(self.size[:, :-1], trial, np.abs(X))
         self.n += arrived
         self.size[:, -1] = self.n
         self.positive += np.bincount(trial[label], minlength=len(self.n))
@@ -194,10 +197,7 @@ class DenseTrials:
         return self.learner.C * np.maximum(n, size)
 
     def _model(self, theta: Floats, norm: float, mixed: bool) -> Logistic:
-        if mixed:
-            return Logistic.fitted(self.learner, self.classes, theta, norm)
-        only = int(theta[-1] > 0)
-        return Logistic.fitted(self.learner, self.classes[only : only + 1], np.abs(theta), 0.0)
+        return Logistic.fitted(self.learner, self.classes, theta, norm)
 
 
 def _alike(wanted: Mask, *keys: NDArray[Any]) -> Iterator[Pick]:

@@ -12,7 +12,8 @@ from evenhand.engine.growing import GrowingSet
 from evenhand.engine.memory import Scores
 from evenhand.learners.base import Loss, Model
 from evenhand.learners.logistic import Logistic, constant, log_losses, problem_of
-from evenhand.learners.solver import DENSE_LIMIT, BinaryRows, Floats, Softmax, append, minimise
+from evenhand.learners.objectives import BinaryRows, Floats, Softmax
+from evenhand.learners.solver import DENSE_LIMIT, append, minimise
 
 __all__ = ["EachTrial"]
 

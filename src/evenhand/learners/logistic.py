@@ -14,7 +14,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from evenhand.learners.base import Loss, losses_of
-from evenhand.learners.solver import DENSE_LIMIT, BinaryRows, Floats, Ints, Rows, Softmax, minimise, softmax
+from evenhand.learners.objectives import BinaryRows, Floats, Ints, Rows, Softmax, softmax
+from evenhand.learners.solver import DENSE_LIMIT, minimise
 
 __all__ = ["Logistic"]
 
@@ -150,7 +151,7 @@ class Logistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
 
 def numeric(X: Any) -> Any:
     """X in a form scikit-learn reads; the columns of a frame that are not numbers are refused by name."""
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    frame = X if isinstance(X, np.ndarray) else nw.from_native(X, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame):
         return X
     other = [name for name, kind in frame.schema.items() if not (kind.is_numeric() or kind == nw.Boolean)]
