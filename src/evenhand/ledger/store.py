@@ -40,8 +40,12 @@ class Ledger:
         path = sqlite_path(self.engine)
         if path is not None and not path.exists() and (read_only or not create):
             raise ValueError(f"there is no database {str(path)!r}: make one with `evenhand campaign create`")
-        with translated():
-            self._prepare(create)
+        try:
+            with translated():
+                self._prepare(create)
+        except BaseException:
+            self.close()
+            raise
 
     def _prepare(self, create: bool) -> None:
         with self.engine.connect() as connection:

@@ -1,0 +1,189 @@
+"""The contract of a ledger, the same for SQLite and PostgreSQL."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import text
+
+from evenhand.ledger import Draft, Ledger, LedgerError, State, migrate, schema, writer
+
+HEADER = {"groups": ["u", "v"], "budget": 1000, "window": 20, "classes": None}
+
+
+def asked(number: int, group: str = "u") -> Draft:
+    return Draft("asked", {"group": group, "size": 2, "until": None}, number)
+
+
+def told(number: int, rows: bytes | None = b"rows") -> Draft:
+    header = {"groups": {"u": [1, 1]}, "charged": 2, "stored": rows is not None, "digest": "d", "classes": []}
+    return Draft("told", header, number, rows)
+
+
+@pytest.fixture
+def ledger(database: str) -> Iterator[Ledger]:
+    with Ledger(database, create=True) as found:
+        yield found
+
+
+def append(ledger: Ledger, campaign: int, *drafts: Draft) -> State:
+    state = ledger.state(campaign)
+    with ledger.writing(campaign) as w:
+        events = w.append(drafts, state)
+    return state.fold(events)
+
+
+def test_what_was_appended_is_read_back(ledger: Ledger) -> None:
+    campaign = ledger.create("survey", HEADER)
+    state = append(ledger, campaign, asked(1), asked(2, "v"))
+    state = append(ledger, campaign, told(1))
+    events = ledger.events(campaign)
+    assert [(e.seq, e.kind, e.request) for e in events] == [
+        (1, "created", None), (2, "asked", 1), (3, "asked", 2), (4, "told", 1),
+    ]  # fmt: skip
+    assert events[0].header == HEADER
+    assert ledger.rows(campaign) == {4: b"rows"}
+    assert [e.kind for e in ledger.about(campaign, 1)] == ["asked", "told"]
+    assert [e.seq for e in ledger.events(campaign, after=2)] == [3, 4]
+    assert [e.seq for e in ledger.events(campaign, kind="asked")] == [2, 3]
+    assert ledger.state(campaign) == state == State().fold(events)
+    assert list(state.open) == [2]
+    assert state.counts == [1, 0]
+
+
+def test_campaigns_do_not_mix(ledger: Ledger) -> None:
+    one, two = ledger.create("one", HEADER), ledger.create("two", HEADER)
+    append(ledger, one, asked(1))
+    assert ledger.campaigns() == {"one": one, "two": two}
+    assert len(ledger.events(one)) == 2
+    assert len(ledger.events(two)) == 1
+
+
+def test_a_name_is_taken_once(ledger: Ledger) -> None:
+    ledger.create("survey", HEADER)
+    with pytest.raises(ValueError, match="there is a campaign 'survey' already"):
+        ledger.create("survey", HEADER)
+    with pytest.raises(ValueError, match="no campaign 'other' in .*: there are survey"):
+        ledger.find("other")
+
+
+def test_an_append_is_whole_or_nothing(ledger: Ledger) -> None:
+    campaign = ledger.create("survey", HEADER)
+    before = ledger.events(campaign)
+    with pytest.raises(RuntimeError, match="in between"), ledger.writing(campaign) as w:
+        w.append([asked(1)], ledger.state(campaign))
+        raise RuntimeError("in between")
+    assert ledger.events(campaign) == before
+    append(ledger, campaign, asked(1))
+    assert len(ledger.events(campaign)) == 2
+
+
+def test_a_stale_state_is_refused(ledger: Ledger) -> None:
+    campaign = ledger.create("survey", HEADER)
+    stale = ledger.state(campaign)
+    append(ledger, campaign, asked(1))
+    with pytest.raises(ValueError, match="state is at event 1, the ledger at 2"), ledger.writing(campaign) as w:
+        w.append([asked(2)], stale)
+
+
+def test_the_same_number_is_never_given_twice(ledger: Ledger) -> None:
+    campaign = ledger.create("survey", HEADER)
+
+    def work() -> None:
+        for _ in range(20):
+            with ledger.writing(campaign) as w:
+                state = State().fold(w.tail(0))
+                w.append([asked(state.asked + 1)], state)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [e.request for e in ledger.events(campaign, kind="asked")] == list(range(1, 81))
+
+
+def test_snapshots_are_a_cache(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "SNAPSHOT_EVERY", 10)
+    campaign = ledger.create("survey", HEADER)
+    for number in range(1, 18):
+        append(ledger, campaign, asked(number), told(number))
+    snapshot = ledger._snapshot(campaign)
+    assert snapshot is not None
+    assert 1 < snapshot.seq < 35
+    with_cache = ledger.state(campaign)
+    assert with_cache == ledger.state(campaign, snapshot=False)
+    ledger.forget_snapshots()
+    assert ledger._snapshot(campaign) is None
+    assert ledger.state(campaign) == with_cache
+
+
+def test_one_holder_at_a_time_has_the_lease(ledger: Ledger) -> None:
+    campaign = ledger.create("survey", HEADER)
+    assert ledger.lease(campaign, "a", 60)
+    assert ledger.lease(campaign, "a", 60)
+    assert not ledger.lease(campaign, "b", 60)
+    assert ledger.lease(campaign, "a", 0)
+    assert ledger.lease(campaign, "b", 1e-9)
+    assert ledger.lease(campaign, "a", 60)
+
+
+def test_reading_only_sees_all_and_changes_nothing(ledger: Ledger, database: str) -> None:
+    campaign = ledger.create("survey", HEADER)
+    append(ledger, campaign, asked(1))
+    with Ledger(database, read_only=True) as reader:
+        with ledger.writing(campaign):  # a writer at work does not block the reader, nor the reader the writer
+            assert len(reader.events(campaign)) == 2
+        with pytest.raises(LedgerError, match="read-only"), reader.writing(campaign) as w:
+            w.append([asked(2)], reader.state(campaign))
+    assert len(ledger.events(campaign)) == 2
+
+
+def test_the_migrations_make_the_tables_of_the_code(ledger: Ledger) -> None:
+    with ledger.engine.connect() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), schema.metadata) == []
+        assert migrate.revision(connection) == migrate.HEAD
+
+
+def test_tables_of_a_later_version_are_refused(ledger: Ledger, database: str) -> None:
+    with ledger.engine.connect().execution_options(writing=True) as connection, connection.begin():
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    with pytest.raises(ValueError, match="later version of Evenhand"):
+        Ledger(database)
+
+
+def test_many_may_create_the_database_at_once(database: str) -> None:
+    problems: list[Exception] = []
+
+    def work(name: str) -> None:
+        try:
+            with Ledger(database, create=True) as found:
+                found.create(name, HEADER)
+        except Exception as error:
+            problems.append(error)
+
+    threads = [threading.Thread(target=work, args=(f"c{i}",)) for i in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert problems == []
+    with Ledger(database) as found:
+        assert len(found.campaigns()) == 6
+
+
+def test_an_unknown_kind_is_refused(ledger: Ledger) -> None:
+    campaign = ledger.create("survey", HEADER)
+    with pytest.raises(ValueError, match="unknown kind of event 'dreamt'"):
+        append(ledger, campaign, Draft("dreamt", {}))
+
+
+def test_a_hole_is_noticed() -> None:
+    from evenhand.ledger import Event
+
+    with pytest.raises(ValueError, match="event 2 does not follow event 0"):
+        State().fold([Event(2, "created", 0.0, dict(HEADER))])
