@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -150,6 +151,47 @@ def test_parquet_files(tmp_path: Path, on_disk: bool) -> None:
     refused(tmp_path / "nested.parquet", "'x' is nested", on_disk=on_disk, groups="x")
     refused(written(tmp_path, "not parquet", "bad.parquet"), "cannot be read as Parquet", on_disk=on_disk)
     refused(tmp_path / "none.parquet", "no file", on_disk=on_disk)
+
+
+def test_other_kinds_of_files_and_objects(tmp_path: Path) -> None:
+    refused(written(tmp_path, "PK", "pool.xlsx"), r"\.xlsx files cannot be read")
+    frame = pl.DataFrame({"x": pl.Series([object(), object()], dtype=pl.Object), "sex": ["f", "m"], "y": [0, 1]})
+    refused(frame, "'x' holds Python objects")
+
+
+def test_compressed_csv_files(tmp_path: Path) -> None:
+    good().to_csv(tmp_path / "pool.csv.gz", index=False)
+    assert Table(tmp_path / "pool.csv.gz", label="y", groups="sex").groups == ("f", "m")
+
+
+def test_a_column_that_numbers_the_rows_is_pointed_out() -> None:
+    frame = good().reset_index()
+    assert (
+        "column 'index' only numbers the rows: you may want to ignore it" in Table(frame, label="y", groups="sex").notes
+    )
+
+
+def test_column_names_that_are_numbers() -> None:
+    frame = good().set_axis([0, 1, 2, 3], axis=1)
+    assert Table(frame, label=3, groups=[2]).groups == ("f", "m")
+
+
+def test_dates_and_decimals_are_numbers() -> None:
+    day = pa.array(pd.date_range("2020-01-01", periods=40).date)
+    columns = {
+        "day": day,
+        "time": pa.array(pd.date_range("2020-01-01", periods=40, freq="min")),
+        "clock": pa.array([i * 60 for i in range(40)], pa.time32("s")),
+        "price": pa.array([None, *range(39)], pa.decimal128(10, 2)),
+        "on": pa.array([True, False] * 20),
+    }
+    table = pa.table(columns | {"sex": list("ffmm") * 10, "y": [0, 1, 1, 0] * 10})
+    source = Table(table, label="y", groups="sex", test=None)
+    assert source.feature_names == ["day", "time", "clock", "price", "on", "price=(missing)"]
+    drawn = source.open(0, [0]).draw(np.array([0]), np.array([20]))
+    trained = drawn.X[~drawn.validation][:, :3]
+    assert trained.min() >= 0
+    assert trained.max() <= 1
 
 
 def test_folders(tmp_path: Path) -> None:

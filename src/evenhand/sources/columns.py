@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from evenhand.sources.grouping import MISSING
 from evenhand.sources.problems import names
 
-__all__ = ["Coded", "Layout", "column_problem", "plan"]
+__all__ = ["Coded", "Layout", "column_problem", "counts_the_rows", "plan"]
 
 _NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
 _DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
@@ -112,6 +112,14 @@ def column_problem(name: str, column: pa.ChunkedArray, most_categories: int) -> 
     if np.isnan(numbers).all():
         return f"column {name!r} has no values at all; ignore it."
     return f"column {name!r} has infinite values; make them missing." if np.isinf(numbers).any() else None
+
+
+def counts_the_rows(column: pa.ChunkedArray) -> bool:
+    """Whether a column is nothing but the numbers of the rows."""
+    if not pa.types.is_integer(column.type) or column.null_count or len(column) < 3:
+        return False
+    values = column.to_numpy()
+    return bool(values[0] in (0, 1) and (np.diff(values) == 1).all())
 
 
 def _text_problem(name: str, text: pa.ChunkedArray, most_categories: int) -> str | None:

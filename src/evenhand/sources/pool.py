@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from evenhand.sources.columns import Coded, Layout, column_problem, plan
+from evenhand.sources.columns import Coded, Layout, column_problem, counts_the_rows, plan
 from evenhand.sources.grouping import Coding, GroupColumn, Groups, code_column, group_column, intersect
 from evenhand.sources.parquet import ParquetFiles, ParquetRows
 from evenhand.sources.problems import TableError, missing_column, names, raise_all
@@ -90,7 +90,7 @@ def make_pool(data: Frame | ParquetFiles, columns: Columns) -> Pool:
         classes=np.array(labels.values),
         layout=layout,
         rows=rows,
-        notes=_notes(columns, groups, [part.name for part in parts]),
+        notes=(*_notes(columns, groups), *_row_numbers(sample)),
     )
 
 
@@ -192,7 +192,7 @@ def _by_group(groups: Groups) -> list[NDArray[np.int64]]:
     return np.split(order[len(order) - groups.counts.sum() :], np.cumsum(groups.counts)[:-1])
 
 
-def _notes(columns: Columns, groups: Groups, group_columns: Sequence[str]) -> tuple[str, ...]:
+def _notes(columns: Columns, groups: Groups) -> tuple[str, ...]:
     notes = [f"no row of {name!r}" for name in groups.empty]
     notes += [
         f"{n} rows of {name!r}: too few to say much"
@@ -201,7 +201,12 @@ def _notes(columns: Columns, groups: Groups, group_columns: Sequence[str]) -> tu
     ]
     notes += [f"rows of {name!r} left out" for name in columns.exclude]
     used = "also features" if columns.use_group_as_feature else "not features"
-    return (*notes, f"group columns ({', '.join(group_columns)}) are {used}")
+    return (*notes, f"group columns ({', '.join(groups.columns)}) are {used}")
+
+
+def _row_numbers(sample: pa.Table) -> list[str]:
+    found = [name for name in sample.column_names if counts_the_rows(sample.column(name))]
+    return [f"column {name!r} only numbers the rows: you may want to ignore it" for name in found]
 
 
 def _unseen_categories(table: pa.Table, layout: Layout) -> list[str]:

@@ -21,6 +21,8 @@ __all__ = ["CsvFormat", "Frame", "is_parquet", "read"]
 
 NULLS = ["", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null"]
 LARGEST_BLOCK = 1 << 30
+TEXT_FILES = {".csv", ".tsv", ".txt", ".data", ".test", ""}
+COMPRESSED = {".gz", ".bz2", ".zst", ".lz4"}
 
 
 @dataclass(frozen=True)
@@ -86,8 +88,16 @@ def _native(data: Any) -> Frame:
             "the data must be a pandas, polars or Arrow table or the path of a CSV or Parquet file, "
             f"got {type(data).__name__}."
         ) from error
-    table = frame.collect("pyarrow").to_native() if isinstance(frame, nw.LazyFrame) else frame.to_arrow()
-    return Frame(table, "the table")
+    return Frame(
+        frame.collect("pyarrow").to_native() if isinstance(frame, nw.LazyFrame) else _arrow(frame), "the table"
+    )
+
+
+def _arrow(frame: nw.DataFrame[Any]) -> pa.Table:
+    objects = [name for name, kind in frame.schema.items() if kind == nw.Object]
+    if objects:
+        raise TableError(f"column {names(objects)} holds Python objects; make it numbers or text.")
+    return frame.to_arrow()
 
 
 def _pandas(data: pd.DataFrame) -> Frame:
@@ -106,6 +116,9 @@ def _pandas(data: pd.DataFrame) -> Frame:
 
 
 def _csv(path: Path, form: CsvFormat) -> Frame:
+    kind = Path(path.stem).suffix if path.suffix in COMPRESSED else path.suffix
+    if kind.lower() not in TEXT_FILES:
+        raise TableError(f"{path.name}: {kind} files cannot be read; save the table as CSV or Parquet.")
     header = _check_text(path, form.encoding)
     separator = form.separator or ("\t" if ".tsv" in path.suffixes else ",")
     other = next((s for s in (";", "\t", "|", ",") if s != separator and s in header), None)

@@ -82,8 +82,8 @@ class Table:
         _check_choice("replace", replace, ("never", "halves"))
         _check_share("validation", validation)
         columns = Columns(
-            label=label,
-            groups=(groups,) if isinstance(groups, str) else tuple(groups),
+            label=str(label),
+            groups=(groups,) if isinstance(groups, str) else tuple(map(str, groups)),
             features=None if features is None else tuple(features),
             ignore=tuple(ignore),
             exclude=tuple(exclude),
