@@ -24,7 +24,7 @@ class SyntheticModel2:
 
     The paper gives no numbers; these are ours. The clusters of label 0 are those of label 1 mirrored at the origin, so
     the sparse ones overlap a little. After 1,000 labels with 40 warm-up rounds, A_opt+ (c1 = 0.1) is about 4 points
-    better on v than A_opt and 5 better than Greedy, all three at the ceiling on u.
+    better on v than A_opt and Greedy, all three at the ceiling on u.
 
     Args:
         starts: c_0 and c_1, where the intervals of u begin.
@@ -36,8 +36,8 @@ class SyntheticModel2:
         name: what the source is called in results.
 
     >>> model = SyntheticModel2()
-    >>> bool(model.linear_accuracies([1.0, 0.0], 0.0)[0] == model.ceiling)
-    True
+    >>> round(model.ceiling, 4), model.linear_accuracies([1.0, 0.0], 0.0).round(4)
+    (0.7143, array([0.7143, 0.7141]))
     """
 
     starts: Pair = (-2.0, -0.5)

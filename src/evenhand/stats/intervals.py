@@ -55,6 +55,6 @@ def paired_difference(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Differ
     d = (x - y)[~np.isnan(x - y)]
     if len(d) < 2:
         return Difference(float(d.mean()) if len(d) else np.nan, np.nan, np.nan, len(d))
-    half = float(stdtrit(len(d) - 1, (1 + level) / 2)) * float(d.std(ddof=1)) / np.sqrt(len(d))
+    half = float(stdtrit(len(d) - 1, (1 + level) / 2) * d.std(ddof=1) / np.sqrt(len(d)))
     mean = float(d.mean())
     return Difference(mean, mean - half, mean + half, len(d))
