@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -36,6 +37,7 @@ class Ledger:
     def __init__(self, url: str, *, create: bool = False, read_only: bool = False) -> None:
         self.read_only = read_only
         self.engine = connect(url, read_only=read_only)
+        weakref.finalize(self, self.engine.dispose)
         self.name = self.engine.url.render_as_string(hide_password=True).partition("?")[0]
         path = sqlite_path(self.engine)
         if path is not None and not path.exists() and (read_only or not create):
