@@ -68,6 +68,7 @@ class Curation:
         self.rounds = Rounds()
         self.used_up: dict[str, int] = {}
         self.interrupted = False
+        self.labels = 0
         self._rows: list[NDArray[np.int64]] = []
         self._validates: list[NDArray[np.bool_]] = []
 
@@ -111,6 +112,7 @@ class Curation:
         assert drawn.rows is not None
         self._validates.append(self._engine.record(drawn.trial, drawn.group, drawn.X, drawn.y, drawn.validation))
         self._rows.append(drawn.rows)
+        self.labels += len(drawn.rows)
         self._engine.asked += 1
         return len(drawn.rows)
 
@@ -120,7 +122,8 @@ class Curation:
         rounds.group.append(chosen)
         rounds.kind.append(KINDS[int(decision.code[0])])
         rounds.labels.append(self.labels)
-        rounds.terms.append({name: float(values[0, chosen]) for name, values in decision.terms.items()})
+        terms = {name: float(values[0, chosen]) for name, values in decision.terms.items()}
+        rounds.terms.append({name: value for name, value in terms.items() if np.isfinite(value)})
         rounds.counts.append(engine.counts[0].tolist())
         scored = engine.scored[0] > 0
         mean = engine.loss_sum[0] / np.maximum(engine.scored[0], 1)
@@ -130,11 +133,6 @@ class Curation:
     @property
     def _memory(self) -> Any:
         return self._engine.memory
-
-    @property
-    def labels(self) -> int:
-        """Labels spent so far."""
-        return sum(map(len, self._rows))
 
     @property
     def rows(self) -> NDArray[np.int64]:

@@ -80,7 +80,7 @@ def test_settings(settings: dict[str, Any], match: str) -> None:
         ({"x": [f"{i},5" for i in range(40)]}, "decimal comma"),
         ({"x": [[1]] * 40}, "nested"),
         ({"sex": [[1]] * 40}, "nested"),
-        ({"x": [b"a", b"b"] * 20}, "binary"),
+        ({"x": [b"a", b"b"] * 20}, r"neither numbers nor text \(binary\)"),
         ({"sex": ["(missing)", None] * 20}, "the same group"),
     ],
 )

@@ -175,6 +175,15 @@ def test_intersections_bins_and_missing_groups() -> None:
     np.testing.assert_allclose(binned.population.sum(), 1)
 
 
+def test_ordered_categories_give_the_order_of_groups_but_not_of_labels() -> None:
+    frame = people()
+    frame["sex"] = pd.Categorical(frame["sex"], categories=["m", "x", "f"], ordered=True)
+    frame["y"] = pd.Categorical(frame["y"].map({0: "no", 1: "yes"}), categories=["yes", "no"], ordered=True)
+    table = Table(frame, label="y", groups="sex")
+    assert table.groups == ("m", "f")
+    assert table.classes.tolist() == ["no", "yes"]
+
+
 def test_excluded_groups_are_never_drawn() -> None:
     frame = people()
     frame.loc[0, "city"] = "Nuuk"

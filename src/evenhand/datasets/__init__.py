@@ -1,4 +1,8 @@
-"""Data sets ready to draw from: `load("adult")` and `load("german")` come with the package (CC BY 4.0)."""
+"""Data sets ready to draw from.
+
+`load("adult")` and `load("german")` come with the package (CC BY 4.0). `load("fashion-mnist")` and `load("cifar10")`
+are downloaded once; `load("utkface")` is handed out by its owners.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +10,38 @@ from collections.abc import Callable
 from typing import Any
 
 from evenhand.datasets.adult import adult, adult_frame
+from evenhand.datasets.cifar10 import cifar10
+from evenhand.datasets.fashion_mnist import fashion_mnist
 from evenhand.datasets.german import german, german_frame
-from evenhand.sources.table import Table
+from evenhand.datasets.utkface import utkface
 
-__all__ = ["DATASETS", "adult", "adult_frame", "german", "german_frame", "load"]
+__all__ = [
+    "DATASETS",
+    "adult",
+    "adult_frame",
+    "cifar10",
+    "fashion_mnist",
+    "german",
+    "german_frame",
+    "load",
+    "utkface",
+]
 
-DATASETS: dict[str, Callable[..., Table]] = {"adult": adult, "german": german}
+DATASETS: dict[str, Callable[..., Any]] = {
+    "adult": adult,
+    "german": german,
+    "fashion-mnist": fashion_mnist,
+    "cifar10": cifar10,
+    "utkface": utkface,
+}
 
 
-def load(name: str, **settings: Any) -> Table:
+def load(name: str, **settings: Any) -> Any:
     """A data set as a source, by name.
 
     Args:
-        name: `adult` or `german`.
-        settings: as for `Table`, e.g. `use_group_as_feature=True` or `validation=0.3`.
+        name: `adult`, `german`, `fashion-mnist`, `cifar10` or `utkface`.
+        settings: as for `Table` (`use_group_as_feature=True`) or `Images` (`data_dir=...`, `replace="never"`).
 
     >>> load("german").groups
     ('men', 'women')

@@ -102,8 +102,10 @@ def plan(table: pa.Table) -> Layout:
 def column_problem(name: str, column: pa.ChunkedArray, most_categories: int) -> str | None:
     """Why a column cannot be a feature, or None."""
     kind = column.type
-    if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-        return f"column {name!r} is nested or binary ({kind}); flatten it, or ignore it."
+    if pa.types.is_nested(kind):
+        return f"column {name!r} is nested ({kind}); flatten it, or ignore it."
+    if not (_is_category(kind) or _is_number(kind)):
+        return f"column {name!r} is neither numbers nor text ({kind}); change it, or ignore it."
     if column.null_count == len(column):
         return f"column {name!r} has no values at all; ignore it."
     if _is_category(kind):
@@ -148,6 +150,13 @@ def _is_category(kind: pa.DataType) -> bool:
         or pa.types.is_string_view(kind)
         or pa.types.is_dictionary(kind)
     )
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    plain = (
+        pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind)
+    )
+    return bool(plain or pa.types.is_decimal(kind) or (pa.types.is_temporal(kind) and not pa.types.is_interval(kind)))
 
 
 def _as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:

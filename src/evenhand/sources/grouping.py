@@ -65,8 +65,8 @@ class Coding:
     missing: bool
 
 
-def code_column(chunks: Iterator[pa.Array], column: GroupColumn) -> Coding:
-    """Codes of a column that comes in chunks, values in ascending order (or that of an ordered category)."""
+def code_column(chunks: Iterator[pa.Array], column: GroupColumn, *, keep_order: bool = True) -> Coding:
+    """Codes of a column that comes in chunks, values in ascending order, or in that of an ordered category."""
     found: dict[Any, int] = {}
     coded: list[NDArray[np.int32]] = []
     ordered = False
@@ -88,7 +88,7 @@ def code_column(chunks: Iterator[pa.Array], column: GroupColumn) -> Coding:
     if any(_is_nan(value) for value in values):
         codes = np.where(np.isin(codes, [found[value] for value in values if _is_nan(value)]), -1, codes)
         values = [value for value in values if not _is_nan(value)]
-    if not ordered:
+    if not (ordered and keep_order):
         values.sort()
     lookup = np.full(len(found) + 1, -1, dtype=np.int32)
     lookup[[found[value] for value in values]] = np.arange(len(values), dtype=np.int32)

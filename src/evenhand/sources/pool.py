@@ -72,7 +72,7 @@ def make_pool(data: Frame | ParquetFiles, columns: Columns) -> Pool:
     problems = _missing(columns, available)
     problems += [_unusable(data, name) for name in (columns.label, *(part.name for part in parts)) if name in available]
     raise_all(problems, title)
-    labels = code_column(data.column(columns.label), GroupColumn(columns.label))
+    labels = code_column(data.column(columns.label), GroupColumn(columns.label), keep_order=False)
     codings = [code_column(data.column(part.name), part) for part in parts]
     groups = intersect([part.name for part in parts], codings, columns.exclude)
     features = _features(columns, available, [part.name for part in parts])
@@ -101,7 +101,7 @@ def make_test(frame: Frame, columns: Columns, pool: Pool) -> tuple[TestPart, tup
     parts = _group_columns(columns, table.column_names, title)
     needed = [(columns.label, "label"), *((name, "a feature of the pool") for name in pool.layout.columns)]
     raise_all(_absent(needed, table.column_names), title)
-    labels = code_column(frame.column(columns.label), GroupColumn(columns.label))
+    labels = code_column(frame.column(columns.label), GroupColumn(columns.label), keep_order=False)
     groups = intersect([p.name for p in parts], [code_column(frame.column(p.name), p) for p in parts])
     known = {str(value): code for code, value in enumerate(pool.classes.tolist())}
     strange = [value for value in labels.values if str(value) not in known]

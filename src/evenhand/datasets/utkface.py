@@ -1,0 +1,102 @@
+"""UTKFace at 50 × 50: men and women of five ethnicities. Non-commercial research only; its owners hand it out."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from evenhand.datasets.download import data_folder
+from evenhand.sources.image_store import LazyStore
+from evenhand.sources.images import Images
+
+__all__ = ["RACES", "LeakingSplit", "utkface"]
+
+RACES = ("White", "Black", "Asian", "Indian", "Other")
+_SEXES = np.array(["male", "female"])
+_PACKED = "utkface_50x50_q95_444.parquet"
+_SIZE = (50, 50)
+
+
+class LeakingSplit(UserWarning):
+    """The test images are among the training images."""
+
+
+def utkface(data_dir: str | Path | None = None, *, split: str = "clean", **settings: Any) -> Images:
+    """UTKFace as a source.
+
+    Args:
+        data_dir: a folder with the owners' folders `UTKFace` and `crop_part1`, or with the packed Parquet file.
+        split: `"clean"` trains on faces outside `crop_part1` that have no exact twin in it; `"paper"` trains on all
+            of them, test faces included, as the paper does.
+        settings: as for `Images`.
+    """
+    if split not in ("clean", "paper"):
+        raise ValueError(f"split must be 'clean' or 'paper', not {split!r}")
+    faces = _faces(data_folder(data_dir))
+    known = (faces.sex >= 0) & (faces.race >= 0)
+    test = faces.cropped & known
+    training = known & ~faces.cropped & ~_twins(faces)
+    if split == "paper":
+        training = known
+        warnings.warn(
+            f"split='paper': all {test.sum():,} test faces are also in the pool, so test accuracy is measured on "
+            "training examples; split='clean' keeps them apart",
+            LeakingSplit,
+            stacklevel=2,
+        )
+    defaults = {"test": _part(faces, test), "order": RACES, "network": "cnn2", "transform": {"flip": 0.5}}
+    return Images(*_part(faces, training), **(defaults | {"name": "utkface"} | settings))
+
+
+@dataclass(frozen=True)
+class _Faces:
+    encoded: list[bytes] | list[Path]
+    sex: NDArray[np.int64]
+    race: NDArray[np.int64]
+    cropped: NDArray[np.bool_]
+
+
+def _faces(home: Path) -> _Faces:
+    for folder in (home / "utkface", home):
+        if (folder / _PACKED).exists():
+            table = pq.read_table(folder / _PACKED, columns=["gender", "race", "in_crop_part1", "jpeg"])
+            sex, race, cropped = (table.column(i).to_numpy() for i in range(3))
+            return _Faces(table.column("jpeg").to_pylist(), sex.astype(np.int64), race.astype(np.int64), cropped)
+        if (folder / "UTKFace").is_dir() and (folder / "crop_part1").is_dir():
+            return _listed(folder)
+    raise ValueError(
+        f"UTKFace is not in {home}: its owners hand it out at https://susanqq.github.io/UTKFace/ (non-commercial "
+        "research only); put the folders UTKFace and crop_part1 into a folder and name it with EVENHAND_DATA or "
+        "data_dir (--data-dir)"
+    )
+
+
+def _listed(folder: Path) -> _Faces:
+    """The owners' files, `age_sex_race_date.jpg.chip.jpg`; −1 where a name lacks a part."""
+    paths = sorted((folder / "UTKFace").glob("*.jpg"))
+    cropped = {path.name for path in (folder / "crop_part1").glob("*.jpg")}
+    parts = [path.name.split("_") for path in paths]
+    numbers = [[int(p) if p in "01234" and p else -1 for p in part[1:3]] if len(part) == 4 else [-1, -1] for part in parts]
+    sex, race = np.array(numbers, dtype=np.int64).reshape(-1, 2).T
+    sex = np.where(sex > 1, -1, sex)
+    return _Faces(paths, sex, race, np.array([path.name in cropped for path in paths]))
+
+
+def _twins(faces: _Faces) -> NDArray[np.bool_]:
+    """Faces whose very bytes are also in `crop_part1`."""
+    contents = (item if isinstance(item, bytes) else item.read_bytes() for item in faces.encoded)
+    digests = np.array([hashlib.sha256(content).hexdigest() for content in contents])
+    return np.isin(digests, digests[faces.cropped])
+
+
+def _part(faces: _Faces, chosen: NDArray[np.bool_]) -> tuple[LazyStore, NDArray[Any], NDArray[Any]]:
+    rows = np.flatnonzero(chosen)
+    store = LazyStore([faces.encoded[row] for row in rows], channels=3, size=_SIZE)
+    return store, _SEXES[faces.sex[rows]], np.array(RACES)[faces.race[rows]]
