@@ -22,9 +22,9 @@ class SyntheticModel2:
     the overlap is lost to every linear rule. v: three Gaussian clusters a label, most of the mass in a central one, the
     sparse ones far out; then turned by θ, so that they lie top left and bottom right.
 
-    The paper gives no numbers; these are ours. The clusters of label 0 are those of label 1 mirrored at the origin, so
-    the sparse ones overlap a little. After 1,000 labels with 40 warm-up rounds, A_opt+ (c1 = 0.1) is about 4 points
-    better on v than A_opt and Greedy, all three at the ceiling on u.
+    The paper gives no numbers; these are ours, chosen on trials 0–99. The clusters of label 0 are those of label 1
+    mirrored at the origin, so the sparse ones overlap a little. After 1,000 labels A_opt+ (c1 = 0.1, window 20) is
+    about 4 points better on v than A_opt and more than Greedy, all three at the ceiling on u.
 
     Args:
         starts: c_0 and c_1, where the intervals of u begin.
@@ -37,14 +37,14 @@ class SyntheticModel2:
 
     >>> model = SyntheticModel2()
     >>> round(model.ceiling, 4), model.linear_accuracies([1.0, 0.0], 0.0).round(4)
-    (0.7143, array([0.7143, 0.7141]))
+    (0.75, array([0.75  , 0.7339]))
     """
 
-    starts: Pair = (-2.0, -0.5)
-    length: float = 3.5
+    starts: Pair = (-2.0, 0.0)
+    length: float = 4.0
     weights: tuple[float, float, float] = (0.7, 0.15, 0.15)
-    centres: tuple[Pair, Pair, Pair] = ((1.0, 0.0), (0.4, 4.0), (0.4, -4.0))
-    spreads: tuple[Pair, Pair, Pair] = ((0.3, 0.3), (0.4, 0.4), (0.4, 0.4))
+    centres: tuple[Pair, Pair, Pair] = ((1.5, 0.0), (0.5, 5.0), (0.5, -5.0))
+    spreads: tuple[Pair, Pair, Pair] = ((0.4, 0.4), (0.4, 0.4), (0.4, 0.4))
     theta: float = 75.0
     name: str = "synthetic2"
 
