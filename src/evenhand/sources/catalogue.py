@@ -41,11 +41,13 @@ def open_source(
 
 
 def _synthetic(name: str, variant: str, text: str) -> Source:
-    from evenhand.sources import synthetic
+    from evenhand.sources import synthetic, synthetic2
 
     if name == "synthetic1":
         return synthetic.SyntheticModel1.instance(variant or "I")
-    raise ValueError(f"unknown source {text!r}: known synthetic ones are synthetic1:I, synthetic1:II")
+    if text == "synthetic2":
+        return synthetic2.SyntheticModel2()
+    raise ValueError(f"unknown source {text!r}: known synthetic ones are synthetic1:I, synthetic1:II, synthetic2")
 
 
 def _table(path: Path, label: str | None, groups: Sequence[str], test: str | None, settings: dict[str, Any]) -> Source:
