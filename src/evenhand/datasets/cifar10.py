@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tarfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -74,5 +75,8 @@ def _unpack(archive: Path, folder: Path) -> None:
             member = packed.extractfile(f"{_FOLDER}/{batch.name}")
             if member is None:
                 raise ValueError(f"{archive.name} has no {batch.name}")
-            content = member.read()
-            write_atomically(folder / batch.name, lambda path, content=content: path.write_bytes(content))
+            write_atomically(folder / batch.name, partial(_write, content=member.read()))
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.write_bytes(content)

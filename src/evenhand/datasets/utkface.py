@@ -83,7 +83,9 @@ def _listed(folder: Path) -> _Faces:
     paths = sorted((folder / "UTKFace").glob("*.jpg"))
     cropped = {path.name for path in (folder / "crop_part1").glob("*.jpg")}
     parts = [path.name.split("_") for path in paths]
-    numbers = [[int(p) if p in "01234" and p else -1 for p in part[1:3]] if len(part) == 4 else [-1, -1] for part in parts]
+    numbers = [
+        [int(p) if p in "01234" and p else -1 for p in part[1:3]] if len(part) == 4 else [-1, -1] for part in parts
+    ]
     sex, race = np.array(numbers, dtype=np.int64).reshape(-1, 2).T
     sex = np.where(sex > 1, -1, sex)
     return _Faces(paths, sex, race, np.array([path.name in cropped for path in paths]))

@@ -9,6 +9,7 @@ from evenhand.engine.lockstep import LockstepLogistic
 from evenhand.engine.memory import Memory
 from evenhand.engine.single import SingleMemory
 from evenhand.learners.logistic import Logistic
+from evenhand.learners.torch import TorchLearner
 
 __all__ = ["make_memory", "runs_in_lockstep"]
 
@@ -18,10 +19,23 @@ def runs_in_lockstep(learner: Any) -> bool:
     return type(learner) is Logistic
 
 
-def make_memory(learner: Any, labels: Labels, groups: int, *, trials: int = 1, seed: int = 0) -> Memory:
-    """Example sets and models of `trials` trials for this learner."""
+def make_memory(
+    learner: Any,
+    labels: Labels,
+    groups: int,
+    *,
+    trials: int = 1,
+    seed: int = 0,
+    names: tuple[str, ...] = (),
+    run: str = "run",
+) -> Memory:
+    """Example sets and models of `trials` trials for this learner; `run` names its checkpoint, where it keeps one."""
     if runs_in_lockstep(learner):
         return LockstepLogistic(learner, labels.classes, groups, trials)
     if trials != 1:
         raise ValueError(f"{type(learner).__name__} fits one trial at a time, not {trials}")
+    if isinstance(learner, TorchLearner):
+        from evenhand.engine.torch_memory import TorchMemory
+
+        return TorchMemory(learner, labels.classes, groups, seed, names=names, run=run)
     return SingleMemory(learner, labels.names, groups, seed)

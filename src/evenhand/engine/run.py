@@ -127,6 +127,8 @@ def _run(
         if scores_wanted or tested[t]:
             engine.refit()
             log.validation_loss[t] = np.where(engine.scored > 0, engine.loss_sum / np.maximum(engine.scored, 1), np.nan)
+        elif getattr(learner, "incremental", False) and engine.memory is not None:
+            engine.memory.fit()
         if closed_form:
             log.coef.append(_linear(engine.memory))
         elif tested[t]:
@@ -156,15 +158,19 @@ def _run(
 def _engine(source: Source, strategy: Strategy, learner: Any, settings: Settings, trials: Sequence[int]) -> Engine:
     labels = Labels(source.classes.tolist())
     seed = learner_seed(settings.seed, trials[0])
+    run = f"{source.name} {getattr(strategy, '__name__', strategy)} seed {settings.seed} trial {trials[0]}"
     return Engine(
         source.groups,
         strategy,
-        make_memory(learner, labels, len(source.groups), trials=len(trials), seed=seed),
+        make_memory(
+            learner, labels, len(source.groups), trials=len(trials), seed=seed, names=tuple(source.groups), run=run
+        ),
         trials=trials,
         seed=settings.seed,
         n0=settings.n0 or 0,
         validation=settings.validation,
         population=source.population,
+        track=getattr(strategy, "needs_trend", True),
     )
 
 

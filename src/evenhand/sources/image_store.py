@@ -1,0 +1,136 @@
+"""Images as bytes: in an array, or decoded when first needed and then kept."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["ArrayStore", "ImageRows", "LazyStore", "Store", "decode"]
+
+Bytes = NDArray[np.uint8]
+
+
+class Store(Protocol):
+    """Images by number, as bytes (n, channels, height, width)."""
+
+    shape: tuple[int, int, int]
+
+    def __len__(self) -> int: ...
+
+    def read(self, rows: NDArray[np.int64]) -> Bytes:
+        """These images."""
+
+
+class ArrayStore:
+    """Images that are all in memory: (n, height, width), (n, channels, height, width) or channels last."""
+
+    def __init__(self, images: Any) -> None:
+        array = np.asarray(images)
+        if array.dtype != np.uint8:
+            raise ValueError(f"images must be bytes (uint8, 0 to 255), not {array.dtype}")
+        if array.ndim == 3:
+            array = array[:, None]
+        if array.ndim != 4:
+            raise ValueError(f"images must be (n, height, width) or (n, channels, height, width), not {array.shape}")
+        if array.shape[1] > 4 and array.shape[3] <= 4:
+            array = array.transpose(0, 3, 1, 2)
+        self._images: Bytes = array
+        self.shape: tuple[int, int, int] = (array.shape[1], array.shape[2], array.shape[3])
+
+    def __len__(self) -> int:
+        return len(self._images)
+
+    def read(self, rows: NDArray[np.int64]) -> Bytes:
+        """These images."""
+        return self._images[rows]
+
+
+class LazyStore:
+    """Images in files (paths) or in encoded form (bytes), decoded when first read and kept as bytes.
+
+    Args:
+        encoded: a path or the bytes of a JPEG, PNG, … for every image.
+        channels: 1 for grey, 3 for colour.
+        size: height and width all images are brought to; None: that of the first, which all must have.
+    """
+
+    def __init__(
+        self, encoded: Sequence[str | Path | bytes], *, channels: int = 3, size: tuple[int, int] | None = None
+    ) -> None:
+        if channels not in (1, 3):
+            raise ValueError(f"channels must be 1 (grey) or 3 (colour), not {channels!r}")
+        if not len(encoded):
+            raise ValueError("there are no images")
+        self._encoded, self._channels, self._size = encoded, channels, size
+        first = decode(encoded[0], channels, size)
+        self.shape: tuple[int, int, int] = (first.shape[0], first.shape[1], first.shape[2])
+        # pages of memory that were never written are never taken from the system
+        self._images = np.empty((len(encoded), *self.shape), dtype=np.uint8)
+        self._there = np.zeros(len(encoded), dtype=bool)
+
+    def __len__(self) -> int:
+        return len(self._encoded)
+
+    def read(self, rows: NDArray[np.int64]) -> Bytes:
+        """These images."""
+        for row in np.unique(rows[~self._there[rows]]).tolist():
+            image = decode(self._encoded[row], self._channels, self._size)
+            if image.shape != self.shape:
+                raise ValueError(
+                    f"image {_name(self._encoded[row], row)} has shape {image.shape}, the first one {self.shape}: "
+                    "give size=(height, width)"
+                )
+            self._images[row], self._there[row] = image, True
+        return self._images[rows]
+
+
+def decode(encoded: str | Path | bytes, channels: int, size: tuple[int, int] | None) -> Bytes:
+    """One image as bytes (channels, height, width), brought to a size where one is given."""
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with Image.open(io.BytesIO(encoded) if isinstance(encoded, bytes) else encoded) as image:
+            converted = image.convert("L" if channels == 1 else "RGB")
+    except FileNotFoundError:
+        raise ValueError(f"there is no image file {str(encoded)!r}") from None
+    except (UnidentifiedImageError, OSError, SyntaxError) as error:
+        raise ValueError(f"the image {_name(encoded, None)} cannot be read: {error}") from None
+    if size is not None and converted.size != (size[1], size[0]):
+        converted = converted.resize((size[1], size[0]), Image.Resampling.BILINEAR)
+    array: Bytes = np.asarray(converted)
+    return array[None] if channels == 1 else np.ascontiguousarray(array.transpose(2, 0, 1))
+
+
+def _name(encoded: str | Path | bytes, row: int | None) -> str:
+    if isinstance(encoded, bytes):
+        return "in memory" if row is None else f"number {row}"
+    return repr(str(encoded))
+
+
+@dataclass(frozen=True)
+class ImageRows:
+    """Some images of a store by number, read when they are needed. Numbers tell a learner what it has already."""
+
+    store: Store
+    rows: NDArray[np.int64]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(n, channels, height, width)."""
+        return (len(self.rows), *self.store.shape)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, where: Any) -> ImageRows:
+        return ImageRows(self.store, self.rows[where])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        found = self.store.read(self.rows)
+        return found if dtype is None else found.astype(dtype)
