@@ -199,6 +199,11 @@ class LiveCampaign:
             warnings.simplefilter("ignore")
             return restore(make_campaign(self._state.settings), self.refresh())
 
+    def first_delivery(self) -> Parcel | None:
+        """The first rows there are, whose columns later ones must have."""
+        first = self.refresh().first_rows
+        return Parcel.from_bytes(self.ledger.rows(self.number, first - 1, first)[first]) if first else None
+
     def model(self) -> Model | None:
         """The model fitted on the training examples there are now; None before the first."""
         return self._trainer.model(self._copy())
@@ -234,8 +239,12 @@ class LiveCampaign:
         elif self._state.settings["learner"] is not None:
             raise ValueError("this campaign has a learner, which needs the rows: tell(request, X, y)")
         number, before = told.request, []
+        first_seen = self._check is not None and self._check.first is not None
 
         def step(state: State) -> list[Draft]:
+            nonlocal told
+            if told.parcel is not None and state.first_rows and not first_seen:
+                told = told.checked(self._checker())  # another's first delivery was quicker
             if (event := self._before(told)) is not None:
                 before.append(event)
                 return []
@@ -270,10 +279,8 @@ class LiveCampaign:
             raise ValueError(f"the campaign {self.name!r} is closed ({state.closed}): it takes nothing any more")
 
     def _checker(self) -> Checker:
-        first = self.refresh().first_rows
-        if self._check is None or (self._check.first is None and first):
-            kept = Parcel.from_bytes(self.ledger.rows(self.number, first - 1, first)[first]) if first else None
-            self._check = Checker(self._state.settings, kept)
+        if self._check is None or (self._check.first is None and self.refresh().first_rows):
+            self._check = Checker(self._state.settings, self.first_delivery())
         return self._check
 
     def _bring_scores_up(self) -> None:

@@ -1,0 +1,192 @@
+"""`evenhand campaign`: live campaigns from the shell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from evenhand.cli import campaign_look, campaign_rows
+from evenhand.cli.campaign_shared import DEFAULT, AsJson, Collector, Database, Name, RequestNumber, handled, opened, say
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    name="campaign",
+    help="Run a labelling campaign that lasts: ask whom to label next, tell what came.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.command()
+def create(
+    name: Name,
+    groups: Annotated[list[str], typer.Option("--group", help="a group; give it once for each")],
+    budget: Annotated[int, typer.Option(help="labels to spend, training and validation together")],
+    strategy: Annotated[str, typer.Option(help="which group next, e.g. optimistic:c0=0.1")] = "optimistic",
+    learner: Annotated[
+        str, typer.Option(help="logistic:C=1, a scikit-learn class by path, factory:module.function, or none")
+    ] = "logistic",
+    batch: Annotated[int, typer.Option(help="examples of each role in a request")] = 1,
+    n0: Annotated[int | None, typer.Option(help="warm-up rounds")] = None,
+    validation: Annotated[float, typer.Option(help="share of examples that validates")] = 0.5,
+    classes: Annotated[list[str] | None, typer.Option("--class", help="a label there may be; repeat")] = None,
+    population: Annotated[list[str] | None, typer.Option(help="GROUP=SHARE; repeat")] = None,
+    seed: Annotated[int, typer.Option(help="the same seed, the same choices")] = 0,
+    refit: Annotated[str, typer.Option(help="always, a number of labels, or background")] = "always",
+    lease: Annotated[str, typer.Option(help="how long a request waits: 90m, 24h, 7d, never")] = "1d",
+    label: Annotated[str, typer.Option("--label", help="the label's column in delivered files")] = "label",
+    group_column: Annotated[str, typer.Option(help="the group's column in delivered files")] = "group",
+    features: Annotated[list[str] | None, typer.Option("--feature", help="a feature's column; default all")] = None,
+    db: Database = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """Make a new campaign, and the database if it is not there."""
+    with handled(as_json):
+        from evenhand import live
+        from evenhand.live.status import status
+        from evenhand.notation import parse_value
+
+        made = live.create(
+            db, name, groups, strategy, None if learner == "none" else learner,
+            budget=budget, batch=batch, n0=n0, validation=validation, seed=seed, refit=refit, lease=lease,
+            classes=[parse_value(c) for c in classes] if classes else None,
+            population=_shares(population), label=label, group=group_column, features=features,
+        )  # fmt: skip
+        found = status(made)
+        made.ledger.close()
+    say(found, as_json, f"campaign {name!r}: {len(groups)} groups, {budget} labels, {found['strategy']}")
+
+
+@app.command()
+def ask(
+    name: Name,
+    count: Annotated[int, typer.Option(help="how many requests at once")] = 1,
+    collector: Collector = None,
+    db: Database = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """Ask which group to label next; exits with 3 when there is nothing to ask."""
+    with opened(db, name, as_json) as live:
+        found = live.ask_many(count, collector)
+        say({"requests": [r.as_dict() for r in found]}, as_json, lambda: "\n".join(map(_request_line, found)))
+
+
+@app.command()
+def abandon(name: Name, request: RequestNumber, db: Database = DEFAULT, as_json: AsJson = False) -> None:
+    """Give up a request; its labels go back to the budget."""
+    with opened(db, name, as_json) as live:
+        live.abandon(request)
+        unspent = live.refresh().unspent
+        say({"request": request, "unspent": unspent}, as_json, f"request {request} abandoned, {unspent} labels unspent")
+
+
+@app.command()
+def losses(
+    name: Name,
+    reports: Annotated[list[str] | None, typer.Argument(help="GROUP=LOSS,ACCURACY,EXAMPLES")] = None,
+    file: Annotated[Path | None, typer.Option(help="JSON: {group: [loss, accuracy, examples]}")] = None,
+    db: Database = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """Report the validation losses of your own trainer, group by group."""
+    with opened(db, name, as_json) as live:
+        found = _losses(reports or [], file)
+        live.tell_losses(found)
+        say({"reported": sorted(found)}, as_json, f"losses of {len(found)} groups reported")
+
+
+@app.command()
+def refit(name: Name, db: Database = DEFAULT, as_json: AsJson = False) -> None:
+    """Fit and score now, where the campaign refits in the background."""
+    with opened(db, name, as_json) as live:
+        done = live.refit()
+        say({"refitted": done}, as_json, "refitted" if done else "nothing to do, or another process is at it")
+
+
+@app.command()
+def change(
+    name: Name,
+    budget: Annotated[int | None, typer.Option(help="labels to spend in all")] = None,
+    refit: Annotated[str | None, typer.Option(help="always, a number of labels, or background")] = None,
+    lease: Annotated[str | None, typer.Option(help="for requests from now on")] = None,
+    retire: Annotated[list[str] | None, typer.Option(help="a group that has nothing left to give")] = None,
+    restore: Annotated[list[str] | None, typer.Option(help="a group to ask of again")] = None,
+    db: Database = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """Change the budget, refits, leases, or which groups are asked of."""
+    with opened(db, name, as_json) as live:
+        settings: dict[str, Any] = {"budget": budget, "refit": refit, "lease": lease}
+        settings = {key: value for key, value in settings.items() if value is not None}
+        if not (settings or retire or restore):
+            raise ValueError("nothing to change: give --budget, --refit, --lease, --retire or --restore")
+        if settings:
+            live.change(**settings)
+        for group in retire or ():
+            live.retire(group)
+        for group in restore or ():
+            live.retire(group, back=True)
+        state = live.refresh()
+        found = {**{key: state.settings[key] for key in ("budget", "refit", "lease")}, "retired": state.unavailable}
+        say(found, as_json, "changed")
+
+
+@app.command()
+def close(
+    name: Name,
+    reason: Annotated[str, typer.Option(help="why")] = "closed",
+    db: Database = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """End a campaign: nothing is asked or accepted any more; it can still be looked at and exported."""
+    with opened(db, name, as_json) as live:
+        live.close(reason)
+        say({"name": name, "closed": reason}, as_json, f"campaign {name!r} is closed")
+
+
+app.command()(campaign_rows.tell)
+app.command()(campaign_rows.add)
+app.command()(campaign_look.status)
+app.command()(campaign_look.explain)
+app.command()(campaign_look.export)
+app.command("list")(campaign_look.list_all)
+app.command()(campaign_look.verify)
+
+
+def _request_line(request: Any) -> str:
+    age = request.scores_age
+    scores = "no scores yet" if age is None else f"scores {age:.0f} s old, {request.behind} labels behind"
+    until = "" if request.until is None else f" until {request.as_dict()['until']}"
+    return f"request {request.id}: {request.size} labels of {request.group}{until} ({request.decision.kind}; {scores})"
+
+
+def _shares(given: list[str] | None) -> dict[str, float] | None:
+    if not given:
+        return None
+    found = {}
+    for text in given:
+        group, mark, share = text.rpartition("=")
+        try:
+            found[group] = float(share)
+        except ValueError:
+            mark = ""
+        if not mark:
+            raise ValueError(f"cannot read the share {text!r}: write GROUP=SHARE")
+    return found
+
+
+def _losses(reports: list[str], file: Path | None) -> dict[str, Any]:
+    import json
+
+    found: dict[str, Any] = {} if file is None else json.loads(file.read_text(encoding="utf-8"))
+    for text in reports:
+        group, mark, values = text.rpartition("=")
+        if not mark:
+            raise ValueError(f"cannot read {text!r}: write GROUP=LOSS,ACCURACY,EXAMPLES")
+        found[group] = values.split(",")
+    if not isinstance(found, dict) or not found:
+        raise ValueError("no losses given: write GROUP=LOSS,ACCURACY,EXAMPLES, or --file with JSON")
+    return found

@@ -1,0 +1,83 @@
+"""What the commands of `evenhand campaign` share: options, output, exit codes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from evenhand.live import LiveCampaign
+
+__all__ = ["DEFAULT", "AsJson", "Collector", "Database", "Name", "RequestNumber", "handled", "opened", "say", "spooled"]
+
+DEFAULT = "sqlite:///evenhand.db"
+"""The database where none is named."""
+Database = Annotated[
+    str, typer.Option("--db", envvar="EVENHAND_DB", help="sqlite:///file.db or postgresql://…", show_envvar=True)
+]
+AsJson = Annotated[bool, typer.Option("--json", help="print JSON")]
+Name = Annotated[str, typer.Argument(help="the campaign")]
+RequestNumber = Annotated[int, typer.Argument(help="the request's number")]
+Collector = Annotated[str | None, typer.Option(help="who collects")]
+
+
+@contextmanager
+def handled(as_json: bool) -> Iterator[None]:
+    """Errors as messages and exit codes: 1 our fault, 2 bad input, 3 nothing to ask."""
+    from evenhand.ledger import LedgerError
+    from evenhand.request import LearnerError, NothingToAsk
+
+    try:
+        yield
+    except NothingToAsk as nothing:
+        if as_json:
+            typer.echo(json.dumps({"nothing_to_ask": True, "reason": nothing.reason}))
+        else:
+            typer.echo(f"nothing to ask: {nothing.reason}")
+        raise typer.Exit(3) from None
+    except (LedgerError, LearnerError, ValueError, OSError) as error:
+        if as_json:
+            typer.echo(json.dumps({"error": str(error)}))
+        typer.echo(f"error: {error}", err=True)
+        ours = isinstance(error, LedgerError | LearnerError)
+        raise typer.Exit(1 if ours else 2) from None
+
+
+@contextmanager
+def opened(database: str, name: str, as_json: bool, *, read_only: bool = False) -> Iterator[LiveCampaign]:
+    """The campaign, with errors handled."""
+    with handled(as_json):
+        from evenhand.live import Ledger, LiveCampaign
+
+        with Ledger(database, read_only=read_only) as ledger:
+            yield LiveCampaign(ledger, name)
+
+
+def say(found: Any, as_json: bool, text: str | Callable[[], str]) -> None:
+    """Print the result: JSON, or the words for people."""
+    if as_json:
+        typer.echo(json.dumps(found, indent=1, ensure_ascii=False, default=str))
+    else:
+        typer.echo(text if isinstance(text, str) else text())
+
+
+@contextmanager
+def spooled(file: Path) -> Iterator[Path]:
+    """The file itself; for `-` what comes from standard input, kept in a file while it is read."""
+    import sys
+    import tempfile
+
+    if str(file) != "-":
+        yield file
+        return
+    data = sys.stdin.buffer.read()
+    kind = ".parquet" if data[:4] == b"PAR1" else ".jsonl" if data.lstrip()[:1] == b"{" else ".csv"
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"stdin{kind}"
+        path.write_bytes(data)
+        yield path
