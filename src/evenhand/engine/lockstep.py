@@ -1,8 +1,8 @@
 """`Logistic` on T trials at once: example sets, refits and scores.
 
-Two classes and dense rows: one array with a trial axis (`lockstep_dense`). Sparse rows or more classes: the same
-solver, trial after trial (`lockstep_each`). Either way a trial's numbers are its own: they do not depend on which
-other trials share the block.
+Two classes: all trials in one solve (`lockstep_binary`), dense rows in one array with a trial axis. More classes: the
+same solver, trial after trial (`lockstep_softmax`). Either way a trial's numbers are its own: they do not depend on
+which other trials share the block.
 
 **Cost of a round.** Refit: one to three passes over the training rows, O(t·d), plus O(d²) per new row; now and then
 a new inverse Hessian, O(t·d² + d³). Scores: O(new validation rows) where the model did not change, one pass over the
@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from evenhand.engine.lockstep_dense import DenseTrials
-from evenhand.engine.lockstep_each import EachTrial
+from evenhand.engine.lockstep_binary import BinaryTrials
+from evenhand.engine.lockstep_softmax import SoftmaxTrials
 from evenhand.engine.memory import Scores
 from evenhand.learners.base import Loss, Model
 from evenhand.learners.logistic import Logistic, numeric
@@ -44,7 +44,7 @@ class LockstepLogistic:
     ) -> None:
         self.learner, self.classes = learner, np.asarray(classes)
         self.groups, self.trials, self.capacity = groups, trials, capacity
-        self._sets: DenseTrials | EachTrial | None = None
+        self._sets: BinaryTrials | SoftmaxTrials | None = None
 
     def add(
         self,
@@ -55,7 +55,8 @@ class LockstepLogistic:
         validation: NDArray[np.bool_],
     ) -> None:
         """Take in rows; `y` are positions in the classes, `validation` says which rows validate."""
-        X = X if sparse.issparse(X) else np.asarray(numeric(X), dtype=float)
+        if not isinstance(X, sparse.csr_array):
+            X = sparse.csr_array(X) if hasattr(X, "tocsr") else np.asarray(numeric(X), dtype=float)
         if self._sets is None:
             self._sets = self._make(X)
         if X.shape[1] != self._sets.features:
@@ -95,10 +96,10 @@ class LockstepLogistic:
         return self._parameters()[:, -1]
 
     def _parameters(self) -> Floats:
-        if len(self.classes) != 2 or self._sets is None:
+        if not isinstance(self._sets, BinaryTrials):
             raise ValueError("coef and intercept are there for two classes, once examples have arrived")
         return self._sets.binary_parameters()
 
-    def _make(self, X: Any) -> DenseTrials | EachTrial:
-        kind = EachTrial if sparse.issparse(X) or len(self.classes) != 2 else DenseTrials
+    def _make(self, X: Any) -> BinaryTrials | SoftmaxTrials:
+        kind = BinaryTrials if len(self.classes) == 2 else SoftmaxTrials
         return kind(self.learner, self.classes, self.groups, self.trials, X, self.capacity)

@@ -6,14 +6,26 @@ measure them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-__all__ = ["BinaryBlock", "BinaryRows", "Floats", "Ints", "Mask", "Rows", "Softmax", "margins", "softmax", "times"]
+__all__ = [
+    "BinaryBlock",
+    "BinaryRows",
+    "Floats",
+    "Ints",
+    "Mask",
+    "Rows",
+    "Softmax",
+    "SparseBlock",
+    "margins",
+    "softmax",
+    "times",
+]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -45,19 +57,18 @@ class BinaryBlock:
             result[part] += np.matmul(rows * curvature[:, None, :], rows.transpose(0, 2, 1))
         return result
 
-    def product(self, theta: Floats, vector: Floats) -> Floats:
-        """Hessian of the first trial times a vector."""
-        rows = self.rows[0]
+    def product(self, theta: Floats, vector: Floats, trial: int = 0) -> Floats:
+        """Hessian of one trial times a vector."""
+        rows = self.rows[trial]
         result: Floats = rows @ (self.C * _bump(theta[0] @ rows) * (vector @ rows))
         result += _penalised(vector[None], 1)[0]
         return result
 
-    def tail(self, theta: Floats, count: int) -> tuple[Floats, Floats]:
-        """Gradient (T, p) and a root (T, count, p) of the Hessian of each trial's last `count` rows."""
-        rows = self.rows[:, :, self.rows.shape[2] - count :]
-        margin = margins(theta, rows)
-        root = np.sqrt(self.C * _bump(margin))[:, :, None] * rows.transpose(0, 2, 1)
-        return -self.C * times(rows, _sigmoid(-margin)), root
+    def tail(self, theta: Floats) -> tuple[Floats, Floats]:
+        """Gradient (T, p) and a root (T, n, p) of the Hessian of the losses alone, without the penalty."""
+        margin = margins(theta, self.rows)
+        root = np.sqrt(self.C * _bump(margin))[:, :, None] * self.rows.transpose(0, 2, 1)
+        return -self.C * times(self.rows, _sigmoid(-margin)), root
 
     def _parts(self, which: Ints) -> Iterator[tuple[slice, Floats]]:
         """The wanted trials a few at a time; how many depends on a trial's size only, never on its neighbours."""
@@ -67,6 +78,36 @@ class BinaryBlock:
             part = slice(start, min(start + step, len(which)))
             pick: Any = part if whole else which[part] if step > 1 else slice(which[start], which[start] + 1)
             yield part, self.rows[pick]
+
+
+class SparseBlock:
+    """Two classes: signed CSR rows of T trials, each as (rows, transpose); empty rows at the end do no harm."""
+
+    def __init__(self, trials: Sequence[tuple[Any, Any]], C: float, scale: Floats) -> None:
+        self.trials, self.C, self.scale = trials, C, scale
+
+    def gradient(self, theta: Floats, which: Ints) -> Floats:
+        """Gradient of F, (k, p)."""
+        result = _penalised(theta, 1)
+        for i, t in enumerate(which.tolist()):
+            rows, columns = self.trials[t]
+            result[i] -= columns @ (self.C * _sigmoid(-(rows @ theta[i])))
+        return result
+
+    def hessian(self, theta: Floats, which: Ints, cautious: Mask) -> Floats:
+        """Hessian of F, (k, p, p)."""
+        result = _ridge(len(theta), theta.shape[1], 1)
+        for i, t in enumerate(which.tolist()):
+            rows = self.trials[t][0]
+            result[i] += _gram(rows, self.C * _bump(rows @ theta[i], cautious[i]))
+        return result
+
+    def product(self, theta: Floats, vector: Floats, trial: int = 0) -> Floats:
+        """Hessian of one trial times a vector."""
+        rows, columns = self.trials[trial]
+        result: Floats = columns @ (self.C * _bump(rows @ theta[0]) * (rows @ vector))
+        result += _penalised(vector[None], 1)[0]
+        return result
 
 
 class BinaryRows:
@@ -86,18 +127,11 @@ class BinaryRows:
         """Hessian of F, (1, p, p)."""
         return _ridge(1, theta.shape[1], 1) + _gram(self.rows, self._curvature(theta, cautious))
 
-    def product(self, theta: Floats, vector: Floats) -> Floats:
+    def product(self, theta: Floats, vector: Floats, trial: int = 0) -> Floats:
         """Hessian times a vector."""
         result: Floats = self.columns @ (self._curvature(theta) * (self.rows @ vector))
         result += _penalised(vector[None], 1)[0]
         return result
-
-    def tail(self, theta: Floats, count: int) -> tuple[Floats, Floats]:
-        """Gradient (1, p) and a root (1, count, p) of the Hessian of the last `count` rows."""
-        rows = self.sign[-count:, None] * _last(self.rows, count)
-        margin = rows @ theta[0]
-        root = np.sqrt(self.C * _bump(margin))[:, None] * rows
-        return -self.C * (_sigmoid(-margin) @ rows)[None], root[None]
 
     def _curvature(self, theta: Floats, cautious: Mask | bool = False) -> Floats:
         return _bump(self.rows @ theta[0], cautious) * self.weight
@@ -135,7 +169,7 @@ class Softmax:
         blocks[:, -1, :, -1] += self.weight.sum() / K**2
         return result
 
-    def product(self, theta: Floats, vector: Floats) -> Floats:
+    def product(self, theta: Floats, vector: Floats, trial: int = 0) -> Floats:
         """Hessian times a vector."""
         probability = self._probability(theta)
         change = self.rows @ vector.reshape(self.K, -1).T
@@ -144,15 +178,15 @@ class Softmax:
         result += _penalised(vector[None], self.K)[0]
         return result
 
-    def tail(self, theta: Floats, count: int) -> tuple[Floats, Floats]:
-        """Gradient (1, K·p) and a root (1, K·count, K·p) of the Hessian of the last `count` rows."""
-        rows = _last(self.rows, count)
-        probability = softmax(rows @ theta.reshape(self.K, -1).T)
-        gradient = self.C * (probability - self.wanted[-count:]).T @ rows
+    def tail(self, theta: Floats) -> tuple[Floats, Floats]:
+        """Gradient (1, K·p) and a root (1, n·K, K·p) of the Hessian of the losses alone; for few rows, dense."""
+        rows = self.rows.toarray() if isinstance(self.rows, sparse.csr_array) else self.rows
+        probability = self._probability(theta)
+        gradient = self.C * (probability - self.wanted).T @ rows
         u = np.sqrt(probability)
         # diag(p) − ppᵀ = BBᵀ with B = diag(u)(I − uuᵀ), because uuᵀ is a projection.
         root = np.sqrt(self.C) * (u[:, :, None] * (np.eye(self.K) - u[:, :, None] * u[:, None, :]))
-        return gradient.reshape(1, -1), np.einsum("ikl,ip->ilkp", root, rows).reshape(1, count * self.K, -1)
+        return gradient.reshape(1, -1), np.einsum("ikl,ip->ilkp", root, rows).reshape(1, u.size, -1)
 
     def _probability(self, theta: Floats) -> Floats:
         return softmax(self.rows @ theta.reshape(self.K, -1).T)
@@ -214,11 +248,6 @@ def _gram(rows: Rows, weight: Floats) -> Floats:
         dense = part.toarray() if isinstance(part, sparse.csr_array) else part
         total += (dense * weight[start : start + step, None]).T @ dense
     return total
-
-
-def _last(rows: Rows, count: int) -> Floats:
-    part = rows[rows.shape[0] - count :]
-    return part.toarray() if isinstance(part, sparse.csr_array) else part
 
 
 def times(M: Floats, vector: Floats) -> Floats:

@@ -42,15 +42,14 @@ from typing import Protocol
 
 import numpy as np
 
-from evenhand.learners.objectives import BinaryBlock, BinaryRows, Floats, Ints, Mask, Softmax, times
+from evenhand.learners.objectives import BinaryBlock, Floats, Ints, Mask, Softmax, times
 
 __all__ = ["DENSE_LIMIT", "ConvergenceError", "append", "minimise"]
 
 DENSE_LIMIT = 2000  # parameters up to which the inverse Hessian is held as a matrix
 _MAX_PASSES = 1000
-_STEP = 1e-7  # a trial also goes on while its next step would change a parameter by more than this,
+_MAX_POLISH = 6  # passes below the tolerance, while the next step would still be larger than wanted
 _FAR, _CAUTIOUS = 0.01, 2  # the norm above which a point counts as far out; see `_renew`
-_MAX_POLISH = 6  # for at most so many passes below the tolerance
 
 
 class ConvergenceError(RuntimeError):
@@ -70,33 +69,31 @@ class Problem(Protocol):
         """Hessian of F, (k, q, q), made positive definite where F is flat; `cautious` (k,): see above."""
         ...
 
-    def product(self, theta: Floats, vector: Floats) -> Floats:
-        """Hessian of the first trial times a vector, without the matrix."""
+    def product(self, theta: Floats, vector: Floats, trial: int) -> Floats:
+        """Hessian of one trial at `theta` (1, q) times a vector, without the matrix."""
         ...
 
 
-AnyProblem = BinaryBlock | BinaryRows | Softmax
-
-
-def minimise(problem: Problem, theta: Floats, inverse: Floats | None, tol: float) -> Floats:
+def minimise(problem: Problem, theta: Floats, inverse: Floats | None, tol: float, step: float = 1e-7) -> Floats:
     """Move `theta` (T, q) and `inverse` (T, q, q) in place to the optimum of every trial; the norms there, (T,).
 
-    A trial whose inverse starts with NaN has none yet. Without any matrix, steps come from conjugate gradients.
+    A trial whose inverse starts with NaN has none yet. Without any matrix, steps come from conjugate gradients, trial
+    by trial. With one, a few passes more are made while the next step would move a parameter by more than `step`.
     """
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        norm = _newton_cg(problem, theta, tol) if inverse is None else _newton(problem, theta, inverse, tol)
+        norm = _newton_cg(problem, theta, tol) if inverse is None else _newton(problem, theta, inverse, tol, step)
     if not (norm <= tol).all():
         raise ConvergenceError(
-            f"Logistic: the gradient norm {np.nanmax(norm):.2g} did not fall to the tolerance {tol:g}; "
+            f"Logistic: the gradient norm {norm.max():.2g} did not fall to the tolerance {tol:g}; "
             "give a larger tol, a smaller C, or scale the columns of X to similar sizes"
         )
     return norm
 
 
-def append(problem: AnyProblem, theta: Floats, inverse: Floats, count: int) -> None:
-    """Let `theta` and `inverse` follow, to first order, the last `count` rows of every trial, in place."""
+def append(new: BinaryBlock | Softmax, theta: Floats, inverse: Floats) -> None:
+    """Let `theta` and `inverse` follow, to first order, the rows of `new` that join every trial, in place."""
     with np.errstate(over="ignore"):
-        gradient, root = problem.tail(theta, count)
+        gradient, root = new.tail(theta)
     spread = np.matmul(root, inverse)
     inner = np.matmul(spread, root.transpose(0, 2, 1)) + np.eye(root.shape[1])
     inverse -= np.matmul(spread.transpose(0, 2, 1), np.linalg.solve(inner, spread))
@@ -123,7 +120,7 @@ class _State:
             setattr(self, name, getattr(self, name)[mask])
 
 
-def _newton(problem: Problem, theta: Floats, inverse: Floats, tol: float) -> Floats:
+def _newton(problem: Problem, theta: Floats, inverse: Floats, tol: float, small: float) -> Floats:
     T = len(theta)
     every = np.arange(T)
     gradient = problem.gradient(theta, every)
@@ -146,7 +143,7 @@ def _newton(problem: Problem, theta: Floats, inverse: Floats, tol: float) -> Flo
         step = -times(at.M, at.gradient)
         reached = at.norm <= tol
         if reached.any():
-            done = reached & ((np.abs(step).max(axis=1) <= _STEP) | (at.polish == 0))
+            done = reached & ((np.abs(step).max(axis=1) <= small) | (at.polish == 0))
             if done.any():
                 trial = at.trial[done]
                 theta[trial], inverse[trial], norms[trial] = at.theta[done], at.M[done], at.norm[done]
@@ -195,33 +192,35 @@ def _advance(problem: Problem, at: _State, step: Floats, target: Floats) -> None
 
 
 def _newton_cg(problem: Problem, theta: Floats, tol: float) -> Floats:
-    """The same rules for one trial with too many parameters for a matrix: M is a few conjugate-gradient steps."""
-    one = np.zeros(1, dtype=np.intp)
-    gradient = problem.gradient(theta, one)
-    norm = best = _norm(gradient, problem.scale)
-    for _ in range(_MAX_PASSES):
-        if norm[0] <= tol:
-            break
-        step = _conjugate_gradients(problem, theta, gradient[0])
-        for _ in range(60):
-            g_moved = problem.gradient(theta + step, one)
-            norm_moved = _norm(g_moved, problem.scale)
-            if norm_moved[0] <= max(tol, 0.5 * best[0]) or g_moved[0] @ step <= 0.0:
+    """The same rules with too many parameters for a matrix: M is a few conjugate-gradient steps."""
+    norms = np.empty(len(theta))
+    for t in range(len(theta)):
+        one, at = np.array([t]), theta[t : t + 1]
+        gradient = problem.gradient(at, one)
+        norm = best = _norm(gradient, problem.scale[one])
+        for _ in range(_MAX_PASSES):
+            if norm[0] <= tol:
                 break
-            step *= 0.5
-        theta += step
-        gradient, norm = g_moved, norm_moved
-        best = np.minimum(best, norm)
-    return norm
+            step = _conjugate_gradients(problem, at, gradient[0], t)
+            for _ in range(60):
+                g_moved = problem.gradient(at + step, one)
+                norm_moved = _norm(g_moved, problem.scale[one])
+                if norm_moved[0] <= max(tol, 0.5 * best[0]) or g_moved[0] @ step <= 0.0:
+                    break
+                step *= 0.5
+            at += step
+            gradient, norm, best = g_moved, norm_moved, np.minimum(best, norm_moved)
+        norms[t] = norm[0]
+    return norms
 
 
-def _conjugate_gradients(problem: Problem, theta: Floats, gradient: Floats) -> Floats:
+def _conjugate_gradients(problem: Problem, theta: Floats, gradient: Floats, trial: int) -> Floats:
     """A descent direction d with H·d ≈ −gradient, to a hundredth."""
     step, residual = np.zeros_like(gradient), -gradient
     direction, size = residual.copy(), float(residual @ residual)
     target = 1e-4 * size
     for _ in range(len(gradient)):
-        image = problem.product(theta, direction)
+        image = problem.product(theta, direction, trial)
         along = size / float(direction @ image)
         step += along * direction
         residual = residual - along * image
@@ -238,9 +237,11 @@ def _secant(M: Floats, step: Floats, change: Floats) -> Floats:
     rho = np.where(curvature > 0.0, 1.0 / curvature, 0.0)
     image = times(M, change)
     half = 0.5 * rho * (1.0 + rho * _dot(change, image))
-    other = half[:, None] * step - rho[:, None] * image
-    outer = step[:, :, None] * other[:, None, :]
-    return M + (outer + outer.transpose(0, 2, 1))
+    pair = np.empty((2, *step.shape))
+    pair[0], pair[1] = step, half[:, None] * step - rho[:, None] * image
+    updated: Floats = np.matmul(pair.transpose(1, 2, 0), pair[::-1].transpose(1, 0, 2))
+    updated += M
+    return updated
 
 
 def _inverse(hessian: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""Sparse rows or more than two classes: the same solver, one trial after the other."""
+"""More than two classes: the same solver, one trial after the other."""
 
 from __future__ import annotations
 
@@ -15,26 +15,24 @@ from evenhand.learners.logistic import Logistic, constant, log_losses, problem_o
 from evenhand.learners.objectives import BinaryRows, Floats, Softmax
 from evenhand.learners.solver import DENSE_LIMIT, append, minimise
 
-__all__ = ["EachTrial"]
+__all__ = ["SoftmaxTrials"]
 
 Counts = NDArray[np.int64]
 
 
-class EachTrial:
+class SoftmaxTrials:
     """Example sets of T trials, held one by one."""
 
     def __init__(
         self, learner: Logistic, classes: NDArray[Any], groups: int, trials: int, X: Any, capacity: int
     ) -> None:
         self.features: int = X.shape[1]
-        self._is_sparse = sparse.issparse(X)
         self._trials = [
-            _Trial(learner, classes, groups, self.features, is_sparse=self._is_sparse) for _ in range(trials)
+            _Trial(learner, classes, groups, self.features, is_sparse=sparse.issparse(X)) for _ in range(trials)
         ]
 
     def add(self, trial: Counts, X: Any, y: Counts, group: Counts, validation: NDArray[np.bool_]) -> None:
         """Take in rows."""
-        X = sparse.csr_array(X) if self._is_sparse else X
         for row, (t, code, z, held) in enumerate(
             zip(trial.tolist(), y.tolist(), group.tolist(), validation.tolist(), strict=True)
         ):
@@ -59,10 +57,6 @@ class EachTrial:
     def final_models(self) -> list[Model]:
         """Models of training and validation examples together."""
         return [trial.final_model() for trial in self._trials]
-
-    def binary_parameters(self) -> Floats:
-        """Weights and intercepts of two-class models, (T, d+1)."""
-        return np.stack([trial.binary_parameters() for trial in self._trials])
 
 
 class _Trial:
@@ -92,10 +86,8 @@ class _Trial:
             problem = self._problem(seen, self.training)
             if len(seen) != len(self.seen):
                 self.theta, self.inverse = _start(problem.scale.shape[1])
-            elif self.inverse is not None and new <= self.features:
-                append(problem, self.theta, self.inverse, new)
             elif self.inverse is not None:
-                self.inverse[:] = np.nan
+                self._follow(problem, new)
             self.norm = float(minimise(problem, self.theta, self.inverse, self.learner.tol)[0])
         self.seen, self.fitted, self.scored = seen, self.training.n, 0
 
@@ -136,17 +128,19 @@ class _Trial:
             norm = float(minimise(problem, theta, inverse, self.learner.tol)[0])
         return Logistic.fitted(self.learner, self.classes[seen], theta, norm)
 
-    def binary_parameters(self) -> Floats:
-        """Weights and the intercept, NaN before the first fit; the sign says which class a constant predicts."""
-        if self.fitted == 0:
-            return np.full(self.features + 1, np.nan)
-        theta: Floats = self.theta[0]
-        return -theta if self.seen.tolist() == [0] else theta
+    def _follow(self, problem: BinaryRows | Softmax, new: int) -> None:
+        """Let parameters and inverse follow the new rows; two classes of several are a short time only, no matter."""
+        assert self.inverse is not None
+        if isinstance(problem, Softmax) and new <= self.features:
+            rows, codes = self.training.rows(self.fitted), np.searchsorted(self.seen, self.training.y(self.fitted))
+            append(Softmax(rows, codes, problem.K, problem.C, problem.scale), self.theta, self.inverse)
+        else:
+            self.inverse[:] = np.nan
 
     def _problem(self, seen: NDArray[np.intp], *sets: GrowingSet) -> BinaryRows | Softmax:
         """The objective of all rows of these sets, whose classes are `seen`."""
         parts: list[Any] = [part.rows() for part in sets]
-        stack: Any = sparse.vstack if self.training.is_sparse else np.concatenate
+        stack: Any = sparse.vstack if sparse.issparse(parts[0]) else np.concatenate
         rows = parts[0] if len(parts) == 1 else stack(parts)
         codes = np.searchsorted(seen, np.concatenate([part.y() for part in sets]))
         size = np.maximum(rows.shape[0], sum(part.size for part in sets))
