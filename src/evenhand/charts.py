@@ -18,6 +18,7 @@ COLOURS = 8
 DASHES = ("", "7 4", "2 3", "9 3 2 3", "12 4", "4 2", "1 4", "6 2 1 2")
 MOST_POINTS = 300
 MOST_MARKS = 80
+LONGEST_NAME = 44
 _ids = count(1)
 T = TypeVar("T")
 
@@ -42,6 +43,7 @@ class Interval:
     low: float
     high: float
     others: tuple[float | None, ...] = ()
+    note: str = ""
 
 
 def ticks(low: float, high: float, about: int = 5) -> list[float]:
@@ -229,9 +231,9 @@ def intervals(rows: Sequence[Interval], marks: Sequence[str], *, title: str, des
     if not shown:
         return ""
     key, top = _legend(marks, _mark_key)
-    left = min(300, 24 + int(7.2 * max(len(row.name) for row in shown)))
+    left = 24 + int(7.2 * max(len(_short(row.name)) for row in shown))
     values = [v for row in shown for v in (row.low, row.high, *row.others) if v is not None]
-    plane = _Plane(_padded(values), (0, len(shown)), top, 38 * len(shown), left)
+    plane = _Plane(_padded(values), (0, len(shown)), top, 42 * len(shown), left)
     parts = list(key)
     for value in ticks(*plane.x, about=6):
         x, _ = plane.at(value, 0)
@@ -253,7 +255,9 @@ def _interval(plane: _Plane, row: Interval, marks: Sequence[str], y: float) -> l
     above, below = (y - 6, y + 8) if row.others else (y, y)
     tip = f"{row.name}: {100 * row.value:.1f}%, 95% interval {100 * row.low:.1f}% to {100 * row.high:.1f}%"
     parts = [
-        f'<text class="name" x="{plane.left - 12}" y="{y + 4:.1f}" text-anchor="end">{escape(row.name)}</text>',
+        f'<text class="name" x="{plane.left - 12}" y="{y - 2:.1f}" text-anchor="end">{escape(_short(row.name))}'
+        f"<title>{escape(row.name)}</title></text>",
+        f'<text class="tick" x="{plane.left - 12}" y="{y + 13:.1f}" text-anchor="end">{escape(row.note)}</text>',
         f'<g><title>{escape(tip)}</title><line class="whisker s0" x1="{low:.1f}" x2="{high:.1f}" y1="{above:.1f}" y2="{above:.1f}"/>',
         f'<circle class="dot s0" cx="{middle:.1f}" cy="{above:.1f}" r="5.5"/></g>',
     ]
@@ -263,6 +267,10 @@ def _interval(plane: _Plane, row: Interval, marks: Sequence[str], y: float) -> l
             tip = f"{row.name}, {marks[i]}: {100 * value:.1f}%"
             parts.append(f"<g><title>{escape(tip)}</title>{_shape(i, x, below)}</g>")
     return parts
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
 
 
 def _shape(i: int, x: float, y: float) -> str:

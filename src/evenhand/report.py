@@ -103,11 +103,12 @@ def _accuracy_chart(rows: Sequence[dict[str, Any]], rules: Sequence[str]) -> Mar
     marks = ["these rows, 95% interval", *rules[1:]]
     bars = [
         charts.Interval(
-            f"{row['group']} (n = {row['count']:,})",
+            row["group"],
             row["accuracy"],
             row["low"],
             row["high"],
             tuple(row.get(rule) for rule in rules[1:]),
+            f"n = {row['count']:,}",
         )
         for row in rows
     ]

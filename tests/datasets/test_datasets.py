@@ -81,5 +81,5 @@ def test_german_as_a_source() -> None:
 
 
 def test_an_unknown_data_set_is_refused() -> None:
-    with pytest.raises(ValueError, match="choose one of adult, german"):
+    with pytest.raises(ValueError, match="no data set 'compas'; choose one of adult, "):
         load("compas")

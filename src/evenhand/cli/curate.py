@@ -52,11 +52,11 @@ def curate(
     if out.exists() and not (resume or force):
         raise ValueError(f"{out} exists: --resume goes on from it, --force overwrites it")
     from evenhand.curate import curate as run
-    from evenhand.datasets import DATASETS, load
+    from evenhand.datasets import load
     from evenhand.learners.text import parse_learner
 
     settings: dict[str, Any] = {"validation": validation, "use_group_as_feature": use_group_as_feature}
-    if pool in DATASETS and not Path(pool).exists():
+    if pool in {"adult", "german"} and not Path(pool).exists():
         data: Any = load(pool, **settings)
         settings = {}
     else:
