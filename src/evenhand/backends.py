@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 __all__ = ["BACKENDS", "Outcome", "check_backend", "spread"]
@@ -91,18 +92,17 @@ def _processes(function: Callable[[Any], Any], items: Sequence[Any], jobs: int) 
 
 def _cluster(function: Callable[[Any], Any], items: Sequence[Any], address: str) -> Iterator[Outcome]:
     try:
-        from distributed import Client, as_completed
+        distributed: Any = import_module("distributed")
     except ImportError:
         raise ValueError("backend dask needs an extra: pip install 'evenhand[dask]'") from None
     try:
-        client = Client(address, timeout="20s", set_as_default=False)
+        client = distributed.Client(address, timeout="20s", set_as_default=False)
     except OSError as error:
         raise ValueError(f"no Dask scheduler answers at {address}: {error}") from None
     with client:
         # the scheduler keeps each item, so what a dead worker held is run again elsewhere
         futures = {client.submit(function, item, pure=False): i for i, item in enumerate(items)}
-        done = as_completed(futures)
-        for future in done:
+        for future in distributed.as_completed(list(futures)):
             index = futures.pop(future)
             if future.status == "finished":
                 yield Outcome(index, future.result())

@@ -1,0 +1,137 @@
+"""`evenhand reproduce`: the paper's figures and table, run again and compared."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from evenhand.experiments.run import Outcome
+
+__all__ = ["reproduce"]
+
+SKIPPED = 4
+"""Exit code: all went well, but some experiments had no data."""
+
+
+def reproduce(
+    experiment: Annotated[list[str] | None, typer.Argument(help="ids, e.g. fig-convergence; all without any")] = None,
+    show: Annotated[bool, typer.Option("--list", help="list the experiments and stop")] = False,
+    scale: Annotated[str, typer.Option(help="quick (minutes) or paper (the paper's trials and budgets)")] = "quick",
+    trials: Annotated[int | None, typer.Option(help="another number of trials")] = None,
+    jobs: Annotated[int, typer.Option(help="processes")] = 2,
+    seed: Annotated[int | None, typer.Option(help="another seed than 0")] = None,
+    out: Annotated[Path, typer.Option(help="folder for figures, numbers, verdicts and the finished trials")] = Path(
+        "evenhand-reproduction"
+    ),
+    data_dir: Annotated[Path | None, typer.Option(help="folder with the data sets' files")] = None,
+    backend: Annotated[str, typer.Option(help="processes, or dask")] = "processes",
+    address: Annotated[str | None, typer.Option(help="the Dask scheduler, e.g. tcp://10.0.0.5:8786")] = None,
+    repeat: Annotated[
+        str | None, typer.Option(help="run one trial again, STUDY/STRATEGY/TRIAL, keeping nothing")
+    ] = None,
+) -> None:
+    """Make the paper's figures and table, each beside what the paper says, with a verdict for every claim.
+
+    Finished trials are kept in the folder: the same command goes on where it was stopped, and more --trials are added
+    to those that are there. Exit code 4: done, but some data sets were absent; 1: some trials failed.
+    """
+    from evenhand.experiments.catalogue import choose
+    from evenhand.experiments.run import Options
+
+    chosen = choose(experiment or [])
+    if show:
+        for one in chosen:
+            typer.echo(f"{one.id:22}{one.title}")
+        return
+    if data_dir is not None:
+        os.environ["EVENHAND_DATA"] = str(data_dir.absolute())
+    options = Options(scale, trials, seed, jobs, backend, address)
+    if repeat is not None:
+        _repeat(chosen, repeat, options)
+        return
+    outcomes = _with_bars(chosen, out, options)
+    _tell(outcomes, out)
+    if any(outcome.status == "failed" for outcome in outcomes):
+        raise typer.Exit(1)
+    if any(outcome.absent for outcome in outcomes):
+        raise typer.Exit(SKIPPED)
+
+
+def _with_bars(chosen: list[Any], out: Path, options: Any) -> list[Outcome]:
+    """Run with one bar for each experiment on standard error."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    from evenhand.experiments.run import reproduce as run
+
+    columns = (TextColumn("{task.description:22}"), BarColumn(), MofNCompleteColumn(), TextColumn("trials"))
+    times = (TimeElapsedColumn(), TimeRemainingColumn(), TextColumn("{task.fields[failed]}"))
+    bars: dict[str, Any] = {}
+    with Progress(*columns, *times, console=Console(stderr=True)) as progress:
+
+        def watch(name: str, done: int, failed: int, total: int) -> None:
+            if name not in bars:
+                bars[name] = progress.add_task(name, total=total, failed="")
+            progress.update(bars[name], completed=done + failed, failed=f"{failed} failed" if failed else "")
+
+        try:
+            return run(chosen, out, options, watch)
+        except KeyboardInterrupt:
+            progress.console.print(f"interrupted: finished trials are kept in {out}, the same command goes on")
+            raise typer.Exit(130) from None
+
+
+def _tell(outcomes: list[Outcome], out: Path) -> None:
+    import json
+
+    entries = json.loads((out / "results.json").read_text(encoding="utf-8"))["experiments"]
+    for outcome in outcomes:
+        typer.echo(f"{outcome.experiment}: {_status(outcome)}")
+        for claim in entries[outcome.experiment].get("claims", []):
+            typer.echo(f"  {claim['verdict']}: {claim['text']}\n      {claim['evidence']}")
+        for name, why in outcome.absent.items():
+            typer.echo(f"  without {name}: {why}", err=True)
+        for failure in outcome.failures:
+            last = failure["error"].splitlines()[-1]
+            where = f"{failure['strategy']}, trial {failure['trial']}, seed {failure['seed']}"
+            typer.echo(f"  failed: {where}: {last}\n      again: {failure['command']}", err=True)
+    typer.echo(f"written to {out / 'index.html'}")
+
+
+def _status(outcome: Outcome) -> str:
+    if outcome.status == "kept":
+        return "already there, nothing to do"
+    return outcome.status if outcome.status == "skipped" else f"{outcome.status}, {outcome.ran} trials run"
+
+
+def _repeat(chosen: list[Any], text: str, options: Any) -> None:
+    """Run one trial in this process and say how it went."""
+    from evenhand.experiments.study import Block, run_trials
+
+    parts = text.rsplit("/", 2)
+    if len(chosen) != 1 or len(parts) != 3 or not parts[2].isdecimal():
+        raise ValueError(
+            "--repeat needs one experiment and STUDY/STRATEGY/TRIAL, e.g. fig-adult --repeat adult/A_opt/3"
+        )
+    name, label, trial = parts
+    studies = chosen[0].at(options.scale, options.trials, options.seed)
+    if name not in studies or label not in studies[name].strategies:
+        known = ", ".join(f"{study}/{rule}" for study, found in studies.items() for rule in found.strategies)
+        raise ValueError(f"{chosen[0].id} has no {name}/{label}: it has {known}")
+    records, failed = run_trials(Block(studies[name], label, (int(trial),)))
+    for error in failed.values():
+        typer.echo(error, err=True)
+        raise typer.Exit(1)
+    worst = records[0].accuracy[-1].min()
+    typer.echo(f"trial {trial} of {label} on {name}: worst group {worst:.4f}, {records[0].seconds:.1f} s")

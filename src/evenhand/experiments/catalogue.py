@@ -1,0 +1,49 @@
+"""The experiments by name."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from importlib import import_module
+
+from evenhand.experiments.base import Experiment
+
+__all__ = ["choose", "experiments"]
+
+_MODULES = (
+    "mixture_curve",
+    "convergence",
+    "over_exploration",
+    "adult",
+    "german",
+    "fashion",
+    "cifar",
+    "utkface",
+    "trend",
+    "table_final",
+    "peer_comparison",
+)
+
+
+def experiments() -> dict[str, Experiment]:
+    """All experiments by id, in the paper's order."""
+    found: list[Experiment] = []
+    for name in _MODULES:
+        module = import_module(f"evenhand.experiments.{name}")
+        found.extend(getattr(module, "EXPERIMENTS", None) or (module.EXPERIMENT,))
+    return {experiment.id: experiment for experiment in found}
+
+
+def choose(ids: Sequence[str]) -> list[Experiment]:
+    """The experiments with these ids, all of them without any.
+
+    >>> [experiment.id for experiment in choose(["fig-adult"])]
+    ['fig-adult']
+    """
+    known = experiments()
+    for name in ids:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]!r}? " if near else ""
+            raise ValueError(f"there is no experiment {name!r}: {hint}known are {', '.join(known)}")
+    return [experiment for name, experiment in known.items() if not ids or name in ids]

@@ -1,0 +1,49 @@
+"""fig-fashion, fig-fashion-groups, fig-fashion-mixture: five pairs of garments, one network."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from evenhand.experiments.base import Experiment, Findings, Runs, judge
+from evenhand.experiments.drawing import draw_mixture, panels
+from evenhand.experiments.image_figures import NOTE, ROUNDS, RULES, groups_figure, image_study, worst_figure
+from evenhand.experiments.measures import curves, final_share, mean_number
+
+NAME = "FashionMNIST"
+STUDY = image_study("fashion-mnist", {label: rule for label, rule in RULES.items() if label != "Uncurated"})
+PAPER = {"A_opt": (0.936, 0.004), "Greedy": (0.924, 0.010), "Uniform": (0.893, 0.002)}
+HARD = ("T-shirt/Shirt", "Pullover/Coat")
+
+
+def find_mixture(runs: Runs, scale: str) -> Findings:
+    """The mixture A_opt builds."""
+    record = runs[NAME]["A_opt"]
+    figure, (ax,) = panels([NAME], "round", "share of each pair, A_opt")
+    draw_mixture(ax, record)
+    shares = {group: final_share(record, group) for group in record.groups}
+    numbers = [mean_number(f"final share of {group}", values) for group, values in shares.items()]
+    both = float(np.mean(shares[HARD[0]] + shares[HARD[1]]))
+    length = f"{len(record.labels)} of {ROUNDS} rounds, {len(record.trials)} trials"
+    claims = [
+        judge(
+            "The vast majority of the examples are T-shirt/Shirt and Pullover/Coat",
+            both > 2 / 3,
+            f"together {both:.1%} of the training set ({length})",
+            tested=len(record.labels) >= ROUNDS // 2,
+        )
+    ]
+    return Findings(figure, curves({"A_opt": record}, source=NAME), numbers, claims, [length])
+
+
+EXPERIMENTS = (
+    worst_figure("fig-fashion", NAME, STUDY, PAPER, "Both adaptive rules outperform Uniform throughout."),
+    groups_figure("fig-fashion-groups", NAME, STUDY),
+    Experiment(
+        id="fig-fashion-mixture",
+        title="The mixture over 500 rounds, FashionMNIST",
+        paper="The vast majority of the examples go to (T-shirt, Shirt) and (Pullover, Coat).",
+        studies={NAME: STUDY},
+        find=find_mixture,
+        note=NOTE,
+    ),
+)

@@ -1,0 +1,158 @@
+"""From experiments to a folder of figures, numbers and verdicts; finished trials are kept and never run twice."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from evenhand.backends import check_backend, spread
+from evenhand.engine.run import Record
+from evenhand.experiments.base import Experiment
+from evenhand.experiments.output import Output
+from evenhand.experiments.store import Store
+from evenhand.experiments.study import Block, Study, check_ready, key_of, run_trials
+
+__all__ = ["SCALES", "Options", "Outcome", "reproduce"]
+
+SCALES = ("quick", "paper")
+Watch = Callable[[str, int, int, int], None]
+"""Told of progress: experiment, trials done, trials failed, trials in all."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How experiments are run."""
+
+    scale: str = "quick"
+    trials: int | None = None
+    seed: int | None = None
+    jobs: int = 1
+    backend: str = "processes"
+    address: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.scale not in SCALES:
+            raise ValueError(f"scale must be one of {', '.join(SCALES)}, not {self.scale!r}")
+        if self.trials is not None and self.trials < 1:
+            raise ValueError(f"trials must be 1 or more, not {self.trials}")
+        check_backend(self.backend, self.address)
+
+    def arguments(self) -> str:
+        """The options that decide the results, as on the command line."""
+        found = f"--scale {self.scale}"
+        found += f" --trials {self.trials}" if self.trials is not None else ""
+        return found + (f" --seed {self.seed}" if self.seed is not None else "")
+
+
+@dataclass
+class Outcome:
+    """What became of one experiment: `done`, `kept` (nothing was left to do), `skipped` or `failed`."""
+
+    experiment: str
+    status: str = "done"
+    ran: int = 0
+    failures: list[dict[str, Any]] = field(default_factory=list)
+    absent: dict[str, str] = field(default_factory=dict)
+
+
+def reproduce(
+    chosen: Sequence[Experiment], out: Path, options: Options, watch: Watch = lambda *_: None
+) -> list[Outcome]:
+    """Run what is missing of these experiments and write figures, tables, `results.json` and `index.html`."""
+    output = Output(out)
+    store = Store(out / "trials")
+    outcomes = []
+    for experiment in chosen:
+        outcomes.append(_one(experiment, output, store, options, watch))
+        output.write()
+    return outcomes
+
+
+def _one(experiment: Experiment, output: Output, store: Store, options: Options, watch: Watch) -> Outcome:
+    outcome = Outcome(experiment.id)
+    studies = experiment.at(options.scale, options.trials, options.seed)
+    outcome.absent = _absent(studies)
+    there = {name: study for name, study in studies.items() if name not in outcome.absent}
+    if outcome.absent and not (experiment.optional and there):
+        outcome.status = "skipped"
+        output.skip(experiment, outcome.absent, options)
+        return outcome
+    key = _key(experiment, there, options)
+    blocks = _blocks(there, store)
+    if not blocks and output.has(experiment.id, key):
+        outcome.status = "kept"
+        return outcome
+    started = time.perf_counter()
+    _run(experiment, blocks, store, options, outcome, watch)
+    runs = _collect(there, store)
+    if any(record is None for found in runs.values() for record in found.values()):
+        outcome.status = "failed"
+        output.fail(experiment, outcome.failures, options)
+        return outcome
+    findings = experiment.find(runs, options.scale)  # type: ignore[arg-type]  # no record is None here
+    seconds = time.perf_counter() - started
+    kept = {name: found for name, found in runs.items() if found}
+    output.take(experiment, findings, kept, there, outcome.failures, outcome.absent, options, key, seconds)
+    outcome.status = "failed" if outcome.failures else "done"
+    return outcome
+
+
+def _absent(studies: Mapping[str, Study]) -> dict[str, str]:
+    """The studies whose data or extras are not there, and how to get them."""
+    absent = {}
+    for name, study in studies.items():
+        try:
+            check_ready(study)
+        except (ValueError, ImportError, OSError) as error:
+            absent[name] = str(error)
+    return absent
+
+
+def _key(experiment: Experiment, studies: Mapping[str, Study], options: Options) -> str:
+    about = {
+        name: [study.first, study.trials, *(study.settings(label) for label in study.strategies)]
+        for name, study in studies.items()
+    }
+    return key_of({"id": experiment.id, "scale": options.scale, "studies": about})
+
+
+def _blocks(studies: Mapping[str, Study], store: Store) -> list[Block]:
+    blocks = []
+    for study in studies.values():
+        for label in study.strategies:
+            missing = store.missing(study.settings(label), study.numbers())
+            chunks = [missing[i : i + study.block] for i in range(0, len(missing), study.block)]
+            blocks += [Block(study, label, tuple(chunk)) for chunk in chunks]
+    return blocks
+
+
+def _run(
+    experiment: Experiment, blocks: list[Block], store: Store, options: Options, outcome: Outcome, watch: Watch
+) -> None:
+    total = sum(len(block.trials) for block in blocks)
+    watch(experiment.id, 0, 0, total)
+    for done in spread(run_trials, blocks, jobs=options.jobs, backend=options.backend, address=options.address):
+        block = blocks[done.index]
+        records, failed = done.value or ([], dict.fromkeys(block.trials, repr(done.error)))
+        for record in records:
+            store.put(block.study.settings(block.label), record)
+            outcome.ran += len(record.trials)
+        outcome.failures += [_failure(experiment, block, trial, text, options) for trial, text in failed.items()]
+        watch(experiment.id, outcome.ran, len(outcome.failures), total)
+
+
+def _failure(experiment: Experiment, block: Block, trial: int, text: str, options: Options) -> dict[str, Any]:
+    name = next(name for name, study in experiment.studies.items() if study.source == block.study.source)
+    command = f'evenhand reproduce {experiment.id} {options.arguments()} --repeat "{name}/{block.label}/{trial}"'
+    about = {"study": name, "strategy": block.label, "trial": trial, "seed": block.study.seed}
+    return about | {"error": text, "command": command}
+
+
+def _collect(studies: Mapping[str, Study], store: Store) -> dict[str, dict[str, Record | None]]:
+    return {
+        name: {label: store.get(study.settings(label), study.numbers()) for label in study.strategies}
+        for name, study in studies.items()
+    }

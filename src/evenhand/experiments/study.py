@@ -1,0 +1,161 @@
+"""A study: strategies on one source under one budget, and how one block of its trials is run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import traceback
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from importlib.metadata import version
+from typing import Any
+
+from evenhand.engine.run import Record, Settings, run_block
+from evenhand.experiments import peers
+from evenhand.learners.text import parse_learner
+from evenhand.notation import parse_settings
+from evenhand.sources.base import Source
+from evenhand.sources.catalogue import open_source
+from evenhand.strategies import parse_strategy
+
+__all__ = ["Block", "Study", "check_ready", "key_of", "open_study_source", "run_trials"]
+
+_SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Study:
+    """What is run for a figure.
+
+    Args:
+        source: a source by name, as on the command line.
+        strategies: label → text of the strategy, `peers:…` for the peers' rule.
+        budget: labels of a trial.
+        trials: how many trials the paper has.
+        quick: settings that differ at the quick scale, `trials` and `budget` among them.
+        seed: the seed of all trials.
+        first: the number of the first trial.
+        learner: a learner as text.
+        batch: examples of each role a round draws.
+        n0: warm-up rounds.
+        evaluate: rounds at which test accuracy is taken.
+        block: trials run together in lockstep; 1 for learners that fit one trial at a time.
+        source_settings: what the source is opened with.
+    """
+
+    source: str
+    strategies: Mapping[str, str] = field(hash=False)
+    budget: int
+    trials: int
+    quick: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    seed: int = 0
+    first: int = 0
+    learner: str = "logistic"
+    batch: int = 1
+    n0: int | None = None
+    evaluate: int = 50
+    block: int = 50
+    source_settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    def at(self, scale: str, trials: int | None = None, seed: int | None = None) -> Study:
+        """The study at a scale, with other trials or another seed where they are given."""
+        changes: dict[str, Any] = dict(self.quick) if scale == "quick" else {}
+        if trials is not None:
+            changes["trials"] = trials
+        if seed is not None:
+            changes["seed"] = seed
+        return replace(self, **changes, quick={})
+
+    def settings(self, label: str) -> dict[str, Any]:
+        """All that decides a trial's result, apart from its number."""
+        return {
+            "schema": _SCHEMA,
+            "evenhand": version("evenhand"),
+            "source": self.source,
+            "source_settings": dict(self.source_settings),
+            "strategy": _canonical(self.strategies[label]),
+            "learner": self.learner,
+            "budget": self.budget,
+            "batch": self.batch,
+            "n0": self.n0,
+            "evaluate": self.evaluate,
+            "seed": self.seed,
+        }
+
+    def numbers(self) -> range:
+        """The numbers of the trials."""
+        return range(self.first, self.first + self.trials)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Trials of one strategy that run together, light enough to travel to any worker."""
+
+    study: Study
+    label: str
+    trials: tuple[int, ...]
+
+
+def key_of(settings: Mapping[str, Any]) -> str:
+    """A short name that settings alone decide."""
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def run_trials(block: Block) -> tuple[list[Record], dict[int, str]]:
+    """The records of a block, and the trials that failed with the text of their errors.
+
+    Where a block fails its trials are run one by one, so that one bad trial costs no other.
+    """
+    try:
+        return [_run(block, block.trials)], {}
+    except Exception as error:
+        if len(block.trials) == 1:
+            return [], {block.trials[0]: _text(error)}
+    records, failed = [], {}
+    for trial in block.trials:
+        try:
+            records.append(_run(block, (trial,)))
+        except Exception as error:
+            failed[trial] = _text(error)
+    return records, failed
+
+
+def open_study_source(study: Study) -> Source:
+    """The study's source, opened once a process."""
+    return _source(study.source, tuple(sorted(study.source_settings.items())))
+
+
+def check_ready(study: Study) -> None:
+    """Raise, with what to do, where the data or the extra a study needs is not there."""
+    _learner(study, open_study_source(study))
+
+
+@lru_cache(maxsize=4)
+def _source(name: str, settings: tuple[tuple[str, Any], ...]) -> Source:
+    return open_source(name, **dict(settings))
+
+
+def _learner(study: Study, source: Any) -> Any:
+    """`network` is the network that goes with the images, all else as on the command line."""
+    name, _, tail = study.learner.partition(":")
+    if name == "network":
+        return source.default_learner(**parse_settings(tail, where="learner 'network'"))
+    return parse_learner(study.learner)
+
+
+def _run(block: Block, trials: Sequence[int]) -> Record:
+    study, text = block.study, block.study.strategies[block.label]
+    source = open_study_source(study)
+    settings = Settings(study.budget, study.batch, study.n0, 0.5, study.seed, study.evaluate)
+    if peers.is_peers(text):
+        return peers.run_block(source, peers.parse(text), settings, trials)
+    return run_block(source, parse_strategy(text)[1], _learner(study, source), settings, trials)
+
+
+def _canonical(text: str) -> str:
+    return str(peers.parse(text)) if peers.is_peers(text) else str(parse_strategy(text)[1])
+
+
+def _text(error: Exception) -> str:
+    return "".join(traceback.format_exception(error)).strip()
