@@ -17,6 +17,7 @@ from evenhand.engine import rows
 from evenhand.engine.labels import Labels
 from evenhand.engine.shelf import Delivery
 from evenhand.engine.single import SingleMemory
+from evenhand.engine.torch_memory import TorchMemory
 from evenhand.files import write_atomically
 from evenhand.learners.text import describe_learner, parse_learner
 from evenhand.request import Request
@@ -89,7 +90,7 @@ def _state(campaign: Campaign) -> dict[str, Any]:
         "told": campaign._told,
         "abandoned": sorted(campaign._abandoned),
         "labels_used": campaign.labels_used,
-        "fits": memory.fits if isinstance(memory, SingleMemory) else [],
+        "fits": memory.fits if isinstance(memory, SingleMemory | TorchMemory) else [],
         "rows": {"kind": rows.kind_of(deliveries[0].X), "width": deliveries[0].X.shape[1]} if deliveries else None,
     }
 
@@ -139,7 +140,7 @@ def _restore_rows(campaign: Campaign, state: dict[str, Any], folder: Path) -> No
         request = int(kept["request"][mask][0])
         campaign._shelf.put(Delivery(request, rows.take(X, mask), y, kept["group"][mask], kept["validation"][mask]))
     campaign._engine.memory = campaign._shelf.memory
-    if isinstance(campaign._shelf.memory, SingleMemory) and state["fits"]:
+    if isinstance(campaign._shelf.memory, SingleMemory | TorchMemory) and state["fits"]:
         campaign._shelf.memory.replay(state["fits"])
 
 

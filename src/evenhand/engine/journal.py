@@ -8,6 +8,7 @@ test results that were handed out; the run started again is given those until it
 from __future__ import annotations
 
 import hashlib
+import pickle
 import re
 from collections import deque
 from collections.abc import Callable
@@ -52,7 +53,10 @@ class Journal:
 
         if not self.path.exists():
             return None
-        kept = torch.load(self.path, weights_only=True, map_location="cpu")
+        try:
+            kept = torch.load(self.path, weights_only=True, map_location="cpu")
+        except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
+            raise ValueError(f"{self.path} is no checkpoint of ours ({error}): remove it") from error
         if kept["version"] != _VERSION or kept["settings"] != self.settings:
             raise ValueError(
                 f"the checkpoint {self.path} was made with other settings ({kept['settings']}, now {self.settings}): "
