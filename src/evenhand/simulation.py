@@ -22,7 +22,7 @@ from evenhand.strategies import Strategy, parse_strategy
 
 __all__ = ["BLOCK", "simulate"]
 
-BLOCK = 50
+BLOCK = 100
 """Trials run in lockstep; fewer where the record of a block would grow large. Never a function of `jobs`."""
 
 _RECORD_SIZE = 4_000_000

@@ -91,17 +91,17 @@ main()
 
 
 def test_ctrl_c_keeps_what_is_finished_and_resume_goes_on(tmp_path):
-    arguments = ["simulate", "synthetic1:I", "--budget", "40", "--trials", "200", "--strategy", "greedy", "--out"]
+    arguments = ["simulate", "synthetic1:I", "--budget", "40", "--trials", "300", "--strategy", "greedy", "--out"]
     arguments.append(str(tmp_path / "run"))
     stopped = subprocess.run([sys.executable, "-c", CTRL_C, *arguments], capture_output=True, text=True)
     assert stopped.returncode == 130, stopped.stderr
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
     assert summary["interrupted"]
-    assert summary["strategies"]["greedy"]["trials"] == 100
+    assert summary["strategies"]["greedy"]["trials"] == 200
     assert evenhand(*arguments, "--resume").returncode == 0
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
     assert not summary["interrupted"]
-    assert summary["strategies"]["greedy"]["trials"] == 200
+    assert summary["strategies"]["greedy"]["trials"] == 300
 
 
 def test_demo_runs(tmp_path):

@@ -9,16 +9,37 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["uniform"]
+__all__ = ["Coins", "fold", "numbers", "uniform"]
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_ROUNDS = ((np.uint64(30), np.uint64(0xBF58476D1CE4E5B9)), (np.uint64(27), np.uint64(0x94D049BB133111EB)))
+_FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_AHEAD = 128
+
+Words = NDArray[np.uint64]
 
 
-def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    for shift, factor in _ROUNDS:
-        x = (x ^ (x >> shift)) * factor
+def _mix(x: Words) -> Words:
+    x = (x ^ (x >> np.uint64(30))) * _FIRST
+    x = (x ^ (x >> np.uint64(27))) * _SECOND
     return x ^ (x >> np.uint64(31))
+
+
+def fold(state: Words, *place: ArrayLike) -> Words:
+    """The state after these places, which broadcast against each other and the state."""
+    for index in place:
+        step = np.atleast_1d(np.asarray(index, dtype=np.int64)).astype(np.uint64)
+        state = _mix((state ^ _mix(step + _GOLDEN)) + _GOLDEN)
+    return state
+
+
+def begin(seed: int) -> Words:
+    """The state of a seed, before any place."""
+    return _mix(np.array([seed & 0xFFFFFFFFFFFFFFFF], dtype=np.uint64) + _GOLDEN)
+
+
+def numbers(state: Words) -> NDArray[np.float64]:
+    """A number in [0, 1) for every state."""
+    return np.asarray((state >> np.uint64(11)) * 2.0**-53, dtype=np.float64)
 
 
 def uniform(seed: int, *place: ArrayLike) -> NDArray[np.float64]:
@@ -27,10 +48,24 @@ def uniform(seed: int, *place: ArrayLike) -> NDArray[np.float64]:
     >>> bool(uniform(7, 3, [1, 2])[1] == uniform(7, 3, 2))
     True
     """
-    state = np.asarray(seed & 0xFFFFFFFFFFFFFFFF, dtype=np.uint64).reshape(1)
-    state = _mix(state + _GOLDEN)
-    for index in place:
-        step = np.atleast_1d(np.asarray(index, dtype=np.int64)).astype(np.uint64)
-        state = _mix((state ^ _mix(step + _GOLDEN)) + _GOLDEN)
     shape = np.broadcast_shapes(*(np.shape(index) for index in place))
-    return np.asarray((state >> np.uint64(11)) * 2.0**-53, dtype=np.float64).reshape(shape)
+    return numbers(fold(begin(seed), *place)).reshape(shape)
+
+
+class Coins:
+    """`width` numbers for every trial's k-th request, drawn ahead in blocks."""
+
+    def __init__(self, seed: int, purpose: int, trials: NDArray[np.int64], width: int) -> None:
+        self._base = fold(begin(seed), purpose, trials[:, None, None])
+        self._width = width
+        self._start = 0
+        self._block = np.empty((len(trials), 0, width))
+
+    def at(self, k: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The numbers of request `k[t]` of every trial t, shape (T, width)."""
+        first, last = int(k.min()), int(k.max())
+        if first < self._start or last >= self._start + self._block.shape[1]:
+            self._start = first
+            places = np.arange(first, last + _AHEAD)[None, :, None]
+            self._block = numbers(fold(self._base, places, np.arange(self._width)))
+        return self._block[np.arange(len(k)), k - self._start]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.decision import Decision
-from evenhand.engine.coins import uniform
+from evenhand.engine.coins import Coins, begin, fold, numbers
 from evenhand.engine.memory import Memory
 from evenhand.standing import Standing
 from evenhand.stats import RunningTrend
@@ -35,6 +35,7 @@ class Engine:
         n0: warm-up rounds, groups in turn.
         validation: the share of each group's examples that validates.
         population: the population's share of each group, where known.
+        track: whether to keep recent accuracies and their trend.
     """
 
     def __init__(
@@ -48,11 +49,13 @@ class Engine:
         n0: int = 0,
         validation: float = 0.5,
         population: NDArray[np.float64] | None = None,
+        track: bool = True,
     ) -> None:
         self.groups = tuple(groups)
         self.strategy = strategy
         self.memory = memory
         self.trials = np.asarray(trials, dtype=np.int64)
+        self.track = track
         self.seed, self.n0, self.validation, self.population = seed, n0, validation, population
         shape = (len(self.trials), len(self.groups))
         self.counts, self.held, self.scored = (np.zeros(shape, dtype=np.int64) for _ in range(3))
@@ -61,6 +64,8 @@ class Engine:
         self.recent = RunningTrend.empty(shape, getattr(strategy, "window", 20))
         self.available = np.ones(shape, dtype=bool)
         self.asked = np.zeros(shape[0], dtype=np.int64)
+        self._coins = Coins(seed, _COINS, self.trials, COINS)
+        self._roles = fold(begin(seed), _ROLES, self.trials[:, None], np.arange(shape[1])).ravel()
         self.fresh = np.zeros(shape, dtype=bool)
 
     def standing(self) -> Standing:
@@ -91,7 +96,7 @@ class Engine:
 
     def coins(self) -> NDArray[np.float64]:
         """The random numbers of every trial's next request."""
-        return uniform(self.seed, _COINS, self.trials[:, None], self.asked[:, None], np.arange(COINS))
+        return self._coins.at(self.asked)
 
     def roles(self, trial: Counts, group: Counts) -> NDArray[np.bool_]:
         """Which of these new rows validate: by the seed, never by row order, keeping each group's share."""
@@ -99,14 +104,10 @@ class Engine:
         cell = trial * m + group
         total = np.bincount(cell, minlength=self.counts.size)
         starts = np.cumsum(total) - total
-        in_order = np.argsort(cell, kind="stable")
-        position = np.empty_like(cell)
-        position[in_order] = np.arange(len(cell)) - starts[cell[in_order]]
+        position = _rank(cell, starts)
         told = (self.counts + self.held).ravel()
-        key = uniform(self.seed, _ROLES, self.trials[trial], group, told[cell] + position)
-        by_key = np.lexsort((key, cell))
-        rank = np.empty_like(cell)
-        rank[by_key] = np.arange(len(cell)) - starts[cell[by_key]]
+        key = numbers(fold(self._roles[cell], told[cell] + position))
+        rank = _rank(cell + key, starts, cell)
         validating = self.validation_examples(told + total) - self.held.ravel()
         return np.asarray(rank >= total[cell] - np.clip(validating, 0, total)[cell])
 
@@ -146,5 +147,14 @@ class Engine:
     def report(self, loss_sum: NDArray[np.float64], accuracy: NDArray[np.float64], n: Counts) -> None:
         """Take in scores; each group that received examples since the last report gets one accuracy more."""
         self.loss_sum, self.scored = loss_sum, n
-        self.recent.push(np.where(self.fresh & (n > 0), accuracy, np.nan))
+        if self.track:
+            self.recent.push(np.where(self.fresh & (n > 0), accuracy, np.nan))
         self.fresh[:] = False
+
+
+def _rank(key: NDArray[Any], starts: Counts, cell: Counts | None = None) -> Counts:
+    """The place of each row within its cell, by ascending key; a key's whole part is its cell."""
+    order = np.argsort(key, kind="stable")
+    rank = np.empty(len(key), dtype=np.int64)
+    rank[order] = np.arange(len(key)) - starts[(key if cell is None else cell)[order]]
+    return rank

@@ -28,7 +28,8 @@ class Strategy(Protocol):
     """Which group next: a pure function of the standing and the request's own coins.
 
     Any callable of this form is a strategy. It may carry `loss` (default `"zero_one"`), `window` (accuracies to
-    remember, default 20), `needs_scores` (False spares the fits) and `needs_population` (True asks for shares).
+    remember, default 20), `needs_scores` (False spares the fits), `needs_trend` (False spares a simulation the recent
+    accuracies) and `needs_population` (True asks for shares).
     """
 
     def __call__(self, standing: Standing, coins: Numbers) -> Decision:
@@ -41,6 +42,11 @@ class Rule:
 
     name: ClassVar[str]
     needs_scores: ClassVar[bool] = True
+
+    @property
+    def needs_trend(self) -> bool:
+        """Whether the rule looks at recent accuracies."""
+        return False
 
     @property
     def needs_population(self) -> bool:

@@ -72,6 +72,11 @@ class Optimistic(Rule):
             raise ValueError("a bound speaks of losses in [0, 1], which the log loss leaves: use loss='zero_one'")
         object.__setattr__(self, "bound", as_bound(self.bound))
 
+    @property
+    def needs_trend(self) -> bool:
+        """A_opt+ does, and a term of your own may."""
+        return self.c1 > 0 or bool(self.terms)
+
     @classmethod
     def theoretical(
         cls,
