@@ -29,11 +29,11 @@ def simulated_excess(
     rows = trace[trace["labels"].isin(list(labels))]
     if strategy is not None:
         rows = rows[rows["strategy"] == strategy]
-    table = rows.pivot(index=["labels", "trial"], columns="group", values="mixture")[list(model.groups)]
-    at = table.index.get_level_values("labels")
-    missing = sorted(set(labels) - set(at))
+    missing = sorted(set(labels) - set(rows["labels"]))
     if missing:
         raise ValueError(f"the trace has no round that ends at {missing[0]} labels")
+    table = rows.pivot(index=["labels", "trial"], columns="group", values="mixture")[list(model.groups)]
+    at = table.index.get_level_values("labels")
     excess = model.excess_risk(table.to_numpy(), loss)
     return np.stack([excess[at == n] for n in labels])
 
