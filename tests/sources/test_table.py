@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
+from evenhand.sources import table_stream
 from evenhand.sources.base import Source, Stream
 from evenhand.sources.table import Table
 from evenhand.sources.table_stream import TableStream
@@ -90,6 +91,23 @@ def test_files_give_the_same_draws(tmp_path: Path, on_disk: bool) -> None:
             assert mine.rows.tolist() == theirs.rows.tolist()
             np.testing.assert_allclose(mine.X, theirs.X, atol=1e-9)
             np.testing.assert_array_equal(mine.y, theirs.y)
+
+
+def test_reading_ahead_in_small_steps_changes_no_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = people(400)
+    frame.to_parquet(tmp_path / "a.parquet", row_group_size=50)
+    expected = everything(Table(frame, label="y", groups="sex").open(2, [0, 1]), 2, 2)
+    monkeypatch.setattr(table_stream, "READ_AHEAD", 8)
+    stream = Table(tmp_path / "a.parquet", label="y", groups="sex", on_disk=True).open(2, [0, 1])
+    for z, whole in enumerate(expected):
+        for trial in (0, 1):
+            own = whole.trial == trial
+            group = np.where(np.arange(2) == trial, z, -1)
+            parts = [stream.draw(group, np.full(2, 7)) for _ in range(40)]
+            assert np.concatenate([part.rows for part in parts]).tolist() == whole.rows[own].tolist()
+            assert np.concatenate([part.validation for part in parts]).tolist() == whole.validation[own].tolist()
+            assert np.concatenate([part.y for part in parts]).tolist() == whole.y[own].tolist()
+    assert not stream.left().any()
 
 
 def test_rows_are_those_of_the_frame() -> None:
