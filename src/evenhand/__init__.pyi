@@ -3,11 +3,13 @@ from . import guarantees as guarantees
 from .bounds import RademacherBound as RademacherBound
 from .bounds import VCBound as VCBound
 from .campaign import Campaign as Campaign
+from .curate import curate as curate
 from .decision import Decision as Decision
 from .learners import Learner as Learner
 from .learners import Logistic as Logistic
 from .learners import Model as Model
 from .learners import SklearnLearner as SklearnLearner
+from .learners.torch import TorchLearner as TorchLearner
 from .request import LearnerError as LearnerError
 from .request import NothingToAsk as NothingToAsk
 from .request import Receipt as Receipt
@@ -15,7 +17,10 @@ from .request import Request as Request
 from .result import Result as Result
 from .result import load as load
 from .simulation import simulate as simulate
+from .sources.images import Images as Images
 from .sources.synthetic import SyntheticModel1 as SyntheticModel1
+from .sources.synthetic2 import SyntheticModel2 as SyntheticModel2
+from .sources.table import Table as Table
 from .standing import Standing as Standing
 from .strategies import EpsilonGreedy as EpsilonGreedy
 from .strategies import Greedy as Greedy

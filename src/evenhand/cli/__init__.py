@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from evenhand.cli import demo, simulate
+from evenhand.cli import campaign, curate, demo, plan, reproduce, simulate
 
 __all__ = ["app", "main"]
 
@@ -20,6 +20,10 @@ app = typer.Typer(
 )
 app.command()(demo.demo)
 app.command()(simulate.simulate)
+app.command()(curate.curate)
+app.add_typer(campaign.app, name="campaign")
+app.command()(plan.plan)
+app.command()(reproduce.reproduce)
 
 
 def _version(asked: bool) -> None:
