@@ -24,10 +24,10 @@ class DenseBlock:
         self.n, self.size = np.zeros(trials, dtype=np.int64), np.zeros((trials, features + 1))
         self._rows = np.empty((trials, features + 1, capacity))
 
-    def append(self, trial: Counts, X: Floats, sign: Floats) -> Counts:
-        """Add rows, in their order within each trial; where they went."""
+    def append(self, trial: Counts, X: Floats, rows: Ints, sign: Floats) -> Counts:
+        """Add some rows of X, in their order within each trial; where they went."""
         arrived = np.bincount(trial, minlength=len(self.n))
-        at = places(self.n, trial, arrived)
+        at, X = places(self.n, trial, arrived), X[rows]
         self._rows = enlarged(self._rows, int((self.n + arrived).max()), axis=2)
         self._rows[trial, :-1, at], self._rows[trial, -1, at] = X * sign[:, None], sign
         if arrived.max() > 1:
@@ -69,11 +69,11 @@ class SparseBlocks:
         """Sums of the columns' absolute values, (T, p)."""
         return np.stack([rows.size for rows in self._trials])
 
-    def append(self, trial: Counts, X: Any, sign: Floats) -> Counts:
-        """Add rows, in their order within each trial; where they went."""
+    def append(self, trial: Counts, X: sparse.csr_array, rows: Ints, sign: Floats) -> Counts:
+        """Add some rows of X, in their order within each trial; where they went."""
         arrived = np.bincount(trial, minlength=len(self.n))
         at = places(self.n, trial, arrived)
-        for row, (t, s) in enumerate(zip(trial.tolist(), sign.tolist(), strict=True)):
+        for t, row, s in zip(trial.tolist(), rows.tolist(), sign.tolist(), strict=True):
             self._trials[t].append(X, row, s)
         self.n += arrived
         return at
@@ -93,7 +93,7 @@ class SparseBlocks:
 
     def part(self, pick: Pick, first: int, last: int) -> Floats:
         """Rows first … last − 1 of some trials made dense, (k, p, rows)."""
-        return np.stack([rows.rows(first)[: last - first].toarray().T for rows in self._picked(pick)])
+        return np.stack([rows.dense(first, last).T for rows in self._picked(pick)])
 
     def margins(self, pick: Pick, theta: Floats, first: int, last: int) -> Floats:
         """Scores of rows first … last − 1 of some trials, (k, rows)."""

@@ -83,6 +83,14 @@ class SparseRows:
         self._start[self.n + 1 :] = end
         self.n += 1
 
+    def dense(self, first: int, last: int) -> Floats:
+        """Rows first … last − 1 made dense."""
+        start = self._start[first : last + 1]
+        made = np.zeros((last - first, self.features + 1))
+        row = np.repeat(np.arange(last - first), np.diff(start))
+        made[row, self._column[start[0] : start[-1]]] = self._values[start[0] : start[-1]]
+        return made
+
     def rows(self, start: int = 0) -> sparse.csr_array:
         """Rows from `start` on; a view of the values."""
         first, last = self._start[start], self._start[self.n]

@@ -53,13 +53,13 @@ class BinaryTrials:
             t, positive = trial[mask], label[mask]
             self._positive[int(held)] += np.bincount(t[positive], minlength=self.trials)
             if held:
-                at = self._validation.append(t, X[mask], np.ones(len(t)))
+                at = self._validation.append(t, X, mask, np.ones(len(t)))
                 room = int(self._validation.n.max())
                 self._label, self._cell = enlarged(self._label, room, axis=1), enlarged(self._cell, room, axis=1)
                 self._label[t, at], self._cell[t, at] = positive, t * self.groups + group[mask]
                 self._held += self._count(self._cell[t, at])
             else:
-                self._training.append(t, X[mask], np.where(positive, 1.0, -1.0))
+                self._training.append(t, X, mask, np.where(positive, 1.0, -1.0))
 
     def fit(self) -> None:
         """Bring every trial with new rows to its optimum."""

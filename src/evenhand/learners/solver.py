@@ -127,8 +127,8 @@ def _newton(problem: Problem, theta: Floats, inverse: Floats, tol: float, small:
     norms = _norm(gradient, problem.scale)
     at = _State(
         every,
-        theta.copy(),
-        inverse.copy(),
+        theta,
+        inverse,
         gradient,
         norms.copy(),
         norms.copy(),
