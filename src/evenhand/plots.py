@@ -38,7 +38,8 @@ def _band(ax: Axes, series: pd.Series, label: str, colour: str) -> None:
     x: Any = found.index.to_numpy()
     mean, sd = found["mean"].to_numpy(), found["std"].to_numpy()
     ax.plot(x, mean, label=label, color=colour, linewidth=1.6)
-    ax.fill_between(x, mean - sd, mean + sd, color=colour, alpha=0.15, linewidth=0)
+    low, high = np.clip(mean - sd, 0, 1), np.clip(mean + sd, 0, 1)
+    ax.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
 
 
 def _need(result: Result) -> pd.DataFrame:
