@@ -43,8 +43,10 @@ def is_manifest(table: Any, path: str = "path") -> bool:
     return Path(str(frame.column(path)[0].as_py())).suffix.lower() in SUFFIXES
 
 
-def listed(table: Any, label: str, groups: Sequence[str], path: str, split: str | None) -> dict[str, Part]:
-    """Files named by a table, with the columns that tell label, group and part."""
+def listed(
+    table: Any, label: str, groups: Sequence[str], path: str, split: str | None
+) -> tuple[dict[str, Part], list[str]]:
+    """Files named by a table, with the columns that tell label, group and part; and the groups of the training part."""
     frame = read(table, CsvFormat())
     columns = frame.table.column_names
     wanted = [(path, "the image's path"), (label, "label"), *([(split, "split")] if split else [])]
@@ -60,12 +62,13 @@ def listed(table: Any, label: str, groups: Sequence[str], path: str, split: str 
     files = [home / str(name) for name in frame.table.column(path).to_pylist()]
     y, group = np.array(labels.values)[labels.codes], np.array(found.names)[found.codes]
     if split is None:
-        return {"train": (files, y, group)}
+        return {"train": (files, y, group)}, list(found.names)
     kind = np.array([str(value) for value in frame.table.column(split).to_pylist()])
-    strange = sorted(set(kind) - {"train", "test"})
+    strange = sorted(set(kind.tolist()) - {"train", "test"})
     if strange:
         raise TableError(f"{frame.name}: column {split!r} must say 'train' or 'test', not {strange[0]!r}.")
     rows = {part: np.flatnonzero(kind == part) for part in ("train", "test")}
     if not len(rows["train"]):
         raise TableError(f"{frame.name}: column {split!r} has no row 'train'.")
-    return {part: ([files[i] for i in at], y[at], group[at]) for part, at in rows.items() if len(at)}
+    parts_of = {part: ([files[i] for i in at], y[at], group[at]) for part, at in rows.items() if len(at)}
+    return parts_of, [name for name in found.names if name in parts_of["train"][2]]

@@ -88,9 +88,8 @@ class Images:
         for names, known, kind in ((labels, self.classes, "label"), (groups, np.array(self.groups), "group")):
             strange = np.flatnonzero(~np.isin(names, known))
             if len(strange):
-                raise ValueError(
-                    f"the {kind} {names[strange[0]]!r} of image {strange[0]} of {what} is not among {known.tolist()}"
-                )
+                name = names.tolist()[strange[0]]
+                raise ValueError(f"the {kind} {name!r} of image {strange[0]} of {what} is not among {known.tolist()}")
         position = {group: z for z, group in enumerate(self.groups)}
         z = np.array([position[str(group)] for group in groups.tolist()], dtype=np.int64)
         return ImagePart(store, np.searchsorted(self.classes, labels).astype(np.int64), z)
@@ -124,8 +123,8 @@ class Images:
         from evenhand.sources.image_files import listed
 
         named = {"name": Path(table).stem} if isinstance(table, str | Path) else {}
-        parts = listed(table, label, (groups,) if isinstance(groups, str) else tuple(groups), path, split)
-        return cls._parts(parts, channels, size, named | settings)
+        parts, order = listed(table, label, (groups,) if isinstance(groups, str) else tuple(groups), path, split)
+        return cls._parts(parts, channels, size, named | {"order": order} | settings)
 
     @classmethod
     def _parts(
