@@ -102,7 +102,7 @@ def _cluster(function: Callable[[Any], Any], items: Sequence[Any], address: str)
     with client:
         # the scheduler keeps each item, so what a dead worker held is run again elsewhere
         futures = {client.submit(function, item, pure=False): i for i, item in enumerate(items)}
-        for future in distributed.as_completed(list(futures)):
+        for future in distributed.as_completed(list(futures), loop=client.loop):
             index = futures.pop(future)
             if future.status == "finished":
                 yield Outcome(index, future.result())

@@ -44,7 +44,7 @@ def find(runs: Runs, scale: str) -> Findings:
         model = SyntheticModel1.instance(which)
         table = curve(model, VALUES[scale], EXAMPLES[scale])
         for name, colour in zip(("u", "v", "worst"), (COLOURS[1], COLOURS[0], "#000000"), strict=True):
-            ax.plot(table["share_of_u"], table[f"{name}_trained"], ".", color=colour, markersize=2, alpha=0.4)
+            ax.plot(table["share_of_u"], table[f"{name}_trained"], ".", color=colour, ms=2, alpha=0.4, rasterized=True)
             ax.plot(table["share_of_u"], table[f"{name}_exact"], color=colour, label=name, linewidth=1.6)
         best[which] = float(model.pi_star()[0])
         ax.axvline(best[which], color="#444444", linewidth=1, linestyle="--", label=f"π* = {best[which]:.2f}")

@@ -67,7 +67,7 @@ def _write(path: Path, arrays: dict[str, Any]) -> None:
 
 def _read(path: Path) -> Record:
     try:
-        with np.load(path) as kept:
+        with path.open("rb") as file, np.load(file) as kept:
             found = {name: kept[name] for name in kept.files}
     except (OSError, ValueError, zipfile.BadZipFile) as error:
         raise ValueError(f"{path} cannot be read ({error}): delete it and its trials are run again") from None

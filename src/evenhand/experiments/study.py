@@ -73,6 +73,7 @@ class Study:
             "schema": _SCHEMA,
             "evenhand": version("evenhand"),
             "source": self.source,
+            "model": repr(open_study_source(self)) if self.source.startswith("synthetic") else None,
             "source_settings": dict(self.source_settings),
             "strategy": _canonical(self.strategies[label]),
             "learner": self.learner,

@@ -1,0 +1,72 @@
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from evenhand.cli.reproduce import reproduce
+from evenhand.experiments import study as studies
+
+app = typer.Typer()
+app.command()(reproduce)
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def test_list():
+    found = run("--list")
+    assert found.exit_code == 0
+    assert len(found.output.splitlines()) == 15
+    assert run("fig-adult", "--list").output.startswith("fig-adult ")
+
+
+def test_run_twice_and_repeat_one(tmp_path):
+    command = ("fig-convergence", "--trials", 2, "--jobs", 1, "--out", tmp_path / "out")
+    first, second = run(*command), run(*command)
+    assert (first.exit_code, second.exit_code) == (0, 0)
+    assert "fig-convergence: done, 12 trials run" in first.output
+    assert "not tested at this scale: With exploration the mixture converges to π*" in first.output
+    assert "already there, nothing to do" in second.output
+    again = run("fig-convergence", "--repeat", "I/A_opt/1")
+    assert again.exit_code == 0
+    assert "trial 1 of A_opt on I: worst group 0." in again.output
+
+
+def test_absent_data_have_an_exit_code(tmp_path, monkeypatch):
+    def nothing(name, **settings):
+        raise ValueError(f"get {name} here")
+
+    monkeypatch.setattr(studies, "open_source", nothing)
+    studies._source.cache_clear()
+    found = run("fig-cifar", "--out", tmp_path / "out")
+    assert found.exit_code == 4
+    assert "fig-cifar: skipped" in found.output
+    assert "get cifar10 here" in found.stderr
+
+
+def test_failures_have_an_exit_code(tmp_path, monkeypatch):
+    def broken(*arguments):
+        raise ZeroDivisionError("nought")
+
+    monkeypatch.setattr(studies, "run_block", broken)
+    found = run("fig-trend", "--trials", 1, "--jobs", 1, "--out", tmp_path / "out")
+    assert found.exit_code == 1
+    assert "A_opt+, trial 1000, seed 0: ZeroDivisionError: nought" in found.stderr
+    assert '--repeat "synthetic2/A_opt+/1000"' in found.stderr
+    assert run("fig-trend", "--repeat", "synthetic2/A_opt/1").exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("fig-nothing",), "there is no experiment 'fig-nothing'"),
+        (("--scale", "huge"), "scale must be one of quick, paper"),
+        (("fig-trend", "--repeat", "x"), "STUDY/STRATEGY/TRIAL"),
+        (("fig-trend", "--repeat", "x/y/1"), "it has synthetic2/A_opt"),
+        (("--backend", "dask"), "needs the scheduler's address"),
+    ],
+)
+def test_bad_input(arguments, message):
+    found = run(*arguments)
+    assert isinstance(found.exception, ValueError)
+    assert message in str(found.exception)

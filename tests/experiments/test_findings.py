@@ -1,0 +1,96 @@
+"""Every experiment without image data, tiny, from its trials to its verdicts."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from evenhand.engine.run import Record
+from evenhand.experiments import measures
+from evenhand.experiments.base import NOT_TESTED, Experiment
+from evenhand.experiments.catalogue import experiments
+from evenhand.experiments.run import Options, reproduce
+
+SMALL = {"budget": 60, "trials": 2}
+WITHOUT_IMAGES = (
+    "fig-mixture-curve",
+    "fig-convergence",
+    "fig-over-exploration",
+    "fig-adult",
+    "fig-german",
+    "fig-trend",
+    "peers",
+)
+
+
+@pytest.mark.parametrize("name", WITHOUT_IMAGES)
+def test_from_trials_to_verdicts(tmp_path, name):
+    whole = experiments()[name]
+    studies = {key: replace(study, quick=SMALL) for key, study in whole.studies.items()}
+    (outcome,) = reproduce([replace(whole, studies=studies)], tmp_path, Options())
+    assert outcome.status == "done"
+    entry = json.loads((tmp_path / "results.json").read_text())["experiments"][name]
+    assert entry["numbers"]
+    if studies:
+        assert {claim["verdict"] for claim in entry["claims"]} == {NOT_TESTED}
+
+
+def records(rules, groups, rounds, ends):
+    """Records whose accuracy at the end is `ends` plus a little of each trial's own."""
+    found = {}
+    for label in rules:
+        accuracy = np.tile(np.array(ends[label]), (rounds, 4, 1)) + np.arange(4)[:, None] * 0.001
+        counts = np.ones(accuracy.shape, dtype=int) * (np.arange(rounds) + 1)[:, None, None]
+        counts[..., 0] *= 3
+        same = np.zeros((rounds, 4), dtype=int)
+        labels = np.tile(100 * (np.arange(rounds) + 1)[:, None], (1, 4))
+        found[label] = Record(groups, np.arange(4), labels, same, same, counts, accuracy, accuracy, accuracy[-1], 1.0)
+    return found
+
+
+@pytest.mark.parametrize(("ours", "verdict"), [(0.9, "holds"), (0.7, "does not hold")])
+def test_image_figures_judge_full_runs(ours, verdict):
+    rules = ("A_opt", "Greedy", "Uniform")
+    groups = ("T-shirt/Shirt", "Trouser/Dress", "Pullover/Coat", "Sandal/Bag", "Sneaker/Ankle boot")
+    ends = {rule: [0.8, 0.98, 0.97, 0.96, 0.99] for rule in rules}
+    ends["A_opt"][0] = ours
+    runs = {"FashionMNIST": records(rules, groups, 500, ends)}
+    known = experiments()
+    for name in ("fig-fashion", "fig-fashion-groups"):
+        findings = known[name].find(runs, "paper")
+        assert [claim.verdict for claim in findings.claims] == [verdict]
+    assert [claim.verdict for claim in known["fig-fashion-mixture"].find(runs, "paper").claims] == ["does not hold"]
+    short = {"FashionMNIST": records(rules, groups, 20, ends)}
+    assert known["fig-fashion"].find(short, "paper").claims[0].verdict == NOT_TESTED
+    table = known["table-final"].find(runs, "paper")
+    assert [claim.verdict for claim in table.claims] == [verdict]
+    assert table.numbers[0].paper == 0.936
+
+
+def test_measures():
+    found = records(("A_opt", "Uniform"), ("a", "b"), 10, {"A_opt": [0.8, 0.9], "Uniform": [0.7, 0.95]})
+    mean, low, high = measures.gain(found, "A_opt", "Uniform")
+    assert (mean, low, high) == pytest.approx((0.1, 0.1, 0.1))
+    assert measures.spread_of(found["Uniform"]) == pytest.approx([0.25] * 4)
+    assert measures.final_share(found["A_opt"], "a") == pytest.approx([0.75] * 4)
+    table = measures.curves(found, source="s")
+    assert len(table) == 2 * 2 * 10
+    assert table["worst_accuracy_mean"].max() == pytest.approx(0.8015)
+    assert str(measures.Gain((0.1, 0.05, 0.15))) == "+0.1000 [+0.0500, +0.1500]"
+    assert measures.Gain((0.0, -0.005, 0.004)).within(0.01)
+
+
+def test_ceilings_are_those_of_the_whole_pool():
+    import evenhand as eh
+
+    alone, everybody = measures.ceilings(eh.datasets.load("adult"))["white men"]
+    assert everybody == pytest.approx(0.807, abs=0.003)
+    assert alone == pytest.approx(0.807, abs=0.005)
+
+
+def test_an_experiment_knows_its_scales():
+    known = experiments()
+    assert all(isinstance(experiment, Experiment) for experiment in known.values())
+    assert known["fig-german"].at("paper", None, None)["german"].trials == 500
+    assert known["fig-german"].at("quick", 7, 3)["german"].trials == 7
