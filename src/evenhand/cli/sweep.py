@@ -1,0 +1,67 @@
+"""`evenhand sweep`: which settings of a strategy suit a source."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+__all__ = ["sweep"]
+
+
+def sweep(
+    source: Annotated[str, typer.Argument(help="synthetic1:I, synthetic1:II, adult, german, …, or a CSV/Parquet path")],
+    grid: Annotated[list[str], typer.Option(help="NAME=VALUE,VALUE,… ; may be given many times")],
+    strategy: Annotated[str, typer.Option(help="the strategy, with the settings that stay")] = "optimistic",
+    budget: Annotated[int, typer.Option(help="labels of a trial")] = 1000,
+    trials: Annotated[int, typer.Option(help="how many trials; half choose, half confirm")] = 100,
+    seed: Annotated[int, typer.Option(help="the same seed, the same result")] = 0,
+    jobs: Annotated[int, typer.Option(help="processes")] = 1,
+    out: Annotated[Path | None, typer.Option(help="folder for sweep.csv, sweep.json and the picture")] = None,
+    label: Annotated[str | None, typer.Option(help="label column of a table")] = None,
+    group: Annotated[list[str] | None, typer.Option(help="group column of a table; may be given many times")] = None,
+    data_dir: Annotated[Path | None, typer.Option(help="folder with the data sets' files")] = None,
+    backend: Annotated[str, typer.Option(help="processes, or dask")] = "processes",
+    address: Annotated[str | None, typer.Option(help="the Dask scheduler, e.g. tcp://10.0.0.5:8786")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="print the result as JSON")] = False,
+) -> None:
+    """Try every combination of settings on the same trials; the best is chosen on one half and confirmed on the other."""
+    from evenhand.experiments.sweep import parse_grid
+    from evenhand.experiments.sweep import sweep as run
+    from evenhand.sources.catalogue import open_source
+
+    values = parse_grid(grid)
+    settings: dict[str, Any] = {} if data_dir is None else {"data_dir": data_dir}
+    found = run(
+        open_source(source, label=label, groups=group or (), **settings),
+        strategy,
+        values,
+        budget=budget,
+        trials=trials,
+        seed=seed,
+        jobs=jobs,
+        progress=True,
+        backend=backend,
+        address=address,
+    )
+    text = json.dumps(found.to_dict(), indent=2)
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        found.table.to_csv(out / "sweep.csv", index=False)
+        (out / "sweep.json").write_text(text + "\n", encoding="utf-8")
+        found.plot().savefig(out / "sweep.png", dpi=150)
+    if as_json:
+        typer.echo(text)
+        return
+    for row in found.table.to_dict(orient="records"):
+        mark = "  ← chosen" if row["strategy"] == found.best else ""
+        own = ", ".join(f"{name} = {row[name]}" for name in found.names)
+        typer.echo(f"{own:40} {row['choosing_mean']:.4f}   {row['confirming_mean']:.4f}{mark}")
+    typer.echo("(worst-group accuracy in the half that chose, and in the half that confirms)")
+    typer.echo(f"best: {found.best}; against {found.base} in the half that had no say: {found.advantage}")
+    if not found.advantage.above:
+        typer.echo("the interval holds 0: the better setting may be chance")
+    if out is not None:
+        typer.echo(f"written to {out}")

@@ -1,0 +1,142 @@
+"""A strategy's settings on a grid: half of the trials choose the best, the other half says how good it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from evenhand.experiments.measures import Gain, paired
+from evenhand.simulation import simulate
+from evenhand.sources.base import Source
+from evenhand.strategies import parse_strategy
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Sweep", "parse_grid", "sweep"]
+
+_HIGHEST = 500
+"""More settings than this are most likely a slip."""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What a sweep found.
+
+    Attributes:
+        table: a row for each setting: its values, and mean and sd of the worst group's accuracy in both halves.
+        names: the settings that were varied.
+        best: the text of the strategy that was best in the first half.
+        base: the strategy as given, which the best is compared with.
+        advantage: best less base in the second half, which had no say in the choice, with its 95 % interval.
+        flattered: the same in the first half, where the best is favoured by having been chosen.
+    """
+
+    table: pd.DataFrame
+    names: tuple[str, ...]
+    best: str
+    base: str
+    advantage: Gain
+    flattered: Gain
+
+    def plot(self) -> Figure:
+        """A heat map over two settings, a line over one; further settings at their best."""
+        from evenhand.experiments.sweep_figure import draw
+
+        return draw(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "best": self.best,
+            "base": self.base,
+            "advantage": dict(zip(("mean", "low", "high"), self.advantage, strict=True)),
+            "advantage_where_chosen": dict(zip(("mean", "low", "high"), self.flattered, strict=True)),
+            "settings": self.table.to_dict(orient="records"),
+        }
+
+
+def parse_grid(texts: Sequence[str]) -> dict[str, list[str]]:
+    """`["c0=0.01,0.1", "xi=0.5"]` as names and values.
+
+    >>> parse_grid(["c0=0.01,0.1", "xi=0.5"])
+    {'c0': ['0.01', '0.1'], 'xi': ['0.5']}
+    """
+    grid: dict[str, list[str]] = {}
+    for text in texts:
+        name, mark, values = text.partition("=")
+        found = [value.strip() for value in values.split(",") if value.strip()]
+        if not mark or not name.strip() or not found:
+            raise ValueError(f"cannot read the grid {text!r}: write NAME=VALUE,VALUE,…, e.g. c0=0.01,0.1,1")
+        if name.strip() in grid:
+            raise ValueError(f"the grid has {name.strip()!r} twice")
+        grid[name.strip()] = found
+    if not grid:
+        raise ValueError("there is no grid: give --grid NAME=VALUE,VALUE,… once or more, e.g. --grid c0=0.01,0.1,1")
+    return grid
+
+
+def sweep(
+    source: Source,
+    strategy: str,
+    grid: Mapping[str, Sequence[str]],
+    *,
+    budget: int,
+    trials: int = 100,
+    seed: int = 0,
+    jobs: int = 1,
+    progress: Callable[[int, int], None] | bool = False,
+    **settings: Any,
+) -> Sweep:
+    """Run a strategy with every combination of settings on the same trials.
+
+    Args:
+        source: where the examples come from.
+        strategy: the strategy as text, with the settings that stay as they are.
+        grid: the values to try of each setting.
+        budget: labels of a trial.
+        trials: how many, at least 4; the first half chooses, the second confirms.
+        seed: the same seed, the same result.
+        jobs: processes.
+        progress: as for `simulate`.
+        settings: as for `simulate`.
+    """
+    if trials < 4:
+        raise ValueError(f"a sweep needs 4 trials or more, two to choose and two to confirm, not {trials}")
+    texts = _texts(strategy, grid)
+    base = str(parse_strategy(strategy)[1])
+    rules = {str(parse_strategy(text)[1]): text for text in [*texts, strategy]}
+    given = {"seed": seed, "jobs": jobs, "progress": progress, "trace": "none"} | settings
+    chosen = {name: parse_strategy(text)[1] for name, text in rules.items()}
+    final = simulate(source, chosen, budget=budget, trials=trials, **given).final
+    worst = final.groupby(["strategy", "trial"], observed=True)["test_accuracy"].min().unstack("strategy")
+    first, second = worst[worst.index < trials // 2], worst[worst.index >= trials // 2]
+    rows = []
+    for text, values in texts.items():
+        name = str(parse_strategy(text)[1])
+        halves = {"choosing": first[name], "confirming": second[name]}
+        spread = {f"{half}_{how}": float(getattr(v, how)()) for half, v in halves.items() for how in ("mean", "std")}
+        rows.append({"strategy": name, **values, **spread})
+    table = pd.DataFrame(rows)
+    best = str(table["strategy"].iloc[int(np.argmax(table["choosing_mean"].to_numpy()))])
+    gains = [paired(half[best].to_numpy(), half[base].to_numpy()) for half in (second, first)]
+    return Sweep(table, tuple(grid), best, base, *gains)
+
+
+def _texts(strategy: str, grid: Mapping[str, Sequence[str]]) -> dict[str, dict[str, str]]:
+    """Every combination as the text of a strategy, with its values."""
+    head, mark, tail = strategy.partition(":")
+    fixed = [item for item in tail.split(",") if mark and item.partition("=")[0].strip() not in grid]
+    count = int(np.prod([len(values) for values in grid.values()]))
+    if count > _HIGHEST:
+        raise ValueError(f"the grid has {count} settings, more than {_HIGHEST}: thin it out")
+    found = {}
+    for values in product(*grid.values()):
+        own = dict(zip(grid, values, strict=True))
+        found[f"{head}:{','.join([*fixed, *(f'{k}={v}' for k, v in own.items())])}"] = own
+    return found
