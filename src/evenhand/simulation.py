@@ -63,7 +63,7 @@ def simulate(
     Args:
         source: where the examples come from.
         strategies: objects, texts such as `"optimistic:c0=0.1"`, or a mapping from labels to objects.
-        learner: what is trained; `Logistic()` by default.
+        learner: what is trained; the source's own (a network for images) or `Logistic()` by default.
         budget: labels of a trial, training and validation together.
         trials: how many trials.
         seed: the same seed, the same result, whatever `jobs` is.
@@ -86,7 +86,7 @@ def simulate(
     """
     named = _named(strategies, loss)
     number, _ = as_seed(seed)
-    fitted = as_learner(Logistic() if learner is None else learner)
+    fitted = as_learner(getattr(source, "default_learner", Logistic)() if learner is None else learner)
     settings = Settings(budget, batch, n0, validation, number, evaluate)
     _check(source, named, settings, fitted, trials, evaluate, trace)
     result = Result.empty(source, named, fitted, settings, trials, jobs, trace)
@@ -94,11 +94,16 @@ def simulate(
         result.take_over(resume)
     tasks = [task for task in _tasks(named, trials, _block(settings, source, fitted)) if not result.has(task)]
     started = time.perf_counter()
-    report = _reporter(progress, sum(len(task.trials) for task in tasks))
+    # a trial of a network may take hours: its rounds are shown, where they are run in this process
+    by_round = progress is True and jobs == 1 and backend == "processes" and not runs_in_lockstep(fitted)
+    total = sum(len(task.trials) for task in tasks) * (settings.rounds if by_round else 1)
+    report = _reporter(progress, total, "rounds" if by_round else "trials")
+    tick = partial(report, 1) if by_round else None
     try:
-        for task, record in _run(source, fitted, settings, tasks, jobs, backend, address):
+        for task, record in _run(source, fitted, settings, tasks, jobs, backend, address, tick):
             result.take_in(task.label, record)
-            report(len(task.trials))
+            if not by_round:
+                report(len(task.trials))
     except KeyboardInterrupt:
         result.interrupted = True
     finally:
@@ -187,19 +192,20 @@ def _run(
     jobs: int,
     backend: str,
     address: str | None,
+    tick: Callable[[], None] | None,
 ) -> Iterator[tuple[_Task, Record]]:
-    work = partial(_run_task, source, learner, settings)
+    work = partial(_run_task, source, learner, settings, tick)
     for outcome in spread(work, tasks, jobs=jobs, backend=backend, address=address):
         if outcome.error is not None:
             raise outcome.error
         yield tasks[outcome.index], outcome.value
 
 
-def _run_task(source: Source, learner: Any, settings: Settings, task: _Task) -> Record:
-    return run_block(source, task.strategy, learner, settings, task.trials)
+def _run_task(source: Source, learner: Any, settings: Settings, tick: Callable[[], None] | None, task: _Task) -> Record:
+    return run_block(source, task.strategy, learner, settings, task.trials, tick=tick)
 
 
-def _reporter(progress: Callable[[int, int], None] | bool, total: int) -> Callable[[int], None]:
+def _reporter(progress: Callable[[int, int], None] | bool, total: int, unit: str) -> Callable[[int], None]:
     """A callable that takes the number of trials just finished, 0 at the end."""
     if progress is False or total == 0:
         return lambda finished: None
@@ -214,4 +220,4 @@ def _reporter(progress: Callable[[int, int], None] | bool, total: int) -> Callab
         return tell
     from evenhand.progress import bar
 
-    return bar("trials", total)
+    return bar(unit, total)

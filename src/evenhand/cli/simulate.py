@@ -26,7 +26,10 @@ def simulate(
     jobs: Annotated[int, typer.Option(help="processes")] = 1,
     out: Annotated[Path | None, typer.Option(help="folder for trace, summary and pictures")] = None,
     learner: Annotated[
-        str | None, typer.Option(help="logistic:C=1, or a scikit-learn path like sklearn.naive_bayes.GaussianNB")
+        str | None,
+        typer.Option(
+            help="logistic:C=1, a scikit-learn path like sklearn.naive_bayes.GaussianNB, or network:update=epoch (images)"
+        ),
     ] = None,
     loss: Annotated[str | None, typer.Option(help="zero_one or log")] = None,
     batch: Annotated[int, typer.Option(help="examples of each role a round draws")] = 1,
@@ -47,7 +50,6 @@ def simulate(
         raise ValueError("--resume needs the --out folder to go on from")
     if out is not None and out.exists() and any(out.iterdir()) and not (resume or force):
         raise ValueError(f"{out} is not empty: --resume goes on from it, --force overwrites it")
-    from evenhand.learners.text import parse_learner
     from evenhand.result import load
     from evenhand.simulation import simulate as run
     from evenhand.sources.catalogue import open_source
@@ -59,7 +61,7 @@ def simulate(
         result = run(
             found,
             strategy or ["optimistic", "uniform"],
-            None if learner is None else parse_learner(learner),
+            _learner(found, learner),
             budget=budget,
             trials=trials,
             seed=seed,
@@ -84,6 +86,24 @@ def simulate(
     if result.interrupted:
         typer.echo("interrupted: the finished trials are kept", err=True)
         raise typer.Exit(130)
+
+
+def _learner(source: Any, text: str | None) -> Any:
+    """The learner named; `network:update=epoch,…` sets what differs from the source's own network."""
+    from evenhand.learners.text import parse_learner
+    from evenhand.notation import parse_settings
+
+    if text is None:
+        return None
+    name, _, tail = text.partition(":")
+    if name != "network":
+        return parse_learner(text)
+    if not hasattr(source, "default_learner"):
+        raise ValueError(f"the source {source.name} has no network of its own: name another learner")
+    try:
+        return source.default_learner(**parse_settings(tail, where="learner 'network'"))
+    except TypeError as error:
+        raise ValueError(f"learner {text!r}: {error}") from error
 
 
 def save(result: Result, out: Path) -> None:

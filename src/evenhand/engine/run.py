@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -91,14 +91,21 @@ def run_block(
     trials: Sequence[int],
     *,
     keep_rows: bool = False,
+    tick: Callable[[], None] | None = None,
 ) -> Record:
-    """Run these trials to the end of their budget."""
+    """Run these trials to the end of their budget; `tick` is called after every round."""
     with threadpool_limits(1):
-        return _run(source, strategy, learner, settings, trials, keep_rows)
+        return _run(source, strategy, learner, settings, trials, keep_rows, tick)
 
 
 def _run(
-    source: Source, strategy: Strategy, learner: Any, settings: Settings, trials: Sequence[int], keep_rows: bool
+    source: Source,
+    strategy: Strategy,
+    learner: Any,
+    settings: Settings,
+    trials: Sequence[int],
+    keep_rows: bool,
+    tick: Callable[[], None] | None,
 ) -> Record:
     started = time.perf_counter()
     stream = source.open(settings.seed, trials)
@@ -138,6 +145,8 @@ def _run(
         if keep_rows and drawn.rows is not None:
             kept.append({"trial": drawn.trial, "rows": drawn.rows, "validation": validation, "group": drawn.group})
         t += 1
+        if tick is not None:
+            tick()
     if closed_form:
         _evaluate_closed_form(stream, log)
     elif t and np.isnan(log.accuracy[t - 1]).all():

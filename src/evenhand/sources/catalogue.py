@@ -31,7 +31,8 @@ def open_source(
     from evenhand.datasets import DATASETS, load
 
     if text in DATASETS:
-        return load(text, **settings)
+        found: Source = load(text, **settings)
+        return found
     known = ["synthetic1:I", "synthetic1:II", "synthetic2", *DATASETS]
     near = difflib.get_close_matches(text, known, n=1)
     hint = f"did you mean {near[0]!r}? " if near else ""
@@ -51,6 +52,8 @@ def _synthetic(name: str, variant: str, text: str) -> Source:
 
 
 def _table(path: Path, label: str | None, groups: Sequence[str], test: str | None, settings: dict[str, Any]) -> Source:
+    from evenhand.sources.image_files import is_manifest
+    from evenhand.sources.images import Images
     from evenhand.sources.table import Table
 
     if not path.exists():
@@ -59,6 +62,8 @@ def _table(path: Path, label: str | None, groups: Sequence[str], test: str | Non
         raise ValueError("a table needs its label and groups: give --label COLUMN and --group COLUMN (one or more)")
     if test is not None:
         settings["test"] = _share(test)
+    if is_manifest(path):
+        return Images.manifest(path, label=label, groups=list(groups), **settings)
     return Table(path, label=label, groups=list(groups), **settings)
 
 

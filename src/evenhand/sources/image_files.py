@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import pyarrow.dataset as ds
 from numpy.typing import NDArray
 
 from evenhand.sources.grouping import GroupColumn, code_column, group_column, intersect
 from evenhand.sources.problems import TableError, missing_column
-from evenhand.sources.reading import CsvFormat, read
+from evenhand.sources.reading import CsvFormat, is_parquet, read
 
 __all__ = ["SUFFIXES", "Part", "is_manifest", "listed", "tree"]
 
@@ -37,19 +39,30 @@ def _branch(folder: Path) -> Part:
 
 def is_manifest(table: Any, path: str = "path") -> bool:
     """Whether a table names image files in its column `path`."""
-    frame = read(table, CsvFormat()).table
-    if path not in frame.column_names or not frame.num_rows:
+    try:
+        first = _first_row(table)
+    except (ValueError, OSError):
         return False
-    return Path(str(frame.column(path)[0].as_py())).suffix.lower() in SUFFIXES
+    return path in first and Path(str(first[path])).suffix.lower() in SUFFIXES
 
 
-def listed(
-    table: Any, label: str, groups: Sequence[str], path: str, split: str | None
-) -> tuple[dict[str, Part], list[str]]:
+def _first_row(table: Any) -> dict[str, Any]:
+    """The first row alone: a large table is not read to look at it."""
+    if not isinstance(table, str | Path):
+        rows = read(table, CsvFormat()).table.slice(0, 1).to_pylist()
+    elif is_parquet(table):
+        head = next(ds.dataset(table, format="parquet").to_batches(batch_size=1), None)
+        rows = [] if head is None else head.slice(0, 1).to_pylist()
+    else:
+        rows = pd.read_csv(table, nrows=1, sep="\t" if ".tsv" in Path(table).suffixes else ",").to_dict("records")
+    return dict(rows[0]) if rows else {}
+
+
+def listed(table: Any, label: str, groups: Sequence[str], path: str, split: str) -> tuple[dict[str, Part], list[str]]:
     """Files named by a table, with the columns that tell label, group and part; and the groups of the training part."""
     frame = read(table, CsvFormat())
     columns = frame.table.column_names
-    wanted = [(path, "the image's path"), (label, "label"), *([(split, "split")] if split else [])]
+    wanted = [(path, "the image's path"), (label, "label"), *([(split, "split")] if split in columns else [])]
     for name, what in wanted:
         if name not in columns:
             raise TableError(f"{frame.name}: {missing_column(name, columns, what)}")
@@ -61,7 +74,7 @@ def listed(
     labels = code_column(frame.column(label), GroupColumn(label))
     files = [home / str(name) for name in frame.table.column(path).to_pylist()]
     y, group = np.array(labels.values)[labels.codes], np.array(found.names)[found.codes]
-    if split is None:
+    if split not in columns:
         return {"train": (files, y, group)}, list(found.names)
     kind = np.array([str(value) for value in frame.table.column(split).to_pylist()])
     strange = sorted(set(kind.tolist()) - {"train", "test"})

@@ -111,14 +111,14 @@ class Images:
         label: str,
         groups: str | Sequence[str],
         path: str = "path",
-        split: str | None = None,
+        split: str = "split",
         channels: int = 3,
         size: tuple[int, int] | None = None,
         **settings: Any,
     ) -> Images:
         """A table with a row for each image file: its path, its label, the columns that tell its group.
 
-        Paths are relative to the table's folder. A column `split` says `train` or `test`.
+        Paths are relative to the table's folder. A column `split`, where there is one, says `train` or `test`.
         """
         from evenhand.sources.image_files import listed
 
