@@ -15,12 +15,12 @@ __all__ = ["DenseRows", "GrowingSet", "SparseRows", "enlarged"]
 _GROWTH = 1.5  # at a move old and new stand side by side: 2.5 times the rows held
 
 
-def enlarged(array: NDArray[Any], size: int, axis: int = 0) -> NDArray[Any]:
+def enlarged(array: NDArray[Any], size: int, axis: int = 0, growth: float = _GROWTH) -> NDArray[Any]:
     """The array with room for at least `size` along the axis; what is beyond the old end is not set."""
     if size <= array.shape[axis]:
         return array
     shape = list(array.shape)
-    shape[axis] = max(size, int(_GROWTH * array.shape[axis]), 16)
+    shape[axis] = max(size, int(growth * array.shape[axis]), 16)
     larger = np.empty(shape, dtype=array.dtype)
     larger[tuple(slice(0, length) for length in array.shape)] = array
     return larger
@@ -72,7 +72,7 @@ class SparseRows:
         end = begin + last - first + 1
         if end > len(self._values) or self.n + 2 > len(self._start):
             self._values, self._column = enlarged(self._values, end), enlarged(self._column, end)
-            self._start = enlarged(self._start, self.n + 2)
+            self._start = enlarged(self._start, self.n + 2, growth=1.1)  # every pass reads all of it
             self._start[self.n + 1 :] = begin
             self._make()
         values, column = self._values[begin:end], self._column[begin:end]

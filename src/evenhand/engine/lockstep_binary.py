@@ -15,7 +15,7 @@ from evenhand.engine.memory import Scores
 from evenhand.learners.base import Loss, Model
 from evenhand.learners.logistic import Logistic
 from evenhand.learners.objectives import BinaryBlock, Floats, Ints, Mask
-from evenhand.learners.solver import DENSE_LIMIT, Problem, append, minimise
+from evenhand.learners.solver import DENSE_LIMIT, append, inverse_hessian, minimise
 
 __all__ = ["BinaryTrials"]
 
@@ -120,11 +120,15 @@ class BinaryTrials:
         scale = C * np.maximum(n, self._training.size[pick])
         theta = self._theta[pick] if warm else np.zeros((len(scale), self.features + 1))
         inverse = None if self._inverse is None else self._inverse[pick]
-        if inverse is not None and warm and new < theta.shape[1]:
+        follows = warm and new < theta.shape[1]
+        if inverse is not None and follows:
             append(BinaryBlock(self._training.part(pick, n - new, n), C, scale), theta, inverse)
         elif inverse is not None:
             inverse[:] = np.nan
-        self._norm[pick] = self._minimise(self._training.problem(pick, n, C, scale), theta, inverse)
+        problem = self._training.problem(pick, n, C, scale)
+        self._norm[pick] = minimise(problem, theta, inverse, self.learner.tol)
+        if inverse is not None and not follows:
+            inverse[:] = inverse_hessian(problem, theta)
         if self._inverse is not None and not isinstance(pick, slice):
             self._inverse[pick] = inverse
         self._theta[pick], self._warm[pick] = theta, True
@@ -138,10 +142,7 @@ class BinaryTrials:
         inverse = None if self._inverse is None else np.full_like(self._inverse[trials], np.nan)
         C, both = self.learner.C, self._validation
         problem = self._training.joined(both, trials, sign, C, C * np.maximum(one + two, size))
-        return theta, self._minimise(problem, theta, inverse)
-
-    def _minimise(self, problem: Problem, theta: Floats, inverse: Floats | None) -> Floats:
-        return minimise(problem, theta, inverse, self.learner.tol)
+        return theta, minimise(problem, theta, inverse, self.learner.tol)
 
     def _count_losses(self, pick: Pick, first: int, last: int) -> tuple[Counts, Floats]:
         """Errors and loss sums of validation rows first … last − 1 of some trials, by group."""
@@ -169,11 +170,11 @@ class BinaryTrials:
 
 def _alike(wanted: Mask, *keys: NDArray[Any]) -> Iterator[Pick]:
     """The wanted trials in sets that agree in every key."""
+    if wanted.all() and all((key == key[0]).all() for key in keys):
+        yield slice(None)
+        return
     trials = np.flatnonzero(wanted)
     if not trials.size:
-        return
-    if len(trials) == len(wanted) and all((key == key[0]).all() for key in keys):
-        yield slice(None)
         return
     found = np.unique(np.stack([key[trials] for key in keys]), axis=1, return_inverse=True)[1].ravel()
     for number in range(int(found.max()) + 1):

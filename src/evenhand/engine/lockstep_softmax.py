@@ -13,7 +13,7 @@ from evenhand.engine.memory import Scores
 from evenhand.learners.base import Loss, Model
 from evenhand.learners.logistic import Logistic, constant, log_losses, problem_of
 from evenhand.learners.objectives import BinaryRows, Floats, Softmax
-from evenhand.learners.solver import DENSE_LIMIT, append, minimise
+from evenhand.learners.solver import DENSE_LIMIT, append, inverse_hessian, minimise
 
 __all__ = ["SoftmaxTrials"]
 
@@ -86,9 +86,10 @@ class _Trial:
             problem = self._problem(seen, self.training)
             if len(seen) != len(self.seen):
                 self.theta, self.inverse = _start(problem.scale.shape[1])
-            elif self.inverse is not None:
-                self._follow(problem, new)
+            follows = self.inverse is not None and len(seen) == len(self.seen) and self._follow(problem, new)
             self.norm = float(minimise(problem, self.theta, self.inverse, self.learner.tol)[0])
+            if self.inverse is not None and not follows:
+                self.inverse = inverse_hessian(problem, self.theta)
         self.seen, self.fitted, self.scored = seen, self.training.n, 0
 
     def score(self, loss: Loss) -> tuple[Floats, Counts, Counts]:
@@ -128,14 +129,15 @@ class _Trial:
             norm = float(minimise(problem, theta, inverse, self.learner.tol)[0])
         return Logistic.fitted(self.learner, self.classes[seen], theta, norm)
 
-    def _follow(self, problem: BinaryRows | Softmax, new: int) -> None:
-        """Let parameters and inverse follow the new rows; two classes of several are a short time only, no matter."""
+    def _follow(self, problem: BinaryRows | Softmax, new: int) -> bool:
+        """Let parameters and inverse follow the new rows; not while only two of several classes are seen."""
         assert self.inverse is not None
-        if isinstance(problem, Softmax) and new <= self.features:
-            rows, codes = self.training.rows(self.fitted), np.searchsorted(self.seen, self.training.y(self.fitted))
-            append(Softmax(rows, codes, problem.K, problem.C, problem.scale), self.theta, self.inverse)
-        else:
+        if not isinstance(problem, Softmax) or new > self.features:
             self.inverse[:] = np.nan
+            return False
+        rows, codes = self.training.rows(self.fitted), np.searchsorted(self.seen, self.training.y(self.fitted))
+        append(Softmax(rows, codes, problem.K, problem.C, problem.scale), self.theta, self.inverse)
+        return True
 
     def _problem(self, seen: NDArray[np.intp], *sets: GrowingSet) -> BinaryRows | Softmax:
         """The objective of all rows of these sets, whose classes are `seen`."""

@@ -44,7 +44,7 @@ import numpy as np
 
 from evenhand.learners.objectives import BinaryBlock, Floats, Ints, Mask, Softmax, times
 
-__all__ = ["DENSE_LIMIT", "ConvergenceError", "append", "minimise"]
+__all__ = ["DENSE_LIMIT", "ConvergenceError", "append", "inverse_hessian", "minimise"]
 
 DENSE_LIMIT = 2000  # parameters up to which the inverse Hessian is held as a matrix
 _MAX_PASSES = 1000
@@ -88,6 +88,12 @@ def minimise(problem: Problem, theta: Floats, inverse: Floats | None, tol: float
             "give a larger tol, a smaller C, or scale the columns of X to similar sizes"
         )
     return norm
+
+
+def inverse_hessian(problem: Problem, theta: Floats) -> Floats:
+    """The exact inverse Hessians at `theta`: the start of many refits with a row more."""
+    T = len(theta)
+    return _inverse(problem.hessian(theta, np.arange(T), np.zeros(T, dtype=bool)))
 
 
 def append(new: BinaryBlock | Softmax, theta: Floats, inverse: Floats) -> None:
