@@ -143,6 +143,17 @@ def test_an_interrupted_run_is_kept_and_goes_on(tmp_path: Path, c1: float) -> No
     assert not second.interrupted
 
 
+def test_a_comparison_cut_short_keeps_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*arguments: Any, **settings: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("evenhand.simulation.run_block", interrupted)
+    found = curated(compare=2)
+    assert found.interrupted
+    assert len(found.rows) == 60
+    assert "comparison cut short" in found.report()
+
+
 def test_a_finished_run_goes_on_with_a_larger_budget(tmp_path: Path) -> None:
     path = tmp_path / "train.csv"
     curated(budget=40).save(path)

@@ -42,7 +42,7 @@ class Curated:
 
     Attributes:
         result: the run beside Uniform and Uncurated on the same trials, as `simulate` gives it.
-        interrupted: whether Ctrl-C came before the budget was spent.
+        interrupted: whether Ctrl-C came before the budget was spent, or before the comparison was done.
         notes: what is worth knowing about the settings.
     """
 
@@ -210,7 +210,7 @@ def curate(
         step(0)
     warning = forced_warning(rule, len(table.groups), budget * (1 - table.validation))
     result = _compare(run, rule, fitted, compare, jobs, progress)
-    return Curated(result, run.interrupted, (warning,) if warning else (), data, run, told)
+    return Curated(result, run.interrupted or result.interrupted, (warning,) if warning else (), data, run, told)
 
 
 def _as_table(data: Any, label: str | None, groups: str | Sequence[str] | None, settings: dict[str, Any]) -> Table:
