@@ -1,7 +1,7 @@
 """Image experiments: long runs with checkpoints, ceilings, and what each device of the torch memory gains.
 
 python benchmarks/images.py run fashion-mnist --strategy uniform --rounds 500 --out DIR --checkpoint DIR
-python benchmarks/images.py ceiling fashion-mnist --epochs 12
+python benchmarks/images.py ceiling fashion-mnist --group T-shirt/Shirt --epochs 12
 python benchmarks/images.py overhead
 python benchmarks/images.py gains
 python benchmarks/images.py figures DIR... --out docs/assets
@@ -11,10 +11,23 @@ from __future__ import annotations
 
 import argparse
 import json
+import resource
+import time
 from pathlib import Path
+
+import numpy as np
+import torch
 
 import evenhand as eh
 from evenhand import datasets
+from evenhand.engine.run import Record, Settings, run_block
+from evenhand.learners.networks import cnn1
+from evenhand.learners.torch import TorchLearner, TorchModel
+from evenhand.learners.torch_device import on_threads, probe_bf16
+from evenhand.learners.torch_transform import ImageTransform
+from evenhand.learners.torch_update import Trainer
+from evenhand.sources.image_store import ImageRows
+from evenhand.sources.images import Images
 
 
 def run(given: argparse.Namespace) -> None:
@@ -36,6 +49,154 @@ def run(given: argparse.Namespace) -> None:
     print(json.dumps(result.summary()["strategies"], indent=1))
 
 
+def ceiling(given: argparse.Namespace) -> None:
+    """Test accuracy on one group of a network trained on all of its images, or on all images of all groups."""
+    source = datasets.load(given.data, data_dir=given.data_dir)
+    pool = source._pool
+    learner = source.default_learner(update="epoch")
+    for name, rows in (
+        (given.group, np.flatnonzero(pool.group == source.groups.index(given.group))),
+        ("everything", np.arange(len(pool.y))),
+    ):
+        trainer = Trainer(learner, given.seed)
+        kept = trainer.kept()
+        kept.add(ImageRows(pool.store, rows), pool.y[rows], pool.group[rows])
+        for epoch in range(1, given.epochs + 1):
+            trainer.update([kept], source.groups)
+            accuracy = source.open(0, [0]).accuracies([TorchModel(trainer, source.classes)])[0]
+            found = {z: round(float(a), 4) for z, a in zip(source.groups, accuracy, strict=True)}
+            print(json.dumps({"trained on": name, "images": len(rows), "epoch": epoch, "accuracy": found}), flush=True)
+
+
+def fake(n: int = 6000) -> Images:
+    """Images of FashionMNIST's shape, three groups."""
+    rng = np.random.default_rng(0)
+    y, group = rng.integers(0, 2, n), np.array(["a", "b", "c"])[np.arange(n) % 3]
+    X = rng.integers(0, 200, (n, 28, 28)) + 40 * y[:, None, None]
+    test = (X[:300].astype(np.uint8), y[:300], group[:300])
+    return Images(X.astype(np.uint8), y, group, network="cnn1", test=test)
+
+
+def bare_loop(source: Images, record: Record, learner: TorchLearner) -> None:
+    """The same passes on the same images as anybody would write them: growing tensors, chunks, Adam."""
+    images = torch.from_numpy(source._pool.store.read(np.arange(len(source._pool.y))))
+    labels = torch.from_numpy(source._pool.y)
+    module = learner.module_factory().to(memory_format=torch.channels_last)
+    optimizer = torch.optim.Adam(module.parameters(), lr=0.001)
+    test = torch.from_numpy(source._test.store.read(np.arange(300)))
+    parts: dict[bool, list[torch.Tensor]] = {False: [], True: []}
+
+    def inputs(rows: torch.Tensor) -> torch.Tensor:
+        return images[rows].float().div_(127.5).sub_(1.0).contiguous(memory_format=torch.channels_last)
+
+    for drawn in record.rows:
+        for role, rows in parts.items():
+            rows.append(torch.from_numpy(drawn["rows"][drawn["validation"] == role]))
+        training, validating = (torch.cat(rows) for rows in parts.values())
+        module.train()
+        optimizer.zero_grad()
+        for rows in training.split(learner.chunk):
+            loss = torch.nn.functional.cross_entropy(module(inputs(rows)), labels[rows], reduction="sum")
+            (loss / len(training)).backward()
+        optimizer.step()
+        module.eval()
+        with torch.inference_mode():
+            for rows in validating.split(learner.chunk):
+                (module(inputs(rows)).argmax(1) != labels[rows]).sum().item()
+    with torch.inference_mode():
+        for part in (*test.split(learner.chunk), *test.split(learner.chunk)):
+            module(part.float().div_(127.5).sub_(1.0).contiguous(memory_format=torch.channels_last)).argmax(1)
+
+
+def overhead(given: argparse.Namespace) -> None:
+    """Rounds of the engine against the bare loop, CPU seconds of this process, turn about, best of several."""
+    source = fake()
+    learner = source.default_learner(final_updates=0)
+    settings = Settings(budget=100 * given.rounds, batch=50, n0=3, evaluate=1)
+    ours, bare = [], []
+    for _ in range(given.times):
+        start = time.process_time()
+        record = run_block(source, eh.Optimistic(), learner, settings, [0], keep_rows=True)
+        middle = time.process_time()
+        with on_threads(1):
+            bare_loop(source, record, learner)
+        ours.append(middle - start)
+        bare.append(time.process_time() - middle)
+    print(
+        f"{given.rounds} rounds: engine {min(ours):.2f} s, bare loop {min(bare):.2f} s, ratio {min(ours) / min(bare):.3f}"
+    )
+
+
+class FlatAsItLies(torch.nn.Module):
+    """Flattens channels-last activations without copying them: the columns of the dense layer in another order."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.permute(0, 2, 3, 1).flatten(1)
+
+
+def papers_order() -> torch.nn.Module:
+    """CNN-1 with the ReLU before the pooling."""
+    layers = list(cnn1()())
+    return torch.nn.Sequential(layers[0], layers[2], layers[1], *layers[3:])
+
+
+def flat_as_it_lies() -> torch.nn.Module:
+    layers = list(cnn1()())
+    return torch.nn.Sequential(*layers[:3], FlatAsItLies(), *layers[4:])
+
+
+def gains(given: argparse.Namespace) -> None:
+    """Microseconds an image and update, each setting changed alone; the two-thread line is wall clock."""
+    source = fake(given.images)
+    every = np.arange(given.images)
+    rows = ImageRows(source._pool.store, every)
+    twice = ImageRows(source._pool.store, np.concatenate([every, every]))
+    base = {"module_factory": cnn1(), "chunk": 200, "channels_last": True, "transform": ImageTransform()}
+    cases = {"as it is (chunk 200, channels last, pooling before ReLU)": {}}
+    cases |= {f"chunk {chunk}": {"chunk": chunk} for chunk in (50, 100, 400, 1000)}
+    cases |= {"PyTorch's default layout": {"channels_last": False}}
+    cases |= {"ReLU before pooling": {"module_factory": papers_order}}
+    cases |= {"flattened without a copy": {"module_factory": flat_as_it_lies}}
+    cases |= {"every image twice, as a multiplicity": {}, "every image twice, as a repeat": {}}
+    if probe_bf16() == 0:
+        cases |= {"bfloat16": {"precision": "bf16"}}
+    cases |= {"one thread, wall clock": {}, "two threads, wall clock": {"threads": 2}}
+    for name, change in cases.items():
+        trainer = Trainer(TorchLearner(**(base | change)), 0)
+        kept = trainer.kept()
+        X = twice if "twice" in name else rows
+        y = source._pool.y[X.rows]
+        kept.add(np.asarray(X) if "repeat" in name else X, y, np.zeros(len(y), dtype=np.int64))
+        clock = time.perf_counter if "wall" in name else time.process_time
+        update, forward = [], []
+        for _ in range(given.times):
+            start = clock()
+            trainer.update([kept])
+            middle = clock()
+            for block in kept.blocks():
+                trainer.logits(block.X)
+            update.append(middle - start)
+            forward.append(clock() - middle)
+        per = 1e6 / kept.total
+        print(f"{name:60s} update {min(update) * per:6.1f} µs, forward {min(forward) * per:6.1f} µs", flush=True)
+
+
+def memory(given: argparse.Namespace) -> None:
+    """Peak memory of this process with more and more images kept: data and one chunk."""
+    source = fake(100)
+    learner = source.default_learner(chunk=given.chunk)
+    trainer, rng = Trainer(learner, 0), np.random.default_rng(0)
+    kept = trainer.kept()
+    for total in (2_000, 10_000, 20_000, 40_000):
+        new = total - kept.n
+        kept.add(
+            rng.integers(0, 256, (new, 1, 28, 28)).astype(np.uint8), np.arange(new) % 2, np.zeros(new, dtype=np.int64)
+        )
+        trainer.update([kept])
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        print(f"{total:7,} images ({total * 784 / 2**20:5.1f} MiB of bytes): peak {peak:7.1f} MiB", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
@@ -52,7 +213,24 @@ def main() -> None:
     runs.add_argument("--checkpoint", type=Path)
     runs.add_argument("--every", type=int, default=25)
     runs.add_argument("--out", type=Path, required=True)
-    for command in (runs,):
+    ceilings = commands.add_parser("ceiling")
+    ceilings.set_defaults(do=ceiling)
+    ceilings.add_argument("data")
+    ceilings.add_argument("--group", required=True)
+    ceilings.add_argument("--epochs", type=int, default=12)
+    ceilings.add_argument("--seed", type=int, default=0)
+    over = commands.add_parser("overhead")
+    over.set_defaults(do=overhead)
+    over.add_argument("--rounds", type=int, default=20)
+    over.add_argument("--times", type=int, default=3)
+    gain = commands.add_parser("gains")
+    gain.set_defaults(do=gains)
+    gain.add_argument("--images", type=int, default=2000)
+    gain.add_argument("--times", type=int, default=4)
+    peak = commands.add_parser("memory")
+    peak.set_defaults(do=memory)
+    peak.add_argument("--chunk", type=int, default=200)
+    for command in (runs, ceilings):
         command.add_argument("--data-dir", type=Path)
     given = parser.parse_args()
     given.do(given)
