@@ -13,9 +13,7 @@ def main(rounds: int = 500) -> None:
     mu = SyntheticModel1.instance("I").mu
     for name, rule in RULES.items():
         with threadpool_limits(1):
-            spent = once(
-                lambda rule=rule: plain_loop(gaussian_draws(mu, 0), 2, 2, rounds, rule, 0, lambda model, t: None)
-            )
+            spent = once(lambda rule=rule: plain_loop(gaussian_draws(mu, 0), 2, 2, rounds, rule, 0))
         print(f"{name}: {1e3 * spent / rounds:.2f} ms a round over {rounds} rounds, instance I")
 
 

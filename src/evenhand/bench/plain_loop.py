@@ -5,33 +5,34 @@ Preallocated arrays, `LogisticRegression(C=1.0)` fresh each round, one `predict`
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
-__all__ = ["RULES", "adult_draws", "gaussian_draws", "plain_loop"]
+__all__ = ["RULES", "gaussian_draws", "plain_loop", "sampled_rounds"]
 
 Floats = NDArray[np.float64]
 Draw = Callable[[int], tuple[Floats, int]]
-Rule = Callable[[Floats, Floats, np.random.Generator], int]
+Rule = Callable[[Floats, NDArray[np.int64], np.random.Generator], int]
 
 
-def optimistic(loss: Floats, n: Floats, rng: np.random.Generator) -> int:
+def optimistic(loss: Floats, n: NDArray[np.int64], rng: np.random.Generator) -> int:
     """A_opt with c0 = 0.1, ξ = 0.5."""
     if n.min() < n.sum() ** 0.5:
         return _first(-n, rng)
     return _first(loss + 0.1 / np.sqrt(n), rng)
 
 
-def epsilon_greedy(loss: Floats, n: Floats, rng: np.random.Generator) -> int:
+def epsilon_greedy(loss: Floats, n: NDArray[np.int64], rng: np.random.Generator) -> int:
     """ε = 0.1, exploring uniformly."""
     return int(rng.integers(len(n))) if rng.random() < 0.1 else _first(loss, rng)
 
 
-def greedy(loss: Floats, n: Floats, rng: np.random.Generator) -> int:
+def greedy(loss: Floats, n: NDArray[np.int64], rng: np.random.Generator) -> int:
     """The largest validation loss."""
     return _first(loss, rng)
 
@@ -43,14 +44,12 @@ RULES: dict[str, Rule] = {
 }
 
 
-def _first(score: Floats, rng: np.random.Generator) -> int:
+def _first(score: NDArray[Any], rng: np.random.Generator) -> int:
     return int(rng.choice(np.flatnonzero(score == score.max())))
 
 
-def plain_loop(
-    draw: Draw, groups: int, features: int, rounds: int, rule: Rule, seed: int, test: Callable[[Any, int], None]
-) -> Floats:
-    """Run one trial; the examples trained on per group. `test(model, round)` is called after every fit."""
+def plain_loop(draw: Draw, groups: int, features: int, rounds: int, rule: Rule, seed: int) -> NDArray[np.int64]:
+    """Run one trial; the examples trained on per group."""
     rng = np.random.default_rng(seed)
     X, y = np.empty((rounds, features)), np.empty(rounds, dtype=int)
     held_X = [np.empty((rounds, features)) for _ in range(groups)]
@@ -67,7 +66,6 @@ def plain_loop(
         for k in range(groups):
             if n[k]:
                 loss[k] = np.mean(model.predict(held_X[k][: n[k]]) != held_y[k][: n[k]])
-        test(model, t)
     return n
 
 
@@ -82,13 +80,22 @@ def gaussian_draws(mu: Floats, seed: int) -> Draw:
     return draw
 
 
-def adult_draws(pool: list[tuple[Floats, NDArray[np.int64]]], seed: int) -> Draw:
-    """Rows of each group's pool in random order, without replacement."""
-    rng = np.random.default_rng(seed)
-    orders = [iter(rng.permutation(len(y))) for _, y in pool]
+def sampled_rounds(
+    pool: list[tuple[Floats, NDArray[np.int64]]], rounds: int, samples: int
+) -> Iterator[Callable[[], LogisticRegression]]:
+    """The work of evenly spaced rounds of the loop, each as a function: a fit on t rows, a predict for each group.
 
-    def draw(z: int) -> tuple[Floats, int]:
-        row = next(orders[z])
-        return pool[z][0][row], int(pool[z][1][row])
+    For loops too long to run whole: their mean time is the loop's, apart from what it spends outside of scikit-learn.
+    """
+    rng = np.random.default_rng(0)
+    X, y = (np.concatenate([part[i] for part in pool]) for i in (0, 1))
+    for t in np.linspace(0, rounds, samples + 1).round().astype(int)[1:].tolist():
+        rows, held = np.split(rng.permutation(len(y))[: 2 * t], 2)
+        yield partial(_round, X[rows], y[rows], [(X[part], y[part]) for part in np.array_split(held, len(pool))])
 
-    return draw
+
+def _round(X: Floats, y: NDArray[np.int64], held: list[Any]) -> LogisticRegression:
+    model = LogisticRegression(C=1.0).fit(X, y)
+    for rows, labels in held:
+        np.mean(model.predict(rows) != labels)
+    return model
