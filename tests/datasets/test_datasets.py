@@ -37,7 +37,7 @@ def test_adult_facts() -> None:
     train, test = adult_frame("train"), adult_frame("test")
     assert (len(train), len(test)) == (32_561, 16_281)
     assert set(test["income"]) == set(train["income"]) == {"<=50K", ">50K"}
-    white_men = train["group"] == "white men"
+    white_men = train["race and sex"] == "white men"
     assert round(white_men.mean(), 3) == 0.589
     complete = ~train.isin(["?"]).any(axis=1)
     assert round(white_men[complete].mean(), 3) == 0.598

@@ -102,21 +102,23 @@ def _test(text: str) -> float | str | None:
 
 
 def _print(curated: Curated, out: Path) -> None:
+    from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
 
     summary = curated.summary
     console = Console(highlight=False)
     console.print(f"{summary['train']:,} to train on, {summary['validation']:,} that validated")
-    table = Table()
+    console.print("Test accuracy with its 95% interval and n, beside other rules at the same budget:")
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("group")
-    others = list(summary["comparison"]["strategies"])[1:]
-    for name in ("accuracy, 95% interval", "test rows", *others, "to train", "pool"):
-        table.add_column(name, justify="right")
+    rules = list(summary["comparison"]["strategies"])[1:]
+    for name in ("accuracy", "low", "high", "n", *rules, "train", "pool"):
+        table.add_column(name, justify="right", no_wrap=True)
     for row in summary["by_group"]:
-        interval = "" if row["low"] is None else f" [{row['low']:.3f}, {row['high']:.3f}]"
-        cells = [_number(row["accuracy"]) + interval, f"{row['count']:,}", *(_number(row[name]) for name in others)]
-        table.add_row(row["group"], *cells, f"{row['train']:,}", f"{row['pool']:,}")
+        shares = [_number(row[name]) for name in ("accuracy", "low", "high")]
+        counts = [f"{row[name]:,}" for name in ("train", "pool")]
+        table.add_row(row["group"], *shares, f"{row['count']:,}", *(_number(row[name]) for name in rules), *counts)
     console.print(table)
     for name, at in summary["used_up"].items():
         console.print(f"{name} ran out after round {at:,}; the others went on")

@@ -32,7 +32,7 @@ GROUPS = ("white men", "white women", "non-white men", "non-white women")
 
 
 def adult_frame(part: str = "train") -> pd.DataFrame:
-    """Adult's `train` or `test` rows as they are, with the column `group` added. '?' is left as a category."""
+    """Adult's `train` or `test` rows as they are, with the column `race and sex` added. '?' is left as a category."""
     if part not in {"train", "test"}:
         raise ValueError(f"part must be 'train' or 'test', got {part!r}.")
     text = original("adult.data" if part == "train" else "adult.test").decode("ascii")
@@ -42,7 +42,7 @@ def adult_frame(part: str = "train") -> pd.DataFrame:
         frame[name] = frame[name].astype("int64")
     race = (frame["race"] == "White").map({True: "white", False: "non-white"})
     sex = frame["sex"].map({"Male": "men", "Female": "women"})
-    frame["group"] = pd.Categorical(race + " " + sex, categories=GROUPS, ordered=True)
+    frame["race and sex"] = pd.Categorical(race + " " + sex, categories=GROUPS, ordered=True)
     return frame
 
 
@@ -51,4 +51,4 @@ def adult(**settings: Any) -> Table:
     use = settings.pop("use_group_as_feature", False)
     features = [name for name in COLUMNS[:-1] if use or name not in {"race", "sex"}]
     defaults: dict[str, Any] = {"features": features, "test": adult_frame("test"), "scale_by": "pool", "name": "adult"}
-    return Table(adult_frame("train"), label="income", groups="group", **(defaults | settings))
+    return Table(adult_frame("train"), label="income", groups="race and sex", **(defaults | settings))

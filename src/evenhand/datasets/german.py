@@ -38,14 +38,14 @@ SEX = {"A91": "men", "A92": "women", "A93": "men", "A94": "men", "A95": "women"}
 
 
 def german_frame() -> pd.DataFrame:
-    """The 1,000 rows as they are, with `credit` as good or bad and the column `group` added."""
+    """The 1,000 rows as they are, with `credit` as good or bad and the column `sex` added."""
     lines = [line.split() for line in original("german.data").decode("ascii").splitlines() if line]
     frame = pd.DataFrame(lines, columns=list(COLUMNS))
     for name in COLUMNS[:-1]:
         if not frame[name].str.startswith("A").all():
             frame[name] = frame[name].astype("int64")
     frame["credit"] = frame["credit"].map({"1": "good", "2": "bad"})
-    frame["group"] = frame["personal-status"].map(SEX)
+    frame["sex"] = frame["personal-status"].map(SEX)
     return frame
 
 
@@ -54,4 +54,4 @@ def german(**settings: Any) -> Table:
     use = settings.pop("use_group_as_feature", False)
     features = [name for name in COLUMNS[:-1] if use or name != "personal-status"]
     defaults: dict[str, Any] = {"features": features, "test": 0.3, "scale_by": "pool", "name": "german"}
-    return Table(german_frame(), label="credit", groups="group", **(defaults | settings))
+    return Table(german_frame(), label="credit", groups="sex", **(defaults | settings))
