@@ -15,7 +15,14 @@ from evenhand import live
 from evenhand.ledger import Ledger
 from evenhand.live import LiveCampaign
 
-RULES = ["optimistic", "optimistic:c1=0.1", "epsilon-greedy:epsilon=0.3,explore=uniform", "greedy", "uniform", "uncurated"]
+RULES = [
+    "optimistic",
+    "optimistic:c1=0.1",
+    "epsilon-greedy:epsilon=0.3,explore=uniform",
+    "greedy",
+    "uniform",
+    "uncurated",
+]
 
 
 def examples(group: str, k: int, size: int) -> tuple[Any, Any]:

@@ -38,7 +38,7 @@ def explain(
             asked = [e for e in live.ledger.about(live.number, request) if e.kind == "asked"]
             if not asked:
                 raise ValueError(f"request {request} was never made")
-            decision = Decision.from_dict(tuple(live.refresh().groups), asked[0].header["decision"])
+            decision = Decision.from_dict(tuple(live.refresh().groups), asked[0].detail or {})
         words = in_words(decision)
         say({"request": request, "decision": decision.as_dict(), "words": words}, as_json, words)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 __all__ = ["KINDS", "Draft", "Event"]
 
@@ -14,20 +14,27 @@ KINDS = ("created", "asked", "told", "scored", "losses", "abandoned", "expired",
 
 @dataclass(frozen=True)
 class Draft:
-    """An event about to be appended; `rows` are the delivered rows in Arrow's stream format."""
+    """An event about to be appended.
+
+    `header` is what folding needs, `detail` what only a person asks for, `rows` the delivered rows in Arrow's stream format.
+    """
 
     kind: str
     header: Mapping[str, Any]
     request: int | None = None
+    detail: Mapping[str, Any] | None = None
     rows: bytes | None = None
 
 
-@dataclass(frozen=True)
-class Event:
-    """An event of the ledger: its place in the campaign's sequence, its kind, when, and its facts."""
+class Event(NamedTuple):
+    """An event of the ledger: its place in the campaign's sequence, its kind, when, and its facts.
+
+    The detail is there after an append and in what is read about one request.
+    """
 
     seq: int
     kind: str
     at: float
     header: dict[str, Any]
     request: int | None = None
+    detail: dict[str, Any] | None = None

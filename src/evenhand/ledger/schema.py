@@ -25,7 +25,9 @@ events = Table(
     Column("request", Integer),
     Column("at", Double, nullable=False),
     Column("header", Text, nullable=False),
+    Column("detail", Text),
     Index("events_by_request", "campaign", "request"),
+    sqlite_with_rowid=False,
 )
 
 rows = Table(
@@ -34,6 +36,7 @@ rows = Table(
     Column("campaign", Integer, ForeignKey("campaigns.id"), primary_key=True),
     Column("seq", Integer, primary_key=True, autoincrement=False),
     Column("data", LargeBinary, nullable=False),
+    sqlite_with_rowid=False,
 )
 
 snapshots = Table(

@@ -132,8 +132,9 @@ class State:
 
     def _told(self, event: Event) -> None:
         header, number = event.header, event.request
+        groups = self.settings["groups"]
         for group, (training, validation) in header["groups"].items():
-            z = self.groups.index(group)
+            z = groups.index(group)
             self.counts[z] += training
             self.held[z] += validation
             self.arrived[z] = event.seq

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, bindparam, delete, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from evenhand.ledger import migrate, schema
@@ -16,9 +16,12 @@ from evenhand.ledger.connection import connect, sqlite_path
 from evenhand.ledger.errors import LedgerError, translated
 from evenhand.ledger.events import Draft, Event
 from evenhand.ledger.state import State
-from evenhand.ledger.writer import Writer, about, read
+from evenhand.ledger.writer import Writer, about, read, read_on
 
 __all__ = ["Ledger"]
+
+# SQLite has no row locks and leaves FOR UPDATE out: there BEGIN IMMEDIATE is the lock
+_LOCK = select(schema.campaigns.c.last).where(schema.campaigns.c.id == bindparam("campaign")).with_for_update()
 
 
 class Ledger:
@@ -116,7 +119,8 @@ class Ledger:
     def state(self, campaign: int, known: State | None = None, *, snapshot: bool = True) -> State:
         """The campaign as it stands: `known` or the newest snapshot, and the events since."""
         state = known or (self._snapshot(campaign) if snapshot else None) or State()
-        return state.fold(self.events(campaign, state.seq))
+        with self._transaction() as connection:
+            return read_on(connection, campaign, state)
 
     def _snapshot(self, campaign: int) -> State | None:
         with self._transaction() as connection:
@@ -144,18 +148,13 @@ class Ledger:
     def writing(self, campaign: int) -> Iterator[Writer]:
         """Hold the campaign's write lock; everything appended is stored together at the end, or nothing is."""
         with self._transaction(writing=True) as connection:
-            table = schema.campaigns
-            last = connection.execute(select(table.c.last).where(table.c.id == campaign).with_for_update()).scalar_one()
-            yield Writer(connection, campaign, last)
+            yield Writer(connection, campaign, connection.execute(_LOCK, {"campaign": campaign}).scalar_one())
 
     def lease(self, campaign: int, holder: str, seconds: float) -> bool:
         """Take or renew the campaign's refit lease; False while another holder has it. 0 seconds gives it back."""
         table, now = schema.leases, time.time()
         with self._transaction(writing=True) as connection:
-            row = connection.execute(
-                select(schema.campaigns.c.id).where(schema.campaigns.c.id == campaign).with_for_update()
-            )
-            row.scalar_one()
+            connection.execute(_LOCK, {"campaign": campaign}).scalar_one()
             held = connection.execute(select(table.c.holder, table.c.until).where(table.c.campaign == campaign)).first()
             if held is not None and held.holder != holder and held.until > now:
                 return False

@@ -4,21 +4,39 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Select, delete, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from evenhand.ledger import schema
 from evenhand.ledger.events import KINDS, Draft, Event
 from evenhand.ledger.state import State
 
-__all__ = ["SNAPSHOT_EVERY", "Writer", "about", "read"]
+__all__ = ["SNAPSHOT_EVERY", "Writer", "about", "read", "read_on"]
 
 SNAPSHOT_EVERY = 1000
 """Events between two snapshots of a campaign's state."""
 
-_TABLE = schema.events.c
+# built once: putting a statement together costs as much as running it
+_E, _R, _C, _S = schema.events.c, schema.rows.c, schema.campaigns.c, schema.snapshots.c
+_HEADERS = (
+    select(_E.seq, _E.kind, _E.at, _E.header, _E.request)
+    .where(_E.campaign == bindparam("campaign"), _E.seq > bindparam("after"))
+    .order_by(_E.seq)
+)
+_PAGE = 5000
+_PAGE_OF_HEADERS = _HEADERS.limit(bindparam("count"))
+_HEADERS_OF = _HEADERS.where(_E.kind == bindparam("kind"))
+_ABOUT = (
+    select(_E.seq, _E.kind, _E.at, _E.header, _E.request, _E.detail)
+    .where(_E.campaign == bindparam("campaign"), _E.request == bindparam("request"))
+    .order_by(_E.seq)
+)
+_ROWS = select(_R.data).where(_R.campaign == bindparam("campaign"), _R.seq == bindparam("seq"))
+_EVENT, _DELIVERY, _SNAPSHOT = insert(schema.events), insert(schema.rows), insert(schema.snapshots)
+_ADVANCE = update(schema.campaigns).where(_C.id == bindparam("campaign")).values(last=bindparam("now"))
+_FORGET = delete(schema.snapshots).where(_S.campaign == bindparam("campaign"))
 
 
 class Writer:
@@ -27,13 +45,17 @@ class Writer:
     def __init__(self, connection: Connection, campaign: int, last: int) -> None:
         self.connection, self.campaign, self.last = connection, campaign, last
 
-    def tail(self, after: int) -> list[Event]:
-        """The events that followed event number `after`."""
-        return [] if after == self.last else read(self.connection, self.campaign, after)
+    def events(self, after: int = 0, *, kind: str | None = None) -> list[Event]:
+        """The events that followed event number `after`, in order."""
+        return [] if after == self.last else read(self.connection, self.campaign, after, kind)
 
     def about(self, request: int) -> list[Event]:
         """What happened to one request, in order."""
         return about(self.connection, self.campaign, request)
+
+    def rows(self, seq: int) -> bytes:
+        """The rows delivered by event number `seq`."""
+        return bytes(self.connection.execute(_ROWS, {"campaign": self.campaign, "seq": seq}).scalar_one())
 
     def append(self, drafts: Sequence[Draft], state: State) -> list[Event]:
         """Write events down; `state` is the campaign before them and is left as it is."""
@@ -41,51 +63,63 @@ class Writer:
             raise ValueError(f"the state is at event {state.seq}, the ledger at {self.last}: fold the tail first")
         at, events, records, blobs = time.time(), [], [], []
         for seq, draft in enumerate(drafts, start=self.last + 1):
-            text = _text(draft)
+            if draft.kind not in KINDS:
+                raise ValueError(f"unknown kind of event {draft.kind!r}: use one of {', '.join(KINDS)}")
+            header, detail = _text(draft.header), _text(draft.detail)
             place = {"campaign": self.campaign, "seq": seq}
-            events.append(Event(seq, draft.kind, at, json.loads(text), draft.request))
-            records.append({**place, "kind": draft.kind, "request": draft.request, "at": at, "header": text})
+            events.append(Event(seq, draft.kind, at, json.loads(header), draft.request, json.loads(detail)))
+            record = {**place, "kind": draft.kind, "request": draft.request, "at": at, "header": header}
+            records.append({**record, "detail": detail if draft.detail is not None else None})
             if draft.rows is not None:
                 blobs.append({**place, "data": draft.rows})
-        self.connection.execute(insert(schema.events), records)
+        self.connection.execute(_EVENT, records)
         if blobs:
-            self.connection.execute(insert(schema.rows), blobs)
+            self.connection.execute(_DELIVERY, blobs)
         self.last += len(events)
-        table = schema.campaigns
-        self.connection.execute(update(table).where(table.c.id == self.campaign).values(last=self.last))
+        self.connection.execute(_ADVANCE, {"campaign": self.campaign, "now": self.last})
         if self.last // SNAPSHOT_EVERY > state.seq // SNAPSHOT_EVERY:
             self._snapshot(state, events)
         return events
 
     def _snapshot(self, state: State, events: list[Event]) -> None:
-        table = schema.snapshots
         text = state.copy().fold(events).as_json()
-        self.connection.execute(delete(table).where(table.c.campaign == self.campaign))
-        self.connection.execute(insert(table).values(campaign=self.campaign, seq=self.last, state=text))
+        self.connection.execute(_FORGET, {"campaign": self.campaign})
+        self.connection.execute(_SNAPSHOT, {"campaign": self.campaign, "seq": self.last, "state": text})
 
 
 def read(connection: Connection, campaign: int, after: int = 0, kind: str | None = None) -> list[Event]:
     """The events that follow event number `after`, in order."""
-    query = _events(campaign).where(_TABLE.seq > after)
-    return _fetch(connection, query if kind is None else query.where(_TABLE.kind == kind))
+    given = {"campaign": campaign, "after": after}
+    if kind is None:
+        found = connection.execute(_HEADERS, given)
+    else:
+        found = connection.execute(_HEADERS_OF, {**given, "kind": kind})
+    return _events(found.all())
+
+
+def read_on(connection: Connection, campaign: int, state: State) -> State:
+    """The state with all events since folded in, a page at a time: a long history is never in memory at once."""
+    while True:
+        given = {"campaign": campaign, "after": state.seq, "count": _PAGE}
+        found = connection.execute(_PAGE_OF_HEADERS, given).all()
+        state.fold(_events(found))
+        if len(found) < _PAGE:
+            return state
 
 
 def about(connection: Connection, campaign: int, request: int) -> list[Event]:
-    """What happened to one request, in order."""
-    return _fetch(connection, _events(campaign).where(_TABLE.request == request))
+    """What happened to one request, in order and in detail."""
+    found = connection.execute(_ABOUT, {"campaign": campaign, "request": request}).all()
+    return [
+        Event(row.seq, row.kind, row.at, json.loads(row.header), row.request, json.loads(row.detail or "null"))
+        for row in found
+    ]
 
 
-def _events(campaign: int) -> Select[Any]:
-    columns = (_TABLE.seq, _TABLE.kind, _TABLE.at, _TABLE.header, _TABLE.request)
-    return select(*columns).where(_TABLE.campaign == campaign).order_by(_TABLE.seq)
+def _events(found: Sequence[Any]) -> list[Event]:
+    headers = json.loads(f"[{','.join([row[3] for row in found])}]")  # one call is much quicker than many
+    return [Event(row[0], row[1], row[2], header, row[4]) for row, header in zip(found, headers, strict=True)]
 
 
-def _fetch(connection: Connection, query: Select[Any]) -> list[Event]:
-    found = connection.execute(query).all()
-    return [Event(row[0], row[1], row[2], json.loads(row[3]), row[4]) for row in found]
-
-
-def _text(draft: Draft) -> str:
-    if draft.kind not in KINDS:
-        raise ValueError(f"unknown kind of event {draft.kind!r}: use one of {', '.join(KINDS)}")
-    return json.dumps(draft.header, separators=(",", ":"), allow_nan=False)
+def _text(given: Mapping[str, Any] | None) -> str:
+    return json.dumps(given, separators=(",", ":"), allow_nan=False)

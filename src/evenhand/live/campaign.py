@@ -10,7 +10,7 @@ from typing import Any
 
 from evenhand.campaign import Campaign
 from evenhand.learners import Model
-from evenhand.ledger import Draft, Event, Ledger, State
+from evenhand.ledger import Draft, Event, Ledger, State, Writer
 from evenhand.live.delivery import Checker, Told, plain
 from evenhand.live.parcel import Parcel
 from evenhand.live.receipts import LiveReceipt, LiveRequest
@@ -21,7 +21,7 @@ from evenhand.request import NothingToAsk, Request
 
 __all__ = ["LiveCampaign"]
 
-Step = Callable[[State], list[Draft]]
+Step = Callable[[State, Writer], list[Draft]]
 _POLL_SECONDS = 0.05
 
 
@@ -56,9 +56,10 @@ class LiveCampaign:
 
     def ask_many(self, count: int, collector: str | None = None) -> list[LiveRequest]:
         """Up to `count` requests at once, spread over groups; stored together."""
-        self._bring_scores_up()
+        if self._state.settings["refit"] != "background":
+            self._bring_scores_up()
 
-        def step(state: State) -> list[Draft]:
+        def step(state: State, writer: Writer) -> list[Draft]:
             now, lease = self.clock(), state.settings["lease"]
             overdue = state.overdue(now)
             found = self._proposed(state, count, overdue)
@@ -79,9 +80,9 @@ class LiveCampaign:
         """Give up a request; its labels go back to the budget."""
         number = _number(request)
 
-        def step(state: State) -> list[Draft]:
+        def step(state: State, writer: Writer) -> list[Draft]:
             if number not in state.open:
-                raise self._not_open(number)
+                raise _not_open(number, writer.about(number), state)
             return [Draft("abandoned", {}, number)]
 
         self._write(step, still_open=True)
@@ -126,7 +127,7 @@ class LiveCampaign:
     def tell_losses(self, losses: Mapping[str, tuple[float, float, int]]) -> None:
         """Report your own model's mean loss, accuracy and number of validation examples, group by group."""
 
-        def step(state: State) -> list[Draft]:
+        def step(state: State, writer: Writer) -> list[Draft]:
             if state.settings["learner"] is not None:
                 raise ValueError("this campaign has a learner and scores by itself: create it without one to report")
             campaign = restore(self._campaign, state)
@@ -145,7 +146,7 @@ class LiveCampaign:
     def change(self, **settings: Any) -> None:
         """Change `budget`, `refit` or `lease` from here on."""
 
-        def step(state: State) -> list[Draft]:
+        def step(state: State, writer: Writer) -> list[Draft]:
             return [Draft("changed", check_change(state.settings, state.labels_used, settings))]
 
         self._write(step, still_open=True)
@@ -154,7 +155,7 @@ class LiveCampaign:
         """Ask no more of this group, it has nothing left to give; or, with `back`, ask of it again."""
         self._campaign._index(group)
 
-        def step(state: State) -> list[Draft]:
+        def step(state: State, writer: Writer) -> list[Draft]:
             rest = [g for g in state.unavailable if g != group]
             return [Draft("changed", {"unavailable": rest if back else [*rest, group]})]
 
@@ -162,7 +163,7 @@ class LiveCampaign:
 
     def close(self, reason: str = "closed") -> None:
         """End the campaign: nothing is asked or accepted any more."""
-        self._write(lambda state: [Draft("closed", {"reason": reason})], still_open=True)
+        self._write(lambda state, writer: [Draft("closed", {"reason": reason})], still_open=True)
 
     def refit_due(self) -> bool:
         """Whether the settings want a refit before the next ask."""
@@ -181,7 +182,7 @@ class LiveCampaign:
                 return False
             header = self._trainer.scores(state)
 
-            def step(now: State) -> list[Draft]:
+            def step(now: State, writer: Writer) -> list[Draft]:
                 return [Draft("scored", header)] if now.rests_on == state.rests_on and now.closed is None else []
 
             return bool(self._write(step))
@@ -218,10 +219,10 @@ class LiveCampaign:
         """Under the campaign's write lock: fold what others wrote, decide, append; what came back is stored."""
         with self._lock:
             with self.ledger.writing(self.number) as writer:
-                state = self._state.fold(writer.tail(self._state.seq))
+                state = self._state.fold(writer.events(self._state.seq))
                 if still_open:
                     self._refuse_closed(state)
-                drafts = step(state)
+                drafts = step(state, writer)
                 events = writer.append(drafts, state) if drafts else []
             state.fold(events)
             return events
@@ -241,38 +242,22 @@ class LiveCampaign:
         number, before = told.request, []
         first_seen = self._check is not None and self._check.first is not None
 
-        def step(state: State) -> list[Draft]:
+        def step(state: State, writer: Writer) -> list[Draft]:
             nonlocal told
             if told.parcel is not None and state.first_rows and not first_seen:
-                told = told.checked(self._checker())  # another's first delivery was quicker
-            if (event := self._before(told)) is not None:
+                first = Parcel.from_bytes(writer.rows(state.first_rows))  # another's first delivery was quicker
+                told = told.checked(Checker(state.settings, first))
+            if (event := _before(told, state, writer)) is not None:
                 before.append(event)
                 return []
             self._refuse_closed(state)
             if number is not None and number not in state.open and number not in state.expired:
-                raise self._not_open(number)
-            return [told.draft(restore(self._campaign, state), state)]
+                raise _not_open(number, writer.about(number), state)
+            return [told.draft(self._campaign._engine, state)]
 
+        told.seal()
         events = self._write(step)
         return told.receipt((events or before)[0], repeated=not events)
-
-    def _before(self, told: Told) -> Event | None:
-        """The same delivery, if it was told before; an error if the request was answered with another one."""
-        if told.request is None:
-            added = (e for e in self.ledger.events(self.number, kind="told") if e.request is None)
-            return next((e for e in added if e.header["digest"] == told.digest), None)
-        if told.request in self._state.open:
-            return None
-        found = next((e for e in self.ledger.about(self.number, told.request) if e.kind == "told"), None)
-        if found is not None and found.header["digest"] != told.digest:
-            raise ValueError(f"request {told.request} was answered with other data: ask for a new one, or add the rows")
-        return found
-
-    def _not_open(self, number: int) -> ValueError:
-        events = self.ledger.about(self.number, number)
-        words = {"told": "was answered", "abandoned": "was abandoned", "expired": "has expired"}
-        fate = words.get(events[-1].kind, "is not open") if events else "was never made"
-        return ValueError(f"request {number} {fate}; open are {', '.join(map(str, self._state.open)) or 'none'}")
 
     def _refuse_closed(self, state: State) -> None:
         if state.closed is not None:
@@ -296,9 +281,28 @@ class LiveCampaign:
 
 
 def _asked(request: Request, facts: dict[str, Any]) -> Draft:
-    header = {"group": request.group, "size": request.size, "validating": request.validating}
-    return Draft("asked", {**header, **facts, "decision": request.decision.as_dict()}, request.id)
+    header = {"group": request.group, "kind": request.decision.kind, "size": request.size}
+    return Draft("asked", {**header, "validating": request.validating, **facts}, request.id, request.decision.as_dict())
 
 
 def _number(request: Request | int) -> int:
     return request.id if isinstance(request, Request) else int(request)
+
+
+def _before(told: Told, state: State, writer: Writer) -> Event | None:
+    """The same delivery, if it was told before; an error if the request was answered with another one."""
+    if told.request is None:
+        added = (e for e in writer.events(kind="told") if e.request is None)
+        return next((e for e in added if e.header["digest"] == told.digest), None)
+    if told.request in state.open:
+        return None
+    found = next((e for e in writer.about(told.request) if e.kind == "told"), None)
+    if found is not None and found.header["digest"] != told.digest:
+        raise ValueError(f"request {told.request} was answered with other data: ask for a new one, or add the rows")
+    return found
+
+
+def _not_open(number: int, events: list[Event], state: State) -> ValueError:
+    words = {"told": "was answered", "abandoned": "was abandoned", "expired": "has expired"}
+    fate = words.get(events[-1].kind, "is not open") if events else "was never made"
+    return ValueError(f"request {number} {fate}; open are {', '.join(map(str, state.open)) or 'none'}")

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from evenhand.campaign import Campaign
 from evenhand.engine import rows
+from evenhand.engine.engine import Engine
 from evenhand.engine.labels import Labels
 from evenhand.engine.shelf import Delivery, Shelf
 from evenhand.learners import Logistic, SklearnLearner
@@ -95,7 +95,11 @@ class Told:
         """The same delivery, once its rows can be used."""
         return replace(self, parcel=None if self.parcel is None else checker.check(self.parcel))
 
-    def draft(self, campaign: Campaign, state: State) -> Draft:
+    def seal(self) -> None:
+        """Do beforehand what takes long, so that the write lock is held briefly."""
+        _ = self.digest, self.data
+
+    def draft(self, engine: Engine, state: State) -> Draft:
         """The event that records this delivery in a campaign that stands as `state` says."""
         late = self.request in state.expired
         asked = None if self.request is None else (state.expired if late else state.open)[self.request]
@@ -105,11 +109,12 @@ class Told:
                 f"{max(state.unspent, 0)} left: of these {self.count} rows {max(state.unspent, 0)} would fit"
             )
         named = (self.parcel.groups if self.parcel else None) if asked is None else [asked["group"]] * self.count
-        group = np.array([campaign.groups.index(name) for name in named or ()], dtype=np.int64)
-        validation = campaign._engine.roles(np.zeros(self.count, dtype=np.int64), group)
+        group = np.array([engine.groups.index(name) for name in named or ()], dtype=np.int64)
+        engine.counts[0], engine.held[0] = state.counts, state.held
+        validation = engine.roles(np.zeros(self.count, dtype=np.int64), group)
         header = {
             "group": asked["group"] if asked else None,
-            "groups": _tally(campaign.groups, group, validation),
+            "groups": _tally(engine.groups, group, validation),
             "rows": self.count,
             "roles": "".join("tv"[role] for role in validation.astype(int)),
             "digest": self.digest,
@@ -120,7 +125,7 @@ class Told:
             "by": self.collector,
             "classes": _new_classes(state.classes, self.parcel),
         }
-        return Draft("told", header, self.request, self.data)
+        return Draft("told", header, self.request, rows=self.data)
 
     def receipt(self, event: Event, *, repeated: bool = False) -> LiveReceipt:
         """What the event brought."""

@@ -33,7 +33,9 @@ class Rejected:
 def read_rows(path: Path) -> tuple[pa.Table, list[Rejected]]:
     """A CSV, Parquet or JSON lines file as a table; lines of JSON that cannot be read are refused one by one."""
     if path.suffix.lower() not in (".jsonl", ".ndjson", ".json"):
-        return read(path, CsvFormat()).table, []
+        table = read(path, CsvFormat()).table.replace_schema_metadata(None)
+        index = [name for name in table.column_names if name.startswith("__index_level_")]  # pandas writes it unasked
+        return table.drop_columns(index), []
     found: list[dict[str, Any]] = []
     refused = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):

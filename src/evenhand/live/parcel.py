@@ -62,7 +62,7 @@ class Parcel:
     def X(self) -> Any:
         """The features, in the kind they came; frames of any library as pandas."""
         kind = self.kind if self.kind in _ARRAYS else "pandas"
-        return rows.from_table(self.table.select(self.features), kind, self.width)
+        return rows.from_table(self.table.select(self.features).replace_schema_metadata(None), kind, self.width)
 
     @property
     def y(self) -> list[Any]:

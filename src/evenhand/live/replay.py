@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
 import numpy as np
 
 from evenhand.campaign import Campaign
-from evenhand.decision import Decision
+from evenhand.decision import KINDS, Decision
 from evenhand.ledger import Event, State
 from evenhand.live.receipts import LiveRequest
 from evenhand.request import Request
@@ -18,7 +17,10 @@ __all__ = ["as_request", "restore"]
 
 
 def restore(campaign: Campaign, state: State, gone: Collection[int] = ()) -> Campaign:
-    """Make the campaign what the state says, without the open requests that are `gone`; gives it back."""
+    """Make the campaign what the state says, without the open requests that are `gone`; gives it back.
+
+    Open requests know the group and kind of their decision; its terms stay in the ledger.
+    """
     engine = campaign._engine
     for name in ("counts", "held", "scored", "loss_sum"):
         getattr(engine, name)[0] = getattr(state, name)
@@ -31,9 +33,12 @@ def restore(campaign: Campaign, state: State, gone: Collection[int] = ()) -> Cam
     engine.recent = RunningTrend.of(window)
     engine.pending[:], engine.pending_validation[:] = 0, 0
     campaign._open = {}
+    index = {group: np.array(z) for z, group in enumerate(campaign.groups)}
+    code = {kind: np.array(k) for k, kind in enumerate(KINDS)}
     for number, header in state.open.items():
         if number not in gone:
-            request = _request(campaign.groups, number, header)
+            decision = Decision(campaign.groups, index[header["group"]], code[header["kind"]])
+            request = Request(number, header["group"], header["size"], header["validating"], decision)
             campaign._open[number] = request
             campaign._expect(request, +1)
     campaign.labels_used, campaign.budget = state.labels_used, state.settings["budget"]
@@ -42,10 +47,13 @@ def restore(campaign: Campaign, state: State, gone: Collection[int] = ()) -> Cam
 
 def as_request(groups: tuple[str, ...], event: Event) -> LiveRequest:
     """The request an `asked` event records."""
-    header = event.header
-    scored_at = header["scored_at"]
+    header, scored_at = event.header, event.header["scored_at"]
     return LiveRequest(
-        **vars(_request(groups, event.request or 0, header)),
+        id=event.request or 0,
+        group=header["group"],
+        size=header["size"],
+        validating=header["validating"],
+        decision=Decision.from_dict(groups, event.detail or {}),
         until=header["until"],
         collector=header["by"],
         event=event.seq,
@@ -53,8 +61,3 @@ def as_request(groups: tuple[str, ...], event: Event) -> LiveRequest:
         scores_age=None if scored_at is None else max(0.0, event.at - scored_at),
         behind=header["behind"],
     )
-
-
-def _request(groups: tuple[str, ...], number: int, header: dict[str, Any]) -> Request:
-    decision = Decision.from_dict(groups, header["decision"])
-    return Request(number, header["group"], header["size"], header["validating"], decision)

@@ -4,5 +4,6 @@ from alembic import context
 
 from evenhand.ledger.schema import metadata
 
-context.configure(connection=context.config.attributes["connection"], target_metadata=metadata)
-context.run_migrations()
+if hasattr(context, "config"):  # only while alembic runs; documentation tools and doctest import this too
+    context.configure(connection=context.config.attributes["connection"], target_metadata=metadata)
+    context.run_migrations()

@@ -23,6 +23,8 @@ def upgrade() -> None:
         sa.Column("request", sa.Integer),
         sa.Column("at", sa.Double, nullable=False),
         sa.Column("header", sa.Text, nullable=False),
+        sa.Column("detail", sa.Text),
+        sqlite_with_rowid=False,
     )
     op.create_index("events_by_request", "events", ["campaign", "request"])
     op.create_table(
@@ -30,6 +32,7 @@ def upgrade() -> None:
         sa.Column("campaign", sa.Integer, sa.ForeignKey("campaigns.id"), primary_key=True),
         sa.Column("seq", sa.Integer, primary_key=True, autoincrement=False),
         sa.Column("data", sa.LargeBinary, nullable=False),
+        sqlite_with_rowid=False,
     )
     op.create_table(
         "snapshots",
