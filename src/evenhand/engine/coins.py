@@ -13,6 +13,7 @@ __all__ = ["Coins", "fold", "numbers", "uniform"]
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_ODD = np.uint64(0xD6E8FEB86659FD93)  # so that a place and what went before it do not commute
 _AHEAD = 128
 
 Words = NDArray[np.uint64]
@@ -28,7 +29,7 @@ def fold(state: Words, *place: ArrayLike) -> Words:
     """The state after these places, which broadcast against each other and the state."""
     for index in place:
         step = np.atleast_1d(np.asarray(index, dtype=np.int64)).astype(np.uint64)
-        state = _mix((state ^ _mix(step + _GOLDEN)) + _GOLDEN)
+        state = _mix((state * _ODD) ^ _mix(step + _GOLDEN))
     return state
 
 
