@@ -102,6 +102,7 @@ def test_budget_and_promise_are_inverse(target, resolution, kappa):
 
 
 @given(st.lists(st.integers(2, 10**15), min_size=2, max_size=20))
+@settings(deadline=None)
 def test_a_larger_budget_never_promises_less(budgets):
     for p in (problem(), problem(bound=VCBound(3)), problem(kappa=0.2, bound=RademacherBound())):
         values = [value(p, n / 2) for n in sorted(budgets)]
@@ -143,6 +144,7 @@ def theorem_2(m, pi_min, C, epsilon, beta, rounds, e):
 
 
 @given(st.floats(0.01, 0.58), st.floats(0.01, 0.99), st.integers(10**4, 10**9))
+@settings(deadline=None)
 def test_theorem_2(epsilon, part, labels):
     p = problem()
     beta = part * min(1, 3 * 0.2 / epsilon - 1)

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -8,6 +8,7 @@ from evenhand.stats import paired_difference, wilson
 
 
 @given(st.integers(1, 500).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
+@settings(deadline=None)
 def test_wilson_agrees_with_scipy(case):
     k, n = case
     expected = stats.binomtest(k, n).proportion_ci(0.95, method="wilson")
@@ -26,6 +27,7 @@ def test_wilson_refuses(k, n, level):
 
 
 @given(st.lists(st.tuples(st.floats(-5, 5), st.floats(-5, 5)), min_size=2, max_size=30), st.sampled_from([0.8, 0.95]))
+@settings(deadline=None)
 def test_paired_difference_is_students_interval(pairs, level):
     a, b = np.array(pairs).T
     d = a - b

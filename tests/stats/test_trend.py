@@ -1,7 +1,7 @@
 import numpy as np
 import pymannkendall
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -12,6 +12,7 @@ tied = st.integers(0, 4).map(float)
 
 
 @given(st.lists(tied, min_size=2, max_size=20))
+@settings(deadline=None)
 def test_agrees_with_pymannkendall(values):
     s, var = mann_kendall(values)
     peer = pymannkendall.original_test(values)
@@ -29,6 +30,7 @@ def test_random_series_without_ties():
 
 
 @given(st.lists(tied, max_size=12), st.integers(0, 8), st.integers(0, 8))
+@settings(deadline=None)
 def test_padding_counts_nothing(values, before, after):
     padded = [np.nan] * before + values + [np.nan] * after
     if not padded:
@@ -48,6 +50,7 @@ def test_trend_is_zero_without_evidence():
     arrays(float, (30, 2, 3), elements=st.one_of(st.just(np.nan), tied)),
     st.integers(1, 8),
 )
+@settings(deadline=None)
 def test_running_equals_the_whole_window(values, width):
     running = RunningTrend.empty((2, 3), width)
     kept = [[[] for _ in range(3)] for _ in range(2)]
@@ -66,6 +69,7 @@ def test_running_equals_the_whole_window(values, width):
 
 
 @given(arrays(float, (4, 6), elements=st.one_of(st.just(np.nan), tied)), tied)
+@settings(deadline=None)
 def test_running_can_start_from_a_window(window, value):
     running = RunningTrend.of(window)
     running.push(value)
