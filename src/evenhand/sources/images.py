@@ -153,6 +153,11 @@ class Images:
         shares: NDArray[np.float64] = self.counts / self.counts.sum()
         return shares
 
+    @property
+    def validation(self) -> float:
+        """The share of each group's images that validates."""
+        return self._validation
+
     def open(self, seed: int, trials: Sequence[int]) -> ImageStream:
         """The draws of these trials."""
         return ImageStream(
