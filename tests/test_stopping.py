@@ -159,6 +159,18 @@ def test_saved_and_restored_equals_uninterrupted():
     assert one.as_dict() == two.as_dict()
 
 
+def test_without_its_model_a_certificate_stands_still():
+    one, two = Monitor(GROUPS), Monitor(GROUPS)
+    one.freeze(Fixed(), labels=10, trained_on=5, own=True)
+    feed(one, (1, 2), (30, 30))
+    two.restore(json.loads(json.dumps(one.as_dict())), None)
+    assert two.own
+    feed(two, (5, 5), (30, 30))
+    assert two.certificate() == one.certificate()
+    two.freeze(Fixed(), labels=20, trained_on=10)
+    assert two.certificate().version == 2
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

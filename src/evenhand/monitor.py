@@ -15,6 +15,8 @@ from evenhand.stopping import Rule
 
 __all__ = ["Monitor"]
 
+_STATE = ("version", "labels", "frozen_labels", "trained_on", "own", "stopped")
+
 
 class Monitor:
     """Scores every new validation example before it is used, and says when a stopping rule is met.
@@ -42,7 +44,7 @@ class Monitor:
         self.past = Evidence(self.groups)
         self.frozen: Any = None
         self.since: Evidence | None = None
-        self.version, self.labels, self.frozen_labels, self.trained_on = 0, 0, 0, 0
+        self.version, self.labels, self.frozen_labels, self.trained_on, self.own = 0, 0, 0, 0, False
         self.errors, self.validated = np.full(len(self.groups), np.nan), np.zeros(len(self.groups), dtype=np.int64)
         self.stopped: str | None = None
         self.scores: deque[tuple[float | None, ...]] = deque(maxlen=1 + (stop.rounds_back if stop else 0))
@@ -89,14 +91,17 @@ class Monitor:
             self.freeze(model, labels=labels, trained_on=int(standing.counts.sum()))
         return self.stopped
 
-    def freeze(self, model: Any, *, labels: int, trained_on: int) -> Certificate:
-        """Freeze a model fitted on the first `trained_on` examples: new validation examples are evidence on it."""
+    def freeze(self, model: Any, *, labels: int, trained_on: int, own: bool = False) -> Certificate:
+        """Freeze a model fitted on the first `trained_on` examples: new validation examples are evidence on it.
+
+        `own` says that it is not the learner's, so it cannot be fitted again after loading.
+        """
         if model is None:
             raise ValueError("there is no model to certify yet")
         # learners may go on training the same object
         self.frozen, self.since = copy.deepcopy(model), Evidence(self.groups)
         self.version += 1
-        self.labels, self.frozen_labels, self.trained_on = labels, labels, trained_on
+        self.labels, self.frozen_labels, self.trained_on, self.own = labels, labels, trained_on, own
         return self.since.certificate(self.version)
 
     def running(self, delta: float = 0.05) -> Running:
@@ -109,9 +114,8 @@ class Monitor:
 
     def as_dict(self) -> dict[str, Any]:
         """Everything but the frozen model, as plain values; that one was trained on the first `trained_on` examples."""
-        names = ("version", "labels", "frozen_labels", "trained_on", "stopped")
         return {
-            **{name: getattr(self, name) for name in names},
+            **{name: getattr(self, name) for name in _STATE},
             "past": self.past.as_dict(),
             "since": None if self.since is None else self.since.as_dict(),
             "scores": [list(row) for row in self.scores],
@@ -119,8 +123,11 @@ class Monitor:
         }
 
     def restore(self, state: dict[str, Any], frozen: Any) -> None:
-        """Go on from saved values and the frozen model, trained again."""
-        for name in ("version", "labels", "frozen_labels", "trained_on", "stopped"):
+        """Go on from saved values and the frozen model, trained again.
+
+        Without that model its certificate stands as it was, and gathers no more evidence.
+        """
+        for name in _STATE:
             setattr(self, name, state[name])
         self.past = Evidence.from_dict(self.groups, state["past"])
         self.since = None if state["since"] is None else Evidence.from_dict(self.groups, state["since"])
