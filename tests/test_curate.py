@@ -185,6 +185,20 @@ def test_saving_writes_rows_report_and_json(tmp_path: Path) -> None:
         found.save(tmp_path / "train.xlsx")
 
 
+def test_ctrl_c_while_saving_waits_until_all_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = curated()
+    page = found.report()
+
+    def interrupt(self: Curated) -> str:
+        os.kill(os.getpid(), signal.SIGINT)
+        return page
+
+    monkeypatch.setattr(Curated, "report", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        found.save(tmp_path / "train.parquet")
+    assert {path.name for path in tmp_path.iterdir()} == {"train.parquet", "train.report.html", "train.report.json"}
+
+
 def test_settings_are_checked() -> None:
     with pytest.raises(ValueError, match="name the label"):
         curate(pool(), budget=10)

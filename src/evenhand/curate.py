@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
-from evenhand.curation import Curation, Rounds
+from evenhand.curation import Curation, Rounds, hold_interrupt
 from evenhand.engine.run import Settings
 from evenhand.engine.settings import check_settings, forced_warning
 from evenhand.files import write_atomically
@@ -123,12 +123,15 @@ class Curated:
     def save(self, path: str | PathLike[str]) -> None:
         """Write the rows (`.parquet` or `.csv`), and beside them `.report.html` and `.report.json`."""
         target = Path(path)
-        rows = self._arrow()
         write = pq.write_table if _format(target) == ".parquet" else pacsv.write_csv
-        target.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(target, lambda file: write(rows, file))
-        _write_text(target.with_suffix(".report.html"), self.report())
-        _write_text(target.with_suffix(".report.json"), json.dumps(self.summary, allow_nan=False))
+        with hold_interrupt() as stopped:
+            rows, page, values = self._arrow(), self.report(), json.dumps(self.summary, allow_nan=False)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(target, lambda file: write(rows, file))
+            _write_text(target.with_suffix(".report.html"), page)
+            _write_text(target.with_suffix(".report.json"), values)
+        if stopped():
+            raise KeyboardInterrupt
 
 
 def _write_text(path: Path, text: str) -> None:

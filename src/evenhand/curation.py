@@ -21,7 +21,7 @@ from evenhand.engine.run import Record, Settings
 from evenhand.engine.settings import learner_seed
 from evenhand.sources.table import Table
 
-__all__ = ["Curation", "Rounds"]
+__all__ = ["Curation", "Rounds", "hold_interrupt"]
 
 Floats = NDArray[np.float64]
 
@@ -75,7 +75,7 @@ class Curation:
     def run(self, on_labels: Callable[[int], None] = lambda labels: None) -> None:
         """Go on to the end of the budget; Ctrl-C ends the run after the round it came in."""
         tested = self.settings.evaluated()
-        with threadpool_limits(1), _stop_on_interrupt() as stopped:
+        with threadpool_limits(1), hold_interrupt() as stopped:
             while not stopped() and (size := self._next_size()) >= 2:
                 decision = self._engine.choose()
                 drawn = self._draw(int(decision.index[0]), size)
@@ -189,8 +189,8 @@ def _plain(values: Floats) -> list[float | None]:
 
 
 @contextmanager
-def _stop_on_interrupt() -> Iterator[Callable[[], bool]]:
-    """Turns the first Ctrl-C into a flag, so that no round is left half done; the second one interrupts at once."""
+def hold_interrupt() -> Iterator[Callable[[], bool]]:
+    """Turns the first Ctrl-C into a flag, so that nothing is left half done; the second one interrupts at once."""
     stop = False
     if threading.current_thread() is not threading.main_thread():
         yield lambda: False
