@@ -68,7 +68,7 @@ def test_adult_as_a_source() -> None:
 def test_german_as_a_source() -> None:
     frame = german_frame()
     assert frame["credit"].value_counts().to_dict() == {"good": 700, "bad": 300}
-    source = load("german")
+    source = load("german", data_dir="anywhere")
     assert source.groups == ("men", "women")
     assert source.counts.tolist() == [690, 310]
     stream = source.open(0, [0, 1])

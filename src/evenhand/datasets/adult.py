@@ -48,6 +48,7 @@ def adult_frame(part: str = "train") -> pd.DataFrame:
 
 def adult(**settings: Any) -> Table:
     """Adult as a source. Race and sex are features only with `use_group_as_feature=True`; settings as for `Table`."""
+    settings.pop("data_dir", None)  # Nothing to look for: the files are in the package.
     use = settings.pop("use_group_as_feature", False)
     features = [name for name in COLUMNS[:-1] if use or name not in {"race", "sex"}]
     defaults: dict[str, Any] = {"features": features, "test": adult_frame("test"), "scale_by": "pool", "name": "adult"}

@@ -51,6 +51,7 @@ def german_frame() -> pd.DataFrame:
 
 def german(**settings: Any) -> Table:
     """German credit as a source. Personal status, which tells the sex, is a feature only with `use_group_as_feature=True`."""
+    settings.pop("data_dir", None)  # Nothing to look for: the files are in the package.
     use = settings.pop("use_group_as_feature", False)
     features = [name for name in COLUMNS[:-1] if use or name != "personal-status"]
     defaults: dict[str, Any] = {"features": features, "test": 0.3, "scale_by": "pool", "name": "german"}
