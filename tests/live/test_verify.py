@@ -84,7 +84,7 @@ def test_learners_by_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         "from sklearn.pipeline import make_pipeline\n"
         "from sklearn.preprocessing import StandardScaler\n"
         "def scaled():\n    return make_pipeline(StandardScaler(), LogisticRegression())\n"
-        "class Net:\n    def parameters(self): return []\n"
+        "def network():\n    import torch\n    return torch.nn.Linear(2, 2)\n"
         "number = 3\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
@@ -100,10 +100,13 @@ def test_learners_by_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert live_learner("sklearn.naive_bayes.GaussianNB") is not None
     with pytest.raises(ValueError, match="unknown learner"):
         live_learner("os.path.join")
-    kept = live.create(f"sqlite:///{tmp_path}/l.db", "s", ["u", "v"], "greedy", "factory:shop_models.scaled", budget=40)
-    for k in range(6):
-        kept.tell(kept.ask(), *rows(k))
-    assert verify(kept)["problems"] == []
+    ledger = Ledger(f"sqlite:///{tmp_path}/l.db", create=True)
+    for name in ("scaled", "network"):
+        live.create(ledger, name, ["u", "v"], "greedy", f"factory:shop_models.{name}", budget=40)
+        for k in range(6):
+            kept = LiveCampaign(ledger, name)
+            kept.tell(kept.ask(), *rows(k))
+        assert verify(kept)["problems"] == []
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -15,6 +15,7 @@ from evenhand.engine.engine import Engine
 from evenhand.engine.labels import Labels
 from evenhand.engine.shelf import Delivery, Shelf
 from evenhand.learners import Logistic, SklearnLearner
+from evenhand.learners.torch import TorchLearner
 from evenhand.ledger import Draft, Event, State
 from evenhand.live.learners import live_learner
 from evenhand.live.parcel import Parcel
@@ -38,7 +39,7 @@ def wants_numbers(learner: Any) -> bool:
 
         composed = hasattr(learner.estimator, "steps")
         return not composed and not get_tags(learner.estimator).input_tags.allow_nan
-    return isinstance(learner, Logistic)
+    return isinstance(learner, Logistic | TorchLearner)
 
 
 class Checker:

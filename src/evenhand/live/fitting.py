@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pyarrow as pa
 from evenhand.engine.labels import Labels
 from evenhand.engine.settings import as_seed, learner_seed
 from evenhand.engine.shelf import Delivery, Shelf
+from evenhand.learners.torch import TorchLearner
 from evenhand.ledger import Event, Ledger, State
 from evenhand.live.learners import learner_digest, live_learner
 from evenhand.live.parcel import Parcel
@@ -74,7 +76,10 @@ class Fitter:
         """Read the rows of events up to `upto`."""
         found = deliveries(self.ledger, self.campaign, self.upto, upto)
         if found:
-            self.shelf.put(_together(found, list(self.shelf.groups)))
+            delivery = _together(found, list(self.shelf.groups))
+            if isinstance(self.shelf.learner, TorchLearner):
+                delivery = replace(delivery, X=np.asarray(delivery.X, dtype=np.float32))
+            self.shelf.put(delivery)
         self.upto = max(self.upto, upto)
 
 

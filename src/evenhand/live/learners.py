@@ -11,6 +11,7 @@ from typing import Any
 from evenhand.learners import as_learner
 from evenhand.learners.base import Loss
 from evenhand.learners.text import parse_learner
+from evenhand.learners.torch import TorchLearner
 
 __all__ = ["ALLOW", "learner_digest", "live_learner"]
 
@@ -28,9 +29,10 @@ def live_learner(text: str | None, loss: Loss = "zero_one") -> Any:
         return None
     if not text.startswith("factory:"):
         return as_learner(parse_learner(text), loss)
-    made = _factory(text.removeprefix("factory:"))()
+    factory = _factory(text.removeprefix("factory:"))
+    made = factory()
     if hasattr(made, "parameters") and not hasattr(made, "get_params"):
-        made = _torch(text)
+        made = TorchLearner(factory)
     return as_learner(made, loss)
 
 
@@ -54,11 +56,3 @@ def _factory(path: str) -> Any:
     if not callable(found):
         raise ValueError(f"{path!r} is no function: a factory is called without arguments and gives a learner")
     return found
-
-
-def _torch(text: str) -> Any:
-    try:
-        torch = importlib.import_module("evenhand.learners.torch")
-    except ImportError:
-        raise ValueError(f"{text!r} gives a torch module, which needs pip install 'evenhand[torch]'") from None
-    return torch.TorchLearner(_factory(text.removeprefix("factory:")))
