@@ -13,7 +13,7 @@ import pytest
 from fairlearn.metrics import MetricFrame
 from sklearn.metrics import accuracy_score
 
-from evenhand.curate import Curated, curate
+from evenhand.curating import Curated, curate
 from evenhand.datasets import load
 from evenhand.sources.table import Table
 from evenhand.strategies import Optimistic

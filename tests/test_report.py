@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from scipy.stats import binomtest
 
-from evenhand.curate import curate
+from evenhand.curating import curate
 
 
 class _Page(HTMLParser):

@@ -3,7 +3,9 @@ from . import guarantees as guarantees
 from .bounds import RademacherBound as RademacherBound
 from .bounds import VCBound as VCBound
 from .campaign import Campaign as Campaign
-from .curate import curate as curate
+from .certificates import Certificate as Certificate
+from .certificates import labels_for_width as labels_for_width
+from .curating import curate as curate
 from .decision import Decision as Decision
 from .learners import Learner as Learner
 from .learners import Logistic as Logistic
@@ -22,6 +24,10 @@ from .sources.synthetic import SyntheticModel1 as SyntheticModel1
 from .sources.synthetic2 import SyntheticModel2 as SyntheticModel2
 from .sources.table import Table as Table
 from .standing import Standing as Standing
+from .stopping import Deadline as Deadline
+from .stopping import LabelsSpent as LabelsSpent
+from .stopping import NoImprovement as NoImprovement
+from .stopping import TargetError as TargetError
 from .strategies import EpsilonGreedy as EpsilonGreedy
 from .strategies import Greedy as Greedy
 from .strategies import Optimistic as Optimistic

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.certificates import Certificate
 from evenhand.decision import Decision
 from evenhand.engine import rows
 from evenhand.engine.engine import Engine
@@ -17,8 +18,10 @@ from evenhand.engine.labels import Labels
 from evenhand.engine.settings import as_population, as_seed, check_report, check_settings, forced_warning, learner_seed
 from evenhand.engine.shelf import Delivery, Examples, Shelf
 from evenhand.learners import Model, as_learner
+from evenhand.monitor import Monitor
 from evenhand.request import LearnerError, NothingToAsk, Receipt, Request
 from evenhand.standing import Standing
+from evenhand.stopping import Rule
 from evenhand.strategies import Strategy
 
 __all__ = ["Campaign"]
@@ -38,6 +41,7 @@ class Campaign:
         classes: the labels there may be; None learns them on the way.
         population: each group's share of the population, a mapping or in the order of `groups`.
         seed: the same seed, the same campaign; a pair (seed, trial) is that trial of a simulation.
+        stop: a stopping rule, e.g. `TargetError(0.1) | Deadline("2027-03-01")`.
 
     >>> import evenhand as eh
     >>> c = eh.Campaign(["u", "v"], eh.Uniform(), budget=4, seed=1)
@@ -60,6 +64,7 @@ class Campaign:
         classes: Sequence[Any] | None = None,
         population: Mapping[str, float] | Sequence[float] | None = None,
         seed: int | tuple[int, int] = 0,
+        stop: Rule | None = None,
     ) -> None:
         names = check_settings(groups, strategy, budget=budget, batch=batch, n0=n0, validation=validation)
         self.groups, self.strategy, self.budget, self.batch = names, strategy, int(budget), int(batch)
@@ -80,6 +85,7 @@ class Campaign:
         self._told: dict[int, str] = {}
         self._abandoned: set[int] = set()
         self.labels_used = 0
+        self.monitor = Monitor(names, stop)
         if message := forced_warning(strategy, len(names), budget * (1 - validation)):
             warnings.warn(message, stacklevel=2)
 
@@ -88,16 +94,15 @@ class Campaign:
         size = min(2 * self.batch, self._unspent())
         if reason := self._nothing(size):
             raise NothingToAsk(reason)
-        standing = self.standing(refit=getattr(self.strategy, "needs_scores", True))
+        standing = self.standing(refit=getattr(self.strategy, "needs_scores", True) or self.monitor.stop is not None)
+        if self.monitor.look(self._fitted(), standing, self.labels_used):
+            raise NothingToAsk("stopping rule")
         decision = self.strategy(standing, self._engine.coins()[0])
         if not isinstance(decision, Decision):
             raise ValueError(f"the strategy gave {decision!r}: a strategy returns a Decision (see Decision.of)")
-        g = int(decision.index)
-        engine = self._engine
-        expected = int((engine.counts + engine.held + engine.pending + engine.pending_validation)[0, g])
-        before, after = engine.validation_examples(np.array([expected, expected + size]))
-        request = Request(int(engine.asked[0]) + 1, decision.group, size, int(after - before), decision)
-        engine.asked[0] += 1
+        validating = self._engine.expected_validation(int(decision.index), size)
+        request = Request(int(self._engine.asked[0]) + 1, decision.group, size, validating, decision)
+        self._engine.asked[0] += 1
         self._expect(request, +1)
         self._open[request.id] = request
         return request
@@ -178,17 +183,7 @@ class Campaign:
         """Report your own model's mean loss, accuracy and number of validation examples, group by group."""
         if self.learner is not None:
             raise ValueError("this campaign has a learner and scores by itself; make it with learner=None to report")
-        loss_sum, n = self._engine.loss_sum.copy(), self._engine.scored.copy()
-        accuracy = np.zeros(n.shape)
-        for group, reported in losses.items():
-            z = self._index(group)
-            mean, right, count = check_report(group, reported)
-            loss_sum[0, z], accuracy[0, z], n[0, z] = mean * count, right, count
-        reported_now = np.isin(np.array(self.groups), list(losses))
-        waiting = self._engine.fresh & ~reported_now
-        self._engine.fresh &= reported_now
-        self._engine.report(loss_sum, accuracy, n)
-        self._engine.fresh |= waiting
+        self._engine.report_some({self._index(group): check_report(group, found) for group, found in losses.items()})
 
     def standing(self, refit: bool = True) -> Standing:
         """What is known per group now; `refit=False` does not bring the model up to date first."""
@@ -230,6 +225,15 @@ class Campaign:
         found: list[Model] = self._guard(self._engine.memory.final_models)
         return found[0]
 
+    def certify(self, model: Model | None = None) -> Certificate:
+        """Freeze a model, by default the current one: validation examples told from now on are evidence on it.
+
+        `monitor.certificate()` says what is certain about it, `monitor.running()` about the models so far.
+        """
+        trained_on = int(self._engine.counts.sum())
+        frozen, own = model or self.model, model is not None
+        return self.monitor.freeze(frozen, labels=self.labels_used, trained_on=trained_on, own=own)
+
     def training_set(self) -> Examples:
         """The training examples, in the order they came."""
         return self._shelf.examples(validation=False)
@@ -245,11 +249,18 @@ class Campaign:
         save(self, folder)
 
     @classmethod
-    def load(cls, folder: str | PathLike[str], *, strategy: Strategy | None = None, learner: Any = None) -> Campaign:
-        """A saved campaign; a strategy or learner of your own has to be given again."""
+    def load(
+        cls,
+        folder: str | PathLike[str],
+        *,
+        strategy: Strategy | None = None,
+        learner: Any = None,
+        stop: Rule | None = None,
+    ) -> Campaign:
+        """A saved campaign; its stopping rule, and a strategy or learner of your own, have to be given again."""
         from evenhand.campaign_files import load
 
-        return load(folder, strategy=strategy, learner=learner)
+        return load(folder, strategy=strategy, learner=learner, stop=stop)
 
     def _unspent(self) -> int:
         return self.budget - self.labels_used - sum(request.size for request in self._open.values())
@@ -257,6 +268,8 @@ class Campaign:
     def _nothing(self, size: int) -> str | None:
         if not self._engine.available[0].any():
             return "groups used up"
+        if self.monitor.stopped is not None:
+            return "stopping rule"
         if size < 2:
             return "waiting for open requests" if self._open else "budget spent"
         return None
@@ -291,10 +304,17 @@ class Campaign:
         trial = np.zeros(len(group), dtype=np.int64)
         validation = self._engine.roles(trial, group)
         if X is not None:
+            if request:
+                held, y = self._shelf.matrix(rows.take(X, validation)), np.asarray(labels)[validation]
+                self.monitor.score(self._fitted(), held, y, group[validation])
             self._shelf.put(Delivery(request, X, labels, group, validation))
             self._engine.memory = self._shelf.memory
         self._engine.tally(trial, group, validation)
         return validation
+
+    def _fitted(self) -> Model | None:
+        """The model of the last fit, without a new one."""
+        return None if self._engine.memory is None else self._engine.memory.models()[0]
 
     def _refit(self) -> None:
         self._guard(self._engine.refit)

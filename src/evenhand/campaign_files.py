@@ -42,7 +42,9 @@ def save(campaign: Campaign, folder: str | PathLike[str]) -> None:
     write_atomically(folder / "campaign.json", lambda path: path.write_text(text, encoding="utf-8"))
 
 
-def load(folder: str | PathLike[str], *, strategy: Strategy | None = None, learner: Any = None) -> Campaign:
+def load(
+    folder: str | PathLike[str], *, strategy: Strategy | None = None, learner: Any = None, stop: Any = None
+) -> Campaign:
     """The campaign that `save` wrote, ready to go on."""
     folder = Path(folder)
     try:
@@ -56,6 +58,7 @@ def load(folder: str | PathLike[str], *, strategy: Strategy | None = None, learn
         learner or _learner(settings["learner"]),
         classes=settings["classes"] if settings["classes_fixed"] else None,
         seed=tuple(settings["seed"]),
+        stop=stop,
         **{key: settings[key] for key in ("budget", "batch", "n0", "validation", "population")},
     )
     _restore(campaign, state, folder)
@@ -90,6 +93,7 @@ def _state(campaign: Campaign) -> dict[str, Any]:
         "told": campaign._told,
         "abandoned": sorted(campaign._abandoned),
         "labels_used": campaign.labels_used,
+        "monitor": campaign.monitor.as_dict(),
         "fits": memory.fits if isinstance(memory, SingleMemory | TorchMemory) else [],
         "rows": {"kind": rows.kind_of(deliveries[0].X), "width": deliveries[0].X.shape[1]} if deliveries else None,
     }
@@ -127,6 +131,18 @@ def _restore(campaign: Campaign, state: dict[str, Any], folder: Path) -> None:
     campaign._told = {int(number): mark for number, mark in state["told"].items()}
     campaign._abandoned = set(state["abandoned"])
     campaign.labels_used = state["labels_used"]
+    campaign.monitor.restore(state["monitor"], _frozen(campaign, state["monitor"]))
+
+
+def _frozen(campaign: Campaign, monitor: dict[str, Any]) -> Any:
+    """The frozen model again, from the training examples it had; None where that gives another model."""
+    refits = not getattr(campaign.learner, "incremental", False)
+    if monitor["since"] is None or monitor["own"] or campaign.learner is None or not refits:
+        return None
+    training = campaign._shelf.examples(validation=False)
+    first = np.arange(len(training.y)) < monitor["trained_on"]
+    X = campaign._shelf.matrix(rows.take(training.X, first))
+    return campaign.learner.fit(X, training.y[first], seed=campaign._shelf.seed)
 
 
 def _restore_rows(campaign: Campaign, state: dict[str, Any], folder: Path) -> None:

@@ -85,6 +85,8 @@ def simulate(
     40
     """
     named = _named(strategies, loss)
+    if hasattr(source, "with_validation"):
+        source = source.with_validation(validation)
     number, _ = as_seed(seed)
     fitted = as_learner(getattr(source, "default_learner", Logistic)() if learner is None else learner)
     settings = Settings(budget, batch, n0, validation, number, evaluate)

@@ -13,6 +13,7 @@ from sklearn.linear_model import LogisticRegression
 
 from evenhand.sources import table_stream
 from evenhand.sources.base import Source, Stream
+from evenhand.sources.problems import TableError
 from evenhand.sources.table import Table
 from evenhand.sources.table_stream import TableStream
 
@@ -286,7 +287,9 @@ def test_a_group_without_test_rows_is_nan() -> None:
 def test_an_unseen_category_at_test_counts_as_none_and_is_named() -> None:
     test = people(30, seed=1)
     test.loc[3, "city"] = "Atlantis"
-    table = Table(people(), label="y", groups="sex", test=test)
+    with pytest.raises(TableError, match=r"'city' has values never seen in the pool \('Atlantis'\).*unseen='ignore'"):
+        Table(people(), label="y", groups="sex", test=test)
+    table = Table(people(), label="y", groups="sex", test=test, unseen="ignore")
     assert any("Atlantis" in note for note in table.notes)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from evenhand.curate import Curated
+    from evenhand.curating import Curated
 
 __all__ = ["curate"]
 
@@ -31,6 +31,7 @@ def curate(
     ] = False,
     missing: Annotated[str, typer.Option(help="missing numbers: category or median")] = "category",
     max_categories: Annotated[int, typer.Option(help="refuse text columns with more values")] = 1000,
+    unseen: Annotated[str, typer.Option(help="test categories the pool has not: error or ignore")] = "error",
     separator: Annotated[str | None, typer.Option(help="what separates the cells of a CSV file")] = None,
     decimal: Annotated[str, typer.Option(help="the decimal mark of a CSV file")] = ".",
     encoding: Annotated[str, typer.Option(help="the encoding of a CSV file")] = "utf-8",
@@ -51,7 +52,7 @@ def curate(
         raise ValueError(f"--out must end in .parquet or .csv, not {out.name!r}")
     if out.exists() and not (resume or force):
         raise ValueError(f"{out} exists: --resume goes on from it, --force overwrites it")
-    from evenhand.curate import curate as run
+    from evenhand.curating import curate as run
     from evenhand.datasets import load
     from evenhand.learners.text import parse_learner
 
@@ -62,7 +63,7 @@ def curate(
     else:
         data = Path(pool)
         settings |= {"features": feature, "ignore": ignore or (), "exclude": exclude or ()}
-        settings |= {"missing": missing, "max_categories": max_categories}
+        settings |= {"missing": missing, "max_categories": max_categories, "unseen": unseen}
         settings |= {"separator": separator, "decimal": decimal, "encoding": encoding}
         settings |= {} if test is None else {"test": _test(test)}
     curated = run(

@@ -38,6 +38,13 @@ def simulate(
     label: Annotated[str | None, typer.Option(help="label column of a table")] = None,
     group: Annotated[list[str] | None, typer.Option(help="group column of a table; may be given many times")] = None,
     test: Annotated[str | None, typer.Option(help="test file of a table, or a held-out share")] = None,
+    use_group_as_feature: Annotated[
+        bool, typer.Option("--use-group-as-feature", help="predict from a table's group columns too")
+    ] = False,
+    ignore: Annotated[list[str] | None, typer.Option(help="column of a table to leave out; many times")] = None,
+    separator: Annotated[str | None, typer.Option(help="what separates the cells of a CSV file")] = None,
+    decimal: Annotated[str | None, typer.Option(help="the decimal mark of a CSV file")] = None,
+    encoding: Annotated[str | None, typer.Option(help="the encoding of a CSV file")] = None,
     evaluate: Annotated[int, typer.Option(help="rounds at which test accuracy is taken")] = 100,
     data_dir: Annotated[Path | None, typer.Option(help="folder with the data sets' files")] = None,
     trace: Annotated[str, typer.Option(help="full, chosen or none")] = "full",
@@ -54,7 +61,9 @@ def simulate(
     from evenhand.simulation import simulate as run
     from evenhand.sources.catalogue import open_source
 
-    settings: dict[str, Any] = {} if data_dir is None else {"data_dir": data_dir}
+    given = {"data_dir": data_dir, "ignore": ignore, "separator": separator, "decimal": decimal, "encoding": encoding}
+    settings: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+    settings |= {"use_group_as_feature": True} if use_group_as_feature else {}
     found = open_source(source, label=label, groups=group or (), test=test, **settings)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)

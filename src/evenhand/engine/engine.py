@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -115,6 +115,12 @@ class Engine:
         """How many of a group's first `told` examples validate."""
         return np.asarray(np.floor(told * self.validation + 1e-9), dtype=np.int64)
 
+    def expected_validation(self, group: int, size: int) -> int:
+        """How many of `size` further examples of a group will validate, once what is open has arrived (T = 1)."""
+        told = self.counts + self.held + self.pending + self.pending_validation
+        before, after = self.validation_examples(told[0, group] + np.array([0, size]))
+        return int(after - before)
+
     def record(
         self, trial: Counts, group: Counts, X: Any, y: Counts, validation: NDArray[np.bool_] | None = None
     ) -> NDArray[np.bool_]:
@@ -150,6 +156,17 @@ class Engine:
         if self.track:
             self.recent.push(np.where(self.fresh & (n > 0), accuracy, np.nan))
         self.fresh[:] = False
+
+    def report_some(self, found: Mapping[int, tuple[float, float, int]]) -> None:
+        """Take in mean loss, accuracy and examples of some groups (T = 1); the others stay as they are."""
+        loss_sum, n, accuracy = self.loss_sum.copy(), self.scored.copy(), np.zeros(self.scored.shape)
+        for z, (mean, right, count) in found.items():
+            loss_sum[0, z], accuracy[0, z], n[0, z] = mean * count, right, count
+        waiting = self.fresh.copy()
+        waiting[0, list(found)] = False
+        self.fresh &= ~waiting
+        self.report(loss_sum, accuracy, n)
+        self.fresh |= waiting
 
 
 def _rank(key: NDArray[Any], starts: Counts, cell: Counts | None = None) -> Counts:

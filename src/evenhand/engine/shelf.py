@@ -57,7 +57,7 @@ class Shelf:
             if X.shape[1] != kept.shape[1]:
                 raise ValueError(f"X has {X.shape[1]} features, earlier rows had {kept.shape[1]}")
         if self.learner is not None:
-            self._matrix(X)
+            self.matrix(X)
         return X, labels
 
     def put(self, delivery: Delivery) -> None:
@@ -87,8 +87,11 @@ class Shelf:
     def _feed(self, memory: Memory, delivery: Delivery) -> None:
         trial = np.zeros(len(delivery.group), dtype=np.int64)
         codes = self.labels.codes(delivery.y)
-        memory.add(trial, self._matrix(delivery.X), codes, delivery.group, delivery.validation)
+        memory.add(trial, self.matrix(delivery.X), codes, delivery.group, delivery.validation)
 
-    def _matrix(self, X: Any) -> Any:
+    def matrix(self, X: Any) -> Any:
         """X as the learner's memory takes it: numbers in lockstep, as it is for any other learner."""
-        return numeric(X) if runs_in_lockstep(self.learner) else X
+        if not runs_in_lockstep(self.learner):
+            return X
+        X = numeric(X)
+        return X if hasattr(X, "tocsr") else np.asarray(X, dtype=float)

@@ -26,13 +26,13 @@ def open_source(
     path = Path(text)
     if name.startswith("synthetic"):
         return _synthetic(name, variant, text)
-    if path.suffix.lower() in _FILES or path.exists():
-        return _table(path, label, groups, test, settings)
     from evenhand.datasets import DATASETS, load
 
-    if text in DATASETS:
+    if text in DATASETS and not path.is_file():
         found: Source = load(text, **settings)
         return found
+    if path.suffix.lower() in _FILES or path.exists():
+        return _table(path, label, groups, test, settings)
     known = ["synthetic1:I", "synthetic1:II", "synthetic2", *DATASETS]
     near = difflib.get_close_matches(text, known, n=1)
     hint = f"did you mean {near[0]!r}? " if near else ""
@@ -60,6 +60,7 @@ def _table(path: Path, label: str | None, groups: Sequence[str], test: str | Non
         raise ValueError(f"there is no file {str(path)!r}")
     if label is None or not groups:
         raise ValueError("a table needs its label and groups: give --label COLUMN and --group COLUMN (one or more)")
+    settings.pop("data_dir", None)
     if test is not None:
         settings["test"] = _share(test)
     if is_manifest(path):

@@ -39,6 +39,7 @@ class Columns:
     exclude: tuple[str, ...] = ()
     use_group_as_feature: bool = False
     max_categories: int = 1000
+    unseen: str = "error"
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,9 @@ def make_test(frame: Frame, columns: Columns, pool: Pool) -> tuple[TestPart, tup
     problems = [f"label {columns.label!r} has values the pool has not: {names(strange)}."] if strange else []
     problems += [f"there are groups the pool has not: {names(unseen)}; exclude them."] if unseen else []
     problems += [f"label {columns.label!r} is missing in some rows; remove them."] if labels.missing else []
+    new = _unseen_categories(table, pool.layout)
+    refuse = columns.unseen == "error" and not isinstance(pool.rows, ParquetRows)
+    problems += [f"{each}; remove those rows, or let them count as none (unseen='ignore')." for each in new if refuse]
     raise_all(problems, title)
     position = np.array([pool.groups.names.index(n) if n in pool.groups.names else -1 for n in groups.names])
     group = position[groups.codes]
@@ -120,7 +124,7 @@ def make_test(frame: Frame, columns: Columns, pool: Pool) -> tuple[TestPart, tup
         raise TableError(f"{title}: a column has another type than in the pool: {error}") from error
     counts = np.bincount(group[order], minlength=len(pool.groups.names))
     notes = [f"no test row of group {pool.groups.names[z]!r}" for z in np.flatnonzero(counts == 0)]
-    return TestPart(coded[order], y[order], counts), (*notes, *_unseen_categories(table, pool.layout))
+    return TestPart(coded[order], y[order], counts), (*notes, *(f"{each}: they count as none" for each in new))
 
 
 def _unusable(data: Frame | ParquetFiles, name: str) -> str | None:
@@ -210,13 +214,11 @@ def _row_numbers(sample: pa.Table) -> list[str]:
 
 
 def _unseen_categories(table: pa.Table, layout: Layout) -> list[str]:
-    notes = []
+    found = []
     for name, values, _ in layout.categories:
         column = table.column(name)
         kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
         new = sorted(set(column.cast(kind).unique().drop_null().to_pylist()) - set(values))
         if new:
-            notes.append(
-                f"test column {name!r} has values never seen in the pool ({names(new, 3)}): they count as none"
-            )
-    return notes
+            found.append(f"test column {name!r} has values never seen in the pool ({names(new, 3)})")
+    return found

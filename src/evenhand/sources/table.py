@@ -46,6 +46,7 @@ class Table:
         replace: never draw a row twice, or go on inside the two halves once a group is used up.
         validation: the share of each group's rows that validates.
         max_categories: a text column with more values than this is refused.
+        unseen: refuse a test table with categories the pool has not (`"error"`), or let them count as none (`"ignore"`).
         on_disk: leave a Parquet pool on disk and read only what is drawn; by default from 2,000,000 rows.
         separator, decimal, encoding: how a CSV file is written.
 
@@ -71,6 +72,7 @@ class Table:
         replace: Replace = "never",
         validation: float = 0.5,
         max_categories: int = 1000,
+        unseen: Literal["error", "ignore"] = "error",
         on_disk: bool | None = None,
         separator: str | None = None,
         decimal: str = ".",
@@ -80,6 +82,7 @@ class Table:
         _check_choice("missing", missing, ("category", "median"))
         _check_choice("scale_by", scale_by, ("training", "pool"))
         _check_choice("replace", replace, ("never", "halves"))
+        _check_choice("unseen", unseen, ("error", "ignore"))
         _check_share("validation", validation)
         columns = Columns(
             label=str(label),
@@ -89,6 +92,7 @@ class Table:
             exclude=tuple(exclude),
             use_group_as_feature=use_group_as_feature,
             max_categories=max_categories,
+            unseen=unseen,
         )
         form = CsvFormat(separator, decimal, encoding)
         if on_disk is None:
