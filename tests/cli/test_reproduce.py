@@ -1,3 +1,7 @@
+import subprocess
+import sys
+import time
+
 import pytest
 import typer
 from typer.testing import CliRunner
@@ -30,6 +34,19 @@ def test_run_twice_and_repeat_one(tmp_path):
     again = run("fig-convergence", "--repeat", "I/A_opt/1")
     assert again.exit_code == 0
     assert "trial 1 of A_opt on I: worst group 0." in again.output
+
+
+def test_a_killed_run_goes_on(tmp_path):
+    command = ["fig-convergence", "--trials", "3", "--jobs", "1", "--out", str(tmp_path / "out")]
+    program = "from evenhand.cli import main; main()"
+    process = subprocess.Popen([sys.executable, "-c", program, "reproduce", *command], stderr=subprocess.DEVNULL)
+    while process.poll() is None and not list(tmp_path.glob("out/trials/*/*.npz")):
+        time.sleep(0.02)
+    process.kill()
+    process.wait()
+    kept = len(list(tmp_path.glob("out/trials/*/*.npz")))
+    assert 0 < kept < 6
+    assert f"done, {3 * (6 - kept)} trials run" in run(*command).output
 
 
 def test_absent_data_have_an_exit_code(tmp_path, monkeypatch):

@@ -19,7 +19,7 @@ Paper = Mapping[str, tuple[float, float]]
 
 def image_study(source: str, rules: Mapping[str, str] = RULES) -> Study:
     """500 rounds of two batches of 50, ten trials; at the quick scale 30 rounds and two trials."""
-    quick = {"trials": 2, "budget": 30 * 2 * BATCH, "evaluate": 10}
+    quick = {"trials": 2, "budget": 30 * 2 * BATCH, "evaluate": 5}
     budget = ROUNDS * 2 * BATCH
     return Study(source, rules, budget, 10, quick, learner="network", batch=BATCH, n0=10, evaluate=50, block=1)
 
