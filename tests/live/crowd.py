@@ -107,7 +107,8 @@ def main() -> None:
         if pid == refitter:
             refitter = fork(refit, given.url, given.name, stop)
         else:
-            crowd[start(crowd.pop(pid))] = 0
+            place = crowd.pop(pid)
+            crowd[start(place)] = place
     if given.kills:
         stop.touch()
     for pid in crowd:

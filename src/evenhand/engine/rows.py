@@ -35,6 +35,8 @@ def _is_sparse(X: Any) -> bool:
 
 
 def _is_frame(X: Any) -> bool:
+    if isinstance(X, np.ndarray) or _is_sparse(X):
+        return False
     try:
         nw.from_native(X, eager_only=True)
     except TypeError:
