@@ -14,11 +14,9 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from evenhand.decision import KINDS, Decision
-from evenhand.engine.build import make_memory
-from evenhand.engine.engine import Engine
-from evenhand.engine.labels import Labels
-from evenhand.engine.run import Record, Settings
-from evenhand.engine.settings import learner_seed
+from evenhand.engine.run import Record
+from evenhand.engine.trials import Settings, Trials
+from evenhand.sources.base import Draw
 from evenhand.sources.table import Table
 
 __all__ = ["Curation", "Rounds", "hold_interrupt"]
@@ -54,21 +52,10 @@ class Curation:
 
     def __init__(self, table: Table, strategy: Any, learner: Any, settings: Settings) -> None:
         self.table, self.settings = table, settings
-        self._stream = table.open(settings.seed, [0])
-        labels = Labels(table.classes.tolist())
-        self._engine = Engine(
-            table.groups,
-            strategy,
-            make_memory(learner, labels, len(table.groups), trials=1, seed=learner_seed(settings.seed, 0)),
-            seed=settings.seed,
-            n0=settings.n0 or 0,
-            validation=settings.validation,
-            population=table.population,
-        )
+        self._trial = Trials(table, strategy, learner, settings, [0])
         self.rounds = Rounds()
         self.used_up: dict[str, int] = {}
         self.interrupted = False
-        self.labels = 0
         self._rows: list[NDArray[np.int64]] = []
         self._validates: list[NDArray[np.bool_]] = []
 
@@ -76,48 +63,42 @@ class Curation:
         """Go on to the end of the budget; Ctrl-C ends the run after the round it came in."""
         tested = self.settings.evaluated()
         with threadpool_limits(1), hold_interrupt() as stopped:
-            while not stopped() and (size := self._next_size()) >= 2:
-                decision = self._engine.choose()
-                drawn = self._draw(int(decision.index[0]), size)
-                self._engine.refit()
-                self._note(decision, bool(tested[min(len(self.rounds), len(tested) - 1)]))
-                on_labels(drawn)
+            while not stopped() and (step := self._trial.step()) is not None:
+                self._keep(step.drawn, step.validation)
+                self._trial.engine.refit()
+                self._note(step.decision, bool(tested[min(len(self.rounds), len(tested) - 1)]))
+                on_labels(len(step.drawn.trial))
             self.interrupted = stopped()
 
     def replay(self, earlier: Rounds, rows: NDArray[np.int64]) -> None:
         """Take over the rounds of an earlier run on the same pool, whose rows these were."""
-        trend = bool(getattr(self._engine.strategy, "c1", 0.0))
+        engine = self._trial.engine
         for group, labels in zip(earlier.group, earlier.labels, strict=True):
-            self._next_size()
-            self._draw(group, labels - self.labels)
-            if trend:
-                self._engine.refit()
+            self._keep(*self._trial.take(np.array([group]), np.array([labels - self.labels])))
+            if engine.track:
+                engine.refit()
         if not np.array_equal(self.rows, rows):
             raise ValueError("cannot go on: the pool is not the one these rows were chosen from.")
-        self._engine.refit()
+        engine.refit()
         self.rounds = earlier
 
-    def _next_size(self) -> int:
-        left = self._stream.left()
-        if left is not None:
-            self._engine.available = left >= 2
-            for z in np.flatnonzero(~self._engine.available[0]):
-                self.used_up.setdefault(self.table.groups[z], len(self._rows))
-        if not self._engine.available.any():
-            return 0
-        return min(2 * self.settings.batch, self.settings.budget - self.labels)
+    @property
+    def labels(self) -> int:
+        """Labels spent so far."""
+        return int(self._trial.used[0])
 
-    def _draw(self, group: int, size: int) -> int:
-        drawn = self._stream.draw(np.array([group]), np.array([size]))
+    def _keep(self, drawn: Draw, validation: NDArray[np.bool_]) -> None:
+        """Remember the rows of a round, and which groups have nothing left after it."""
         assert drawn.rows is not None
-        self._validates.append(self._engine.record(drawn.trial, drawn.group, drawn.X, drawn.y, drawn.validation))
         self._rows.append(drawn.rows)
-        self.labels += len(drawn.rows)
-        self._engine.asked += 1
-        return len(drawn.rows)
+        self._validates.append(validation)
+        left = self._trial.stream.left()
+        if left is not None:
+            for z in np.flatnonzero(left[0] < 2):
+                self.used_up.setdefault(self.table.groups[z], len(self._rows))
 
     def _note(self, decision: Decision, test: bool) -> None:
-        engine, rounds = self._engine, self.rounds
+        engine, rounds = self._trial.engine, self.rounds
         chosen = int(decision.index[0])
         rounds.group.append(chosen)
         rounds.kind.append(KINDS[int(decision.code[0])])
@@ -125,14 +106,8 @@ class Curation:
         terms = {name: float(values[0, chosen]) for name, values in decision.terms.items()}
         rounds.terms.append({name: value for name, value in terms.items() if np.isfinite(value)})
         rounds.counts.append(engine.counts[0].tolist())
-        scored = engine.scored[0] > 0
-        mean = engine.loss_sum[0] / np.maximum(engine.scored[0], 1)
-        rounds.validation_loss.append([float(v) if s else None for v, s in zip(mean, scored, strict=True)])
-        rounds.accuracy.append(_plain(self._stream.accuracies(self._memory.models())[0]) if test else None)
-
-    @property
-    def _memory(self) -> Any:
-        return self._engine.memory
+        rounds.validation_loss.append(_plain(self._trial.mean_losses()[0]))
+        rounds.accuracy.append(_plain(self._trial.accuracies()[0]) if test else None)
 
     @property
     def rows(self) -> NDArray[np.int64]:
@@ -157,19 +132,20 @@ class Curation:
 
     def final_accuracy(self) -> Floats:
         """Test accuracy of every group with the model fitted on every chosen row."""
-        accuracies: Floats = self._stream.accuracies(self._memory.final_models())[0]
-        return accuracies
+        return np.asarray(self._trial.stream.accuracies(self._trial.memory.final_models())[0])
 
     def test_rows(self) -> NDArray[np.int64]:
         """How many test rows every group has."""
-        return self._stream.tests()[0].counts
+        stream: Any = self._trial.stream
+        counts: NDArray[np.int64] = stream.tests()[0].counts
+        return counts
 
     def record(self) -> Record:
         """The run as a simulation of one trial would tell it."""
         rounds, m = self.rounds, len(self.table.groups)
         accuracy = [[None] * m if found is None else found for found in rounds.accuracy]
         if rounds.accuracy and rounds.accuracy[-1] is None:
-            accuracy[-1] = _plain(self._stream.accuracies(self._memory.models())[0])
+            accuracy[-1] = _plain(self._trial.accuracies()[0])
         return Record(
             groups=self.table.groups,
             trials=np.array([0]),

@@ -1,6 +1,6 @@
 """The engine: arrays with a trial axis and three steps — refit, choose, record.
 
 `Engine` holds what is known of T trials; a `Memory` holds their example sets and models. `LockstepLogistic` fits T
-trials together, `SingleMemory` any learner at T = 1. A campaign is the engine at T = 1 plus requests; `run_block`
-answers the asks of T trials from a source.
+trials together, `SingleMemory` any learner at T = 1. A campaign is the engine at T = 1 plus requests; `Trials` answers
+the asks of T trials from a source, round by round, and `run_block` runs them to the end.
 """

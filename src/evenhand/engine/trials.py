@@ -1,0 +1,124 @@
+"""T trials of a source in lockstep, one round at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.decision import Decision
+from evenhand.engine.build import make_memory
+from evenhand.engine.engine import Engine
+from evenhand.engine.labels import Labels
+from evenhand.engine.memory import Memory
+from evenhand.engine.settings import learner_seed
+from evenhand.sources.base import Draw, Source
+from evenhand.strategies.base import Strategy
+
+__all__ = ["Settings", "Step", "Trials"]
+
+Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What every trial of a simulation shares."""
+
+    budget: int
+    batch: int = 1
+    n0: int | None = None
+    validation: float = 0.5
+    seed: int = 0
+    evaluate: int = 100
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds the budget buys; fewer than two labels left end it."""
+        return (self.budget + 2 * self.batch - 2) // (2 * self.batch)
+
+    def evaluated(self) -> NDArray[np.bool_]:
+        """Which rounds are tested: evenly spaced, the last one always."""
+        chosen = np.zeros(self.rounds, dtype=bool)
+        chosen[np.linspace(0, self.rounds - 1, min(max(self.evaluate, 1), self.rounds) + 1).round().astype(int)[1:]] = 1
+        chosen[-1] = True
+        return chosen
+
+
+@dataclass(frozen=True)
+class Step:
+    """One round: the decisions, the groups drawn from (−1 where a trial is over), the rows and which of them validate."""
+
+    decision: Decision
+    chosen: Counts
+    drawn: Draw
+    validation: NDArray[np.bool_]
+
+
+class Trials:
+    """An engine that answers its own asks from a source."""
+
+    def __init__(
+        self, source: Source, strategy: Strategy, learner: Any, settings: Settings, trials: Sequence[int]
+    ) -> None:
+        self.settings = settings
+        self.stream = source.open(settings.seed, trials)
+        self.memory: Memory = make_memory(
+            learner,
+            Labels(source.classes.tolist()),
+            len(source.groups),
+            trials=len(trials),
+            seed=learner_seed(settings.seed, trials[0]),
+            names=tuple(source.groups),
+            run=f"{source.name} {getattr(strategy, '__name__', strategy)} seed {settings.seed} trial {trials[0]}",
+        )
+        self.engine = Engine(
+            source.groups,
+            strategy,
+            self.memory,
+            trials=trials,
+            seed=settings.seed,
+            n0=settings.n0 or 0,
+            validation=settings.validation,
+            population=source.population,
+            track=getattr(strategy, "needs_trend", True),
+        )
+        self.used = np.zeros(len(trials), dtype=np.int64)
+
+    def sizes(self) -> Counts:
+        """Labels of the next round, 0 where a trial is over; groups with less than a pair left are offered no more."""
+        left = self.stream.left()
+        if left is not None:
+            self.engine.available = left >= 2
+        size = np.minimum(2 * self.settings.batch, self.settings.budget - self.used)
+        return np.where((size >= 2) & self.engine.available.any(axis=-1), size, 0)
+
+    def step(self) -> Step | None:
+        """Choose, draw and record a round; None when every trial is over."""
+        size = self.sizes()
+        if not size.any():
+            return None
+        decision = self.engine.choose()
+        chosen = np.where(size > 0, decision.index, -1)
+        drawn, validation = self.take(chosen, size)
+        return Step(decision, chosen, drawn, validation)
+
+    def take(self, group: Counts, size: Counts) -> tuple[Draw, NDArray[np.bool_]]:
+        """Draw from these groups and record what came."""
+        drawn = self.stream.draw(group, size)
+        validation = self.engine.record(drawn.trial, drawn.group, drawn.X, drawn.y, drawn.validation)
+        self.engine.asked += group >= 0
+        self.used += np.bincount(drawn.trial, minlength=len(self.used))
+        return drawn, validation
+
+    def mean_losses(self) -> Floats:
+        """Mean validation loss by trial and group, NaN where nothing is scored."""
+        n = self.engine.scored
+        return np.where(n > 0, self.engine.loss_sum / np.maximum(n, 1), np.nan)
+
+    def accuracies(self) -> Floats:
+        """Test accuracy of the current models, by trial and group."""
+        return self.stream.accuracies(self.memory.models())
