@@ -14,7 +14,9 @@ import json
 import resource
 import time
 from pathlib import Path
+from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
@@ -197,6 +199,54 @@ def memory(given: argparse.Namespace) -> None:
         print(f"{total:7,} images ({total * 784 / 2**20:5.1f} MiB of bytes): peak {peak:7.1f} MiB", flush=True)
 
 
+def curve(path: Path, source: Images) -> dict[str, Any]:
+    """What a checkpoint tells of its run, finished or not: test accuracies and mixture by round."""
+    events = torch.load(path, weights_only=True)["events"]
+    counts = np.bincount(source._test.group, minlength=len(source.groups))
+    found: dict[str, Any] = {"round": [], "accuracy": [], "at": [], "mixture": [], "final": None}
+    number = 0
+    for event in events:
+        number += event["kind"] == "fit"
+        if event["kind"] == "score":
+            held = event["count"].numpy()[0]
+            found["at"].append(number)
+            found["mixture"].append((held / held.sum()).tolist())
+        if event["kind"] in ("test", "final"):
+            right = 1.0 - np.unpackbits(event["bits"].numpy(), count=event["n"])
+            by_group = [part.mean() for part in np.split(right, np.cumsum(counts)[:-1])]
+            if event["kind"] == "final":
+                found["final"] = by_group
+            else:
+                found["round"].append(number)
+                found["accuracy"].append(by_group)
+    return found
+
+
+def figures(given: argparse.Namespace) -> None:
+    """Curves of checkpointed runs of one data set, `LABEL=FILE` each: worst group, mixture, a table."""
+    source = datasets.load(given.data, data_dir=given.data_dir)
+    pairs = [text.split("=", 1) for text in given.runs]
+    curves = {label: curve(Path(path), source) for label, path in pairs}
+    figure, axes = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
+    for label, found in curves.items():
+        accuracy = np.array(found["accuracy"])
+        axes[0].plot(found["round"], accuracy.min(axis=1), label=label)
+        last = {z: round(float(a), 4) for z, a in zip(source.groups, accuracy[-1], strict=True)}
+        share = {z: round(a, 3) for z, a in zip(source.groups, found["mixture"][-1], strict=True)}
+        final = None if found["final"] is None else round(float(min(found["final"])), 4)
+        shown = {"rule": label, "round": found["round"][-1], "worst": min(last.values()), "all labels": final}
+        print(json.dumps(shown | {"accuracy": last, "mixture": share}))
+    first = next(iter(curves.values()))
+    for z, name in enumerate(source.groups):
+        axes[1].plot(first["at"], np.array(first["mixture"])[:, z], label=name)
+    axes[0].set(xlabel="round", ylabel="test accuracy, worst group", title=given.title)
+    axes[1].set(xlabel="round", ylabel="share of the samples", title=f"mixture of {next(iter(curves))}")
+    for axis in axes:
+        axis.legend(fontsize=7, frameon=False)
+        axis.spines[["top", "right"]].set_visible(False)
+    figure.savefig(given.out, dpi=110)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
@@ -230,7 +280,13 @@ def main() -> None:
     peak = commands.add_parser("memory")
     peak.set_defaults(do=memory)
     peak.add_argument("--chunk", type=int, default=200)
-    for command in (runs, ceilings):
+    drawn = commands.add_parser("figures")
+    drawn.set_defaults(do=figures)
+    drawn.add_argument("data")
+    drawn.add_argument("runs", nargs="+", metavar="LABEL=FILE")
+    drawn.add_argument("--title", default="")
+    drawn.add_argument("--out", type=Path, required=True)
+    for command in (runs, ceilings, drawn):
         command.add_argument("--data-dir", type=Path)
     given = parser.parse_args()
     given.do(given)

@@ -194,14 +194,42 @@ def test_killed_and_started_again_equals_uninterrupted(tmp_path: Path) -> None:
 def test_a_checkpoint_of_something_else_is_refused(tmp_path: Path) -> None:
     source = pictures()
     simulated(source, ["uniform"], checkpoint=tmp_path)
+    simulated(source, ["optimistic"], checkpoint=tmp_path / "b")
     with pytest.raises(ValueError, match="made with other settings"):
         simulated(source, ["uniform"], checkpoint=tmp_path, update="epoch")
     with pytest.raises(ValueError, match="of another run"):
         eh.simulate(source, ["uniform"], learner(checkpoint=tmp_path), trials=1, **(RUN | {"batch": 4}))
-    path = next(tmp_path.iterdir())
+    with pytest.raises(ValueError, match="of another run"):
+        eh.simulate(source, ["optimistic"], learner(checkpoint=tmp_path / "b"), trials=1, **(RUN | {"n0": 15}))
+    path = next(tmp_path.glob("*.pt"))
     torch.save({"harmful": subprocess.Popen}, path)
     with pytest.raises(ValueError, match="no checkpoint of ours"):
         eh.simulate(source, ["uniform"], learner(checkpoint=tmp_path), trials=2, **RUN)
+
+
+def test_two_processes_give_what_one_gives() -> None:
+    source = pictures(60)
+    one, two = (
+        eh.simulate(source, ["optimistic"], budget=60, batch=5, trials=2, evaluate=2, jobs=jobs) for jobs in (1, 2)
+    )
+    pd.testing.assert_frame_equal(one.trace, two.trace)
+
+
+def test_a_failed_update_can_be_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = filled(make_memory(learner(), Labels([0, 1]), 3))
+    memory.add(
+        np.zeros(1, dtype=np.int64),
+        np.ones((1, 64)),
+        np.ones(1, dtype=np.int64),
+        np.zeros(1, dtype=np.int64),
+        np.array([False]),
+    )
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "update", lambda self, *rest: (_ for _ in ()).throw(NonFiniteLoss(5, [])))
+        with pytest.raises(NonFiniteLoss, match="the sum over all groups"):
+            memory.fit()
+    memory.fit()
+    assert memory.fits == [5, 10, 15, 20, 21]
 
 
 def test_a_loss_that_is_not_finite_stops_the_run_and_keeps_the_checkpoint(tmp_path: Path) -> None:

@@ -74,12 +74,15 @@ class Journal:
         whole = {"version": _VERSION, "settings": self.settings, "events": self.events, "state": state}
         write_atomically(self.path, lambda path: torch.save(whole, path))
 
-    def fit(self, examples: int, train: Callable[[], None]) -> bool:
-        """One update, trained only where the checkpoint does not have it; says whether it was."""
-        if self._next("fit", examples) is not None:
+    def fit(self, examples: int, came: str, train: Callable[[], None]) -> bool:
+        """One update, trained only where the checkpoint does not have it; says whether it was.
+
+        `came` is a digest of the labels, groups and roles that came so far: other examples, another run.
+        """
+        if self._next("fit", examples, came) is not None:
             return False
         train()
-        self.events.append({"kind": "fit", "n": examples})
+        self.events.append({"kind": "fit", "n": examples, "came": came})
         return True
 
     def scores(self, examples: int, compute: Callable[[], Scores]) -> Scores:
@@ -102,16 +105,16 @@ class Journal:
         self.events.append({"kind": kind, "n": examples, "bits": torch.from_numpy(np.packbits(wrong > 0))})
         return wrong
 
-    def _next(self, kind: str, examples: int) -> dict[str, Any] | None:
+    def _next(self, kind: str, examples: int, came: str = "") -> dict[str, Any] | None:
         if kind != "final" and self._ahead and self._ahead[0]["kind"] == "final":
             self._ahead.clear()  # the run was at its end and is now taken further
         if not self._ahead:
             return None
         event = self._ahead.popleft()
-        if (event["kind"], event["n"]) != (kind, examples):
+        if (event["kind"], event["n"], event.get("came", "")) != (kind, examples, came):
             raise ValueError(
-                f"the checkpoint {self.path} is of another run (it has {event['kind']} of {event['n']} examples where "
-                f"this one has {kind} of {examples}): remove it, or name another folder"
+                f"the checkpoint {self.path} is of another run (where this one has {kind} of {examples:,} examples it "
+                f"has {event['kind']} of {event['n']:,}, or other ones): remove it, or name another folder"
             )
         self.events.append(event)
         return event

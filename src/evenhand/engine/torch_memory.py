@@ -7,7 +7,8 @@ different validation examples; examples that came since the last update are all 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -53,15 +54,17 @@ class TorchMemory:
         self.fits: list[int] = []
         self._training, self._validation = self.trainer.kept(), self.trainer.kept()
         self._scored: _Scored | None = None
+        self._came = sha256()
         self._journal = self._open(learner, seed, run)
 
     def _open(self, learner: TorchLearner, seed: int, run: str) -> Journal | None:
         if learner.checkpoint is None:
             return None
-        sizes = [tuple(p.shape) for p in self.trainer.module.parameters()]
-        names = ("update", "chunk", "minibatch", "precision", "channels_last", "final_updates")
-        settings = f"seed {seed}, " + ", ".join(f"{name} {getattr(learner, name)}" for name in names)
-        journal = Journal(learner.checkpoint, run, f"{settings}, {len(sizes)} parameters {sizes}")
+        names = [
+            f.name for f in fields(learner) if f.name not in ("device", "threads", "checkpoint", "checkpoint_every")
+        ]
+        settings = ", ".join(f"{name}={_lasting(getattr(learner, name))}" for name in names)
+        journal = Journal(learner.checkpoint, run, f"seed={seed}, {settings}")
         state = journal.open()
         if state is not None:
             self.trainer.load(state)
@@ -78,6 +81,8 @@ class TorchMemory:
         validation: NDArray[np.bool_],
     ) -> None:
         """Take in rows; those that come again only count once more."""
+        for array in (y, group, validation):
+            self._came.update(array.tobytes())
         for kept, mask in ((self._training, ~validation), (self._validation, validation)):
             if mask.any():
                 first = kept.n == 0
@@ -92,11 +97,13 @@ class TorchMemory:
         n = self._training.total
         if n == 0 or (self.fits and self.fits[-1] == n):
             return
-        self.fits.append(n)
         if self._journal is None:
             self._update()
-        elif self._journal.fit(n, self._update) and len(self.fits) % self.learner.checkpoint_every == 0:
-            self._journal.save(self.trainer.state())
+        else:
+            trained = self._journal.fit(n, self._came.hexdigest(), self._update)
+            if trained and (len(self.fits) + 1) % self.learner.checkpoint_every == 0:
+                self._journal.save(self.trainer.state())
+        self.fits.append(n)
 
     def _update(self) -> None:
         self.trainer.update([self._training], self.names)
@@ -175,6 +182,12 @@ class TorchMemory:
             return wrong, np.minimum(losses, -np.log(1e-15))
         model = TorchModel(self.trainer, self.classes)
         return wrong, model.losses(batch.X.cpu().numpy(), self.classes[batch.y.cpu().numpy()], loss)
+
+
+def _lasting(value: Any) -> str:
+    """A text that is the same in every process: a function of the user's by its kind alone."""
+    text = repr(value)
+    return type(value).__name__ if " at 0x" in text else text
 
 
 @dataclass(frozen=True)
