@@ -78,7 +78,8 @@ def render(text: str) -> str:
     blocks |= {name: section(name, entry) for name, entry in entries.items() if "numbers" in entry}
 
     def fill(found: re.Match[str]) -> str:
-        return f"{found[1]}\n{blocks[found[2]]}\n{found[4]}"
+        block = blocks.get(found[2], "Not run yet.")
+        return f"{found[1]}\n{block}\n{found[4]}"
 
     return re.sub(r"(<!-- begin ([\w-]+) -->)(.*?)(<!-- end -->)", fill, text, flags=re.DOTALL)
 

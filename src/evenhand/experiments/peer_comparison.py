@@ -26,7 +26,10 @@ STUDIES = {
 def find(runs: Runs, scale: str) -> Findings:
     """Worst-group accuracy of both for the same number of labels."""
     figure, axes = panels(
-        [TITLES[name] for name in runs], "round (theirs shortened to ours)", "accuracy of the worst group", sharey=False
+        [TITLES[name] for name in runs],
+        "round (the peers have paid for all labels at the start)",
+        "accuracy of the worst group",
+        sharey=False,
     )
     numbers, tables, gains = [], [], {}
     for ax, (name, found) in zip(axes, runs.items(), strict=True):

@@ -107,7 +107,7 @@ def _absent(studies: Mapping[str, Study]) -> dict[str, str]:
         try:
             check_ready(study)
         except (ValueError, ImportError, OSError) as error:
-            absent[name] = str(error)
+            absent[name] = str(error).replace(str(Path.home()), "~")
     return absent
 
 
