@@ -22,9 +22,10 @@ STUCK = 0.05
 def find(runs: Runs, scale: str) -> Findings:
     """Where each rule ends, and how often it ends far from π*."""
     figure, axes = panels(["instance I", "instance II"], "round", "share of u")
-    numbers, tables, near, wide, stuck = [], [], [], [], []
+    numbers, tables, near, wide, stuck, goals = [], [], [], [], [], []
     for ax, (which, found) in zip(axes, runs.items(), strict=True):
         fair = float(SyntheticModel1.instance(which).pi_star()[0])
+        goals.append(f"{fair:.2f}")
         draw_share(ax, found, "u", fair)
         tables.append(curves(found, source=f"synthetic1:{which}"))
         ends = {label: final_share(record, "u") for label, record in found.items()}
@@ -44,7 +45,7 @@ def find(runs: Runs, scale: str) -> Findings:
         judge(
             "With exploration the mixture converges to π*",
             all(near),
-            f"π* is 0.20 and 0.64; {ends_text}",
+            f"π* is {' and '.join(goals)}; {ends_text}",
             tested=trials >= 20,
         ),
         judge(
