@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
@@ -16,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from evenhand.experiments.base import Experiment, Findings
 from evenhand.experiments.drawing import watermark
 from evenhand.experiments.gallery import render
-from evenhand.experiments.study import Study
 from evenhand.files import write_atomically
 
 if TYPE_CHECKING:
@@ -41,53 +39,23 @@ class Output:
         if results.exists():
             self.entries = json.loads(results.read_text(encoding="utf-8"))["experiments"]
 
-    def has(self, name: str, key: str) -> bool:
-        """Whether this very experiment is there with all its files."""
+    def has(self, name: str, key: str | None = None) -> bool:
+        """Whether an experiment's findings are there with all files; with a key, those of this very experiment."""
         entry = self.entries.get(name, {})
-        return entry.get("key") == key and all((self.folder / f"{name}.{kind}").exists() for kind in _FORMATS)
+        there = "key" in entry and all((self.folder / f"{name}.{kind}").exists() for kind in _FORMATS)
+        return there and key in (None, entry["key"])
 
-    def take(
-        self,
-        experiment: Experiment,
-        findings: Findings,
-        runs: Mapping[str, Mapping[str, Any]],
-        studies: Mapping[str, Study],
-        failures: list[dict[str, Any]],
-        absent: Mapping[str, str],
-        options: Options,
-        key: str,
-        seconds: float,
-    ) -> None:
-        """Write the figure and the table, and enter the findings."""
-        quick = options.scale == "quick"
-        if quick:
-            watermark(findings.figure, "quick scale, not the paper's")
-        self._draw(experiment.id, findings)
-        table = findings.table.to_csv(index=False, float_format="%.6g")
-        write_atomically(self.folder / f"{experiment.id}.csv", lambda path: path.write_text(table, encoding="utf-8"))
-        records = [record for found in runs.values() for record in found.values()]
-        self.entries[experiment.id] = self._about(experiment, options) | {
-            "status": "failed" if failures else "done",
-            "key": key,
-            "studies": {name: _described(study) for name, study in studies.items()},
-            "numbers": [asdict(number) for number in findings.numbers],
-            "claims": [asdict(claim) for claim in findings.claims],
-            "notes": list(findings.notes),
-            "failures": failures,
-            "absent": dict(absent),
-            "seconds": round(seconds, 1),
-            "worker_seconds": round(sum(record.seconds for record in records), 1),
-        }
-
-    def skip(self, experiment: Experiment, absent: Mapping[str, str], options: Options) -> None:
-        """Enter why an experiment could not run, unless findings of an earlier run are there."""
-        if self.entries.get(experiment.id, {}).get("status") not in ("done", "failed"):
-            about = self._about(experiment, options)
-            self.entries[experiment.id] = about | {"status": "skipped", "absent": dict(absent)}
-
-    def fail(self, experiment: Experiment, failures: list[dict[str, Any]], options: Options) -> None:
-        """Enter an experiment of which some strategy has no trial at all."""
-        self.entries[experiment.id] = self._about(experiment, options) | {"status": "failed", "failures": failures}
+    def enter(self, experiment: Experiment, options: Options, findings: Findings | None = None, **details: Any) -> None:
+        """Take an experiment in, with its findings where there are any: the figure and the table are written at once."""
+        entry = self._about(experiment, options) | details
+        if findings is not None:
+            if options.scale == "quick":
+                watermark(findings.figure, "quick scale, not the paper's")
+            self._draw(experiment.id, findings)
+            entry["numbers"] = [asdict(number) for number in findings.numbers]
+            entry["claims"] = [asdict(claim) for claim in findings.claims]
+            entry["notes"] = list(findings.notes)
+        self.entries[experiment.id] = entry
 
     def write(self) -> None:
         """Write `results.json` and `index.html`."""
@@ -102,6 +70,9 @@ class Output:
 
     def _draw(self, name: str, findings: Findings) -> None:
         import matplotlib as mpl
+
+        table = findings.table.to_csv(index=False, float_format="%.6g")
+        write_atomically(self.folder / f"{name}.csv", lambda path: path.write_text(table, encoding="utf-8"))
 
         # fixed ids and no date: the same numbers give the same file
         with mpl.rc_context({"svg.hashsalt": name, "svg.fonttype": "none"}):
@@ -123,9 +94,3 @@ class Output:
             "versions": {"python": platform.python_version()} | {name: version(name) for name in _PACKAGES},
             "cores": os.cpu_count(),
         }
-
-
-def _described(study: Study) -> dict[str, Any]:
-    found = asdict(study)
-    del found["quick"], found["block"]
-    return found

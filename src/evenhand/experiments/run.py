@@ -78,7 +78,8 @@ def _one(experiment: Experiment, output: Output, store: Store, options: Options,
     there = {name: study for name, study in studies.items() if name not in outcome.absent}
     if outcome.absent and not (experiment.optional and there):
         outcome.status = "skipped"
-        output.skip(experiment, outcome.absent, options)
+        if not output.has(experiment.id):
+            output.enter(experiment, options, status="skipped", absent=outcome.absent)
         return outcome
     key = _key(experiment, there, options)
     blocks = _blocks(there, store)
@@ -88,15 +89,25 @@ def _one(experiment: Experiment, output: Output, store: Store, options: Options,
     started = time.perf_counter()
     _run(experiment, blocks, store, options, outcome, watch)
     runs = _collect(there, store)
-    if any(record is None for found in runs.values() for record in found.values()):
+    if any(len(runs[name]) < len(study.strategies) for name, study in there.items()):
         outcome.status = "failed"
-        output.fail(experiment, outcome.failures, options)
+        output.enter(experiment, options, status="failed", failures=outcome.failures)
         return outcome
-    findings = experiment.find(runs, options.scale)  # type: ignore[arg-type]  # no record is None here
-    seconds = time.perf_counter() - started
-    kept = {name: found for name, found in runs.items() if found}
-    output.take(experiment, findings, kept, there, outcome.failures, outcome.absent, options, key, seconds)
+    findings = experiment.find(runs, options.scale)
     outcome.status = "failed" if outcome.failures else "done"
+    work = sum(record.seconds for found in runs.values() for record in found.values())
+    output.enter(
+        experiment,
+        options,
+        findings,
+        status=outcome.status,
+        key=key,
+        studies={name: study.described() for name, study in there.items()},
+        failures=outcome.failures,
+        absent=outcome.absent,
+        seconds=round(time.perf_counter() - started, 1),
+        worker_seconds=round(work, 1),
+    )
     return outcome
 
 
@@ -151,8 +162,10 @@ def _failure(experiment: Experiment, block: Block, trial: int, text: str, option
     return about | {"error": text, "command": command}
 
 
-def _collect(studies: Mapping[str, Study], store: Store) -> dict[str, dict[str, Record | None]]:
-    return {
-        name: {label: store.get(study.settings(label), study.numbers()) for label in study.strategies}
-        for name, study in studies.items()
-    }
+def _collect(studies: Mapping[str, Study], store: Store) -> dict[str, dict[str, Record]]:
+    """What is kept of every study's strategies; one without any trial is left out."""
+    runs: dict[str, dict[str, Record]] = {}
+    for name, study in studies.items():
+        kept = {label: store.get(study.settings(label), study.numbers()) for label in study.strategies}
+        runs[name] = {label: record for label, record in kept.items() if record is not None}
+    return runs

@@ -6,7 +6,7 @@ import hashlib
 import json
 import traceback
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from importlib.metadata import version
 from typing import Any
@@ -83,6 +83,12 @@ class Study:
             "evaluate": self.evaluate,
             "seed": self.seed,
         }
+
+    def described(self) -> dict[str, Any]:
+        """What is run, as plain values."""
+        found = asdict(self)
+        del found["quick"], found["block"]
+        return found
 
     def numbers(self) -> range:
         """The numbers of the trials."""
