@@ -105,9 +105,15 @@ def test_ctrl_c_keeps_what_is_finished_and_resume_goes_on(tmp_path):
 
 
 def test_demo_runs(tmp_path):
-    done = evenhand("demo", "--trials", 2, "--out", tmp_path / "demo")
+    done = evenhand("demo", "--budget", 200, "--trials", 2, "--out", tmp_path / "demo")
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "demo" / "mixture.png").exists()
+    assert "100 to train on, 100 that validated" in done.stdout
+    assert "non-white women" in done.stdout
+    assert {p.name for p in (tmp_path / "demo").iterdir()} == {
+        "train.parquet",
+        "train.report.html",
+        "train.report.json",
+    }
 
 
 def test_version():

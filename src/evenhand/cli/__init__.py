@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from evenhand.cli import campaign, curate, demo, plan, reproduce, simulate
+from evenhand.cli import bench, campaign, curate, demo, plan, reproduce, simulate, sweep
 
 __all__ = ["app", "main"]
 
@@ -24,6 +24,8 @@ app.command()(curate.curate)
 app.add_typer(campaign.app, name="campaign")
 app.command()(plan.plan)
 app.command()(reproduce.reproduce)
+app.command()(sweep.sweep)
+app.command()(bench.bench)
 
 
 def _version(asked: bool) -> None:

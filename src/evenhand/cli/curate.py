@@ -11,7 +11,7 @@ import typer
 if TYPE_CHECKING:
     from evenhand.curating import Curated
 
-__all__ = ["curate"]
+__all__ = ["curate", "print_curated"]
 
 
 def curate(
@@ -86,7 +86,7 @@ def curate(
     if as_json:
         typer.echo(json.dumps({key: curated.summary[key] for key in ("train", "validation", "by_group", "notes")}))
     else:
-        _print(curated, out)
+        print_curated(curated, out)
     if curated.interrupted:
         typer.echo("interrupted: what was chosen is kept, --resume goes on", err=True)
         raise typer.Exit(130)
@@ -102,7 +102,8 @@ def _test(text: str) -> float | str | None:
         return text
 
 
-def _print(curated: Curated, out: Path) -> None:
+def print_curated(curated: Curated, out: Path) -> None:
+    """The table of groups beside other rules, what is worth knowing, and where the files are."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
