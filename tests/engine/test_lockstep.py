@@ -214,3 +214,15 @@ def test_stays_usable_when_a_fit_fails():
     learner.tol = 1e-9
     memory.fit()
     assert all(model.gradient_norm_ <= 1e-9 for model in memory.models())
+
+
+def test_a_column_twice_in_a_sparse_row_is_summed():
+    twice = sparse.csr_array(([1.0, 2.0, 1.0], [0, 0, 1], [0, 2, 3]), shape=(2, 2))
+    found = []
+    for X in (twice, sparse.csr_array(twice.toarray())):
+        memory = LockstepLogistic(Logistic(), np.arange(2), 1)
+        memory.add(np.zeros(2, int), X, np.array([0, 1]), np.zeros(2, int), np.zeros(2, bool))
+        memory.fit()
+        found.append(memory.coef.tolist())
+    assert found[0] == found[1]
+    assert twice.nnz == 3

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, sparse
 
+from evenhand.learners.csr import Csr, _csc_matvec, _csr_matvec
 from evenhand.learners.objectives import BinaryBlock, BinaryRows, Softmax, SparseBlock
 from evenhand.learners.solver import append, minimise
 
@@ -24,7 +25,7 @@ def make(kind, rng, n=30, d=3):
             return BinaryRows(sparse.csr_array(rows), sign, 1.3, 1.3 * one)
         case "blocks":
             signed = sparse.csr_array(rows * sign[:, None])
-            return SparseBlock([(signed, signed.T)], 1.3, 1.3 * one)
+            return SparseBlock([Csr.of(signed)], 1.3, 1.3 * one)
         case "softmax":
             return Softmax(rows, y, 3, 1.3, 1.3 * np.tile(one, 3))
     return Softmax(sparse.csr_array(rows), y, 3, 1.3, 1.3 * np.tile(one, 3))
@@ -111,3 +112,17 @@ class Counting(BinaryBlock):
     def gradient(self, theta, which):
         self.passes += 1
         return super().gradient(theta, which)
+
+
+def test_products_without_scipys_private_kernels(monkeypatch):
+    rng = np.random.default_rng(0)
+    matrix = sparse.random_array((20, 7), density=0.3, rng=rng, format="csr")
+    x, y, rows = rng.standard_normal(7), rng.standard_normal(20), Csr.of(matrix)
+    for name, slow in ((None, None), ("csr_matvec", _csr_matvec), ("csc_matvec", _csc_matvec)):
+        if name is not None:
+            monkeypatch.setattr(f"evenhand.learners.csr.{name}", slow)
+        out, transposed = np.ones(20), np.ones(7)
+        rows.add_product(x, out)
+        rows.add_transposed_product(y, transposed)
+        assert out == pytest.approx(1 + matrix @ x)
+        assert transposed == pytest.approx(1 + matrix.T @ y)

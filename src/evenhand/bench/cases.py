@@ -47,7 +47,7 @@ def convergence(full: bool) -> Outcome:
 
 def adult(full: bool) -> Outcome:
     """Exact A_opt on Adult, tested at 100 rounds."""
-    rounds, trials, samples = (5000, 10, 50) if full else (1000, 10, 10)
+    rounds, trials, samples = (5000, 20, 50) if full else (1000, 10, 10)
     source = load("adult")
     simulate(source, ["uniform"], budget=20, trials=1)
     mine = once(partial(simulate, source, ["optimistic:c0=0.1"], budget=2 * rounds, trials=trials, evaluate=100))

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from evenhand.engine.growing import SparseRows, enlarged
+from evenhand.learners.csr import Csr
 from evenhand.learners.objectives import BinaryBlock, Floats, Ints, SparseBlock, margins
 
 __all__ = ["DenseBlock", "SparseBlocks"]
@@ -80,15 +81,14 @@ class SparseBlocks:
 
     def problem(self, pick: Pick, n: int, C: float, scale: Floats) -> SparseBlock:
         """The objective of some trials."""
-        return SparseBlock([(rows.matrix, rows.columns) for rows in self._picked(pick)], C, scale)
+        return SparseBlock([rows.csr() for rows in self._picked(pick)], C, scale)
 
     def joined(self, other: SparseBlocks, trials: Ints, sign: Floats, C: float, scale: Floats) -> SparseBlock:
         """The objective of all rows of these trials, here and in the other block, those times their signs."""
         both = []
         for mine, others, s in zip(self._picked(trials), other._picked(trials), sign, strict=True):
             signed = sparse.diags_array(s) @ others.rows()
-            rows = sparse.csr_array(sparse.vstack((mine.rows(), signed)))
-            both.append((rows, rows.T))
+            both.append(Csr.of(sparse.csr_array(sparse.vstack((mine.rows(), signed)))))
         return SparseBlock(both, C, scale)
 
     def part(self, pick: Pick, first: int, last: int) -> Floats:
@@ -97,10 +97,10 @@ class SparseBlocks:
 
     def margins(self, pick: Pick, theta: Floats, first: int, last: int) -> Floats:
         """Scores of rows first … last − 1 of some trials, (k, rows)."""
-        picked = self._picked(pick)
-        if first:
-            return np.stack([rows.rows(first)[: last - first] @ w for rows, w in zip(picked, theta, strict=True)])
-        return np.stack([(rows.matrix @ w)[:last] for rows, w in zip(picked, theta, strict=True)])
+        found = np.zeros((len(theta), last - first))
+        for out, rows, w in zip(found, self._picked(pick), theta, strict=True):
+            rows.csr(first).add_product(w, out)
+        return found
 
     def _picked(self, pick: Pick) -> list[SparseRows]:
         return self._trials[pick] if isinstance(pick, slice) else [self._trials[t] for t in pick]

@@ -57,6 +57,9 @@ class LockstepLogistic:
         """Take in rows; `y` are positions in the classes, `validation` says which rows validate."""
         if not isinstance(X, sparse.csr_array):
             X = sparse.csr_array(X) if hasattr(X, "tocsr") else np.asarray(numeric(X), dtype=float)
+        if isinstance(X, sparse.csr_array) and not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
         if self._sets is None:
             self._sets = self._make(X)
         if X.shape[1] != self._sets.features:

@@ -19,7 +19,9 @@ from evenhand.learners.solver import DENSE_LIMIT, append, inverse_hessian, minim
 
 __all__ = ["BinaryTrials"]
 
+STEP = 5e-7  # how near to its optimum every parameter is brought at each refit
 _AT_ONCE = 1 << 20  # numbers copied at a time for the final models
+_TOGETHER = 1 << 17  # entries of inverse Hessians worked on together: they stay in the processor's cache
 
 
 class BinaryTrials:
@@ -68,7 +70,8 @@ class BinaryTrials:
         mixed = (positive > 0) & (positive < n)
         for pick in _alike((new > 0) & ~mixed, n):
             self._theta[pick] = _constant(n[pick], positive[pick], self.features)
-        for pick in _alike((new > 0) & mixed, n, new, self._warm):
+        limit = max(1, _TOGETHER // self._theta.shape[1] ** 2)
+        for pick in _alike((new > 0) & mixed, n, new, self._warm, limit=limit):
             self._refit(pick, int(n[pick][0]), int(new[pick][0]))
         moved = new > 0
         self._fitted[moved], self._scored[moved] = n[moved], 0
@@ -126,7 +129,7 @@ class BinaryTrials:
         elif inverse is not None:
             inverse[:] = np.nan
         problem = self._training.problem(pick, n, C, scale)
-        self._norm[pick] = minimise(problem, theta, inverse, self.learner.tol)
+        self._norm[pick] = minimise(problem, theta, inverse, self.learner.tol, STEP)
         if inverse is not None and not follows:
             inverse[:] = inverse_hessian(problem, theta)
         if self._inverse is not None and not isinstance(pick, slice):
@@ -168,18 +171,21 @@ class BinaryTrials:
         return np.bincount(cell, minlength=self.trials * self.groups).reshape(self.trials, self.groups)
 
 
-def _alike(wanted: Mask, *keys: NDArray[Any]) -> Iterator[Pick]:
-    """The wanted trials in sets that agree in every key."""
-    if wanted.all() and all((key == key[0]).all() for key in keys):
-        yield slice(None)
-        return
+def _alike(wanted: Mask, *keys: NDArray[Any], limit: int | None = None) -> Iterator[Pick]:
+    """The wanted trials in sets that agree in every key, of at most `limit` trials; slices where that is possible."""
     trials = np.flatnonzero(wanted)
     if not trials.size:
         return
-    found = np.unique(np.stack([key[trials] for key in keys]), axis=1, return_inverse=True)[1].ravel()
+    if all((key[trials] == key[trials[0]]).all() for key in keys):
+        found = np.zeros(len(trials), dtype=np.intp)
+    else:
+        found = np.unique(np.stack([key[trials] for key in keys]), axis=1, return_inverse=True)[1].ravel()
     for number in range(int(found.max()) + 1):
         members = trials[found == number]
-        yield members if len(members) > 1 else slice(members[0], members[0] + 1)
+        for start in range(0, len(members), limit or len(members)):
+            part = members[start : start + (limit or len(members))]
+            first, last = int(part[0]), int(part[-1])
+            yield slice(first, last + 1) if last - first == len(part) - 1 else part
 
 
 def _constant(n: Counts, positive: Counts, features: int) -> Floats:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from evenhand.engine.growing import GrowingSet
+from evenhand.engine.lockstep_binary import STEP
 from evenhand.engine.memory import Scores
 from evenhand.learners.base import Loss, Model
 from evenhand.learners.logistic import Logistic, constant, log_losses, problem_of
@@ -87,7 +88,7 @@ class _Trial:
             if len(seen) != len(self.seen):
                 self.theta, self.inverse = _start(problem.scale.shape[1])
             follows = self.inverse is not None and len(seen) == len(self.seen) and self._follow(problem, new)
-            self.norm = float(minimise(problem, self.theta, self.inverse, self.learner.tol)[0])
+            self.norm = float(minimise(problem, self.theta, self.inverse, self.learner.tol, STEP)[0])
             if self.inverse is not None and not follows:
                 self.inverse = inverse_hessian(problem, self.theta)
         self.seen, self.fitted, self.scored = seen, self.training.n, 0

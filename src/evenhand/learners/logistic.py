@@ -52,7 +52,7 @@ class Logistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
     intercept_: Floats
     gradient_norm_: float
 
-    def __init__(self, C: float = 1.0, tol: float = 1e-9) -> None:
+    def __init__(self, C: float = 1.0, tol: float = 1e-8) -> None:
         self.C = C
         self.tol = tol
 
@@ -74,7 +74,7 @@ class Logistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         theta = self._start(previous, scale.shape[1])
         inverse = np.full((1, theta.size, theta.size), np.nan) if theta.size <= DENSE_LIMIT else None
         problem = problem_of(rows, codes, K, self.C, scale, weight)
-        self.gradient_norm_ = float(minimise(problem, theta, inverse, self.tol, step=1e-8)[0])
+        self.gradient_norm_ = float(minimise(problem, theta, inverse, self.tol)[0])
         return self._set_parameters(theta)
 
     @classmethod

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from evenhand.learners.csr import Csr
+
 __all__ = [
     "BinaryBlock",
     "BinaryRows",
@@ -80,31 +82,33 @@ class BinaryBlock:
 
 
 class SparseBlock:
-    """Two classes: signed CSR rows of T trials, each as (rows, transpose); empty rows at the end do no harm."""
+    """Two classes: signed CSR rows of T trials."""
 
-    def __init__(self, trials: Sequence[tuple[Any, Any]], C: float, scale: Floats) -> None:
+    def __init__(self, trials: Sequence[Csr], C: float, scale: Floats) -> None:
         self.trials, self.C, self.scale = trials, C, scale
 
     def gradient(self, theta: Floats, which: Ints) -> Floats:
         """Gradient of F, (k, p)."""
         result = _penalised(theta, 1)
         for i, t in enumerate(which.tolist()):
-            rows, columns = self.trials[t]
-            result[i] -= columns @ _slope(rows @ theta[i], self.C)
+            rows = self.trials[t]
+            margin = np.zeros(rows.n)
+            rows.add_product(theta[i], margin)
+            rows.add_transposed_product(_slope(margin, -self.C), result[i])
         return result
 
     def hessian(self, theta: Floats, which: Ints, cautious: Mask) -> Floats:
         """Hessian of F, (k, p, p)."""
         result = _ridge(len(theta), theta.shape[1], 1)
         for i, t in enumerate(which.tolist()):
-            rows = self.trials[t][0]
+            rows = self.trials[t].matrix()
             result[i] += _gram(rows, self.C * _bump(rows @ theta[i], cautious[i]))
         return result
 
     def product(self, theta: Floats, vector: Floats, trial: int = 0) -> Floats:
         """Hessian of one trial times a vector."""
-        rows, columns = self.trials[trial]
-        result: Floats = columns @ (self.C * _bump(rows @ theta[0]) * (rows @ vector))
+        rows = self.trials[trial].matrix()
+        result: Floats = rows.T @ (self.C * _bump(rows @ theta[0]) * (rows @ vector))
         result += _penalised(vector[None], 1)[0]
         return result
 

@@ -74,7 +74,7 @@ class Problem(Protocol):
         ...
 
 
-def minimise(problem: Problem, theta: Floats, inverse: Floats | None, tol: float, step: float = 1e-7) -> Floats:
+def minimise(problem: Problem, theta: Floats, inverse: Floats | None, tol: float, step: float = 1e-8) -> Floats:
     """Move `theta` (T, q) and `inverse` (T, q, q) in place to the optimum of every trial; the norms there, (T,).
 
     A trial whose inverse starts with NaN has none yet. Without any matrix, steps come from conjugate gradients, trial
@@ -100,6 +100,8 @@ def append(new: BinaryBlock | Softmax, theta: Floats, inverse: Floats) -> None:
     """Let `theta` and `inverse` follow, to first order, the rows of `new` that join every trial, in place."""
     with np.errstate(over="ignore"):
         gradient, root = new.tail(theta)
+    if root.shape[1] == 1:  # NumPy multiplies matrices of rank one slowly
+        root = np.concatenate((root, np.zeros_like(root)), axis=1)
     spread = np.matmul(root, inverse)
     inner = np.matmul(spread, root.transpose(0, 2, 1)) + np.eye(root.shape[1])
     inverse -= np.matmul(spread.transpose(0, 2, 1), np.linalg.solve(inner, spread))
@@ -157,6 +159,7 @@ def _newton(problem: Problem, theta: Floats, inverse: Floats, tol: float, small:
                 at.keep(going)
                 step, reached = step[going], reached[going]
             at.polish -= reached
+            at.renew |= reached & (at.polish == _MAX_POLISH // 2)
         if not len(step):
             return norms
         _advance(problem, at, step * at.length[:, None], np.where(reached, at.norm, np.maximum(tol, 0.5 * at.best)))
@@ -187,7 +190,7 @@ def _advance(problem: Problem, at: _State, step: Floats, target: Floats) -> None
     else:
         lower = _dot(gradient, step) <= 0.0
         taken, last = falls | lower, at.kind == _CAUTIOUS
-        at.renew = ~falls & (lower | ~last)
+        at.renew |= ~falls & (lower | ~last)
         at.length = np.where(taken | ~last, 1.0, 0.5 * at.length)
         at.kind = np.where(taken, 0, at.kind)
         at.theta, at.gradient = (
