@@ -111,16 +111,17 @@ def print_curated(curated: Curated, out: Path) -> None:
     summary = curated.summary
     console = Console(highlight=False)
     console.print(f"{summary['train']:,} to train on, {summary['validation']:,} that validated")
-    console.print("Test accuracy with its 95% interval and n, beside other rules at the same budget:")
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column("group")
+    console.print("Test accuracy with its 95% interval and n, beside other rules at this budget:")
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("group", overflow="fold", min_width=15)
     rules = list(summary["comparison"]["strategies"])[1:]
-    for name in ("accuracy", "low", "high", "n", *rules, "train", "pool"):
+    for name in ("accuracy [95%]", "n", *rules, "train", "pool"):
         table.add_column(name, justify="right", no_wrap=True)
     for row in summary["by_group"]:
-        shares = [_number(row[name]) for name in ("accuracy", "low", "high")]
+        low, high = (_number(row[name]) for name in ("low", "high"))
         counts = [f"{row[name]:,}" for name in ("train", "pool")]
-        table.add_row(row["group"], *shares, f"{row['count']:,}", *(_number(row[name]) for name in rules), *counts)
+        others = [_number(row[name]) for name in rules]
+        table.add_row(row["group"], f"{_number(row['accuracy'])} \\[{low}, {high}]", f"{row['count']:,}", *others, *counts)
     console.print(table)
     for name, at in summary["used_up"].items():
         console.print(f"{name} ran out after round {at:,}; the others went on")
