@@ -51,8 +51,8 @@ def in_processes(writers: int, seconds: float, make: Callable[[int], Callable[[]
     return total / seconds
 
 
-def bare(url: str, size: int) -> Callable[[int], Callable[[], int]]:
-    """One row of `size` bytes in one transaction."""
+def bare(url: str, size: int, *, locking: bool = False) -> Callable[[int], Callable[[], int]]:
+    """One row of `size` bytes in one transaction; `locking`: under the row lock that any numbering needs."""
     engine = connect(url)
     with engine.connect().execution_options(writing=True) as connection, connection.begin():
         kind = "BYTEA" if engine.dialect.name == "postgresql" else "BLOB"
@@ -65,10 +65,15 @@ def bare(url: str, size: int) -> Callable[[int], Callable[[], int]]:
         insert = f"INSERT INTO bare VALUES ({', '.join(['?' if sqlite else '%s'] * 3)})"
         data = os.urandom(size)
         count = iter(range(10**9))
+        if not sqlite:
+            raw.execute("SET synchronous_commit = on")
+            raw.commit()
 
         def work() -> int:
             if sqlite:
                 raw.execute("BEGIN IMMEDIATE")
+            if locking:
+                raw.execute("SELECT last FROM campaigns WHERE id = 1 FOR UPDATE")
             raw.execute(insert, (i, next(count), data))
             raw.execute("COMMIT") if sqlite else raw.commit()
             return 1
@@ -106,12 +111,12 @@ def stored_bytes(url: str) -> int:
         return int((size + rows) / count)
 
 
-def throughput(url: str, writers: int, seconds: float, repeats: int) -> dict[str, Any]:
+def throughput(url: str, writers: int, seconds: float, repeats: int, *, locking: bool = False) -> dict[str, Any]:
     live.create(url, "bench", GROUPS, "optimistic", "logistic", budget=10**8, refit="background").ledger.close()
     in_processes(1, 1.0, ours(url))
     size = stored_bytes(url)
     pairs = [
-        (in_processes(writers, seconds, bare(url, size)), in_processes(writers, seconds, ours(url)))
+        (in_processes(writers, seconds, bare(url, size, locking=locking)), in_processes(writers, seconds, ours(url)))
         for _ in range(repeats)
     ]
     ratios = [b / a for a, b in pairs]
@@ -196,10 +201,11 @@ def main() -> None:
                 print(json.dumps({"throughput": name, **found}), flush=True)
         if given.postgresql:
             server = own_server() if given.postgresql == "own" else given.postgresql
-            for writers in (1, 8):
-                url = schema_of(server, f"bench{writers}_{os.getpid()}")
-                found = throughput(url, writers, given.seconds, given.repeats)
-                print(json.dumps({"throughput": "postgresql", **found}), flush=True)
+            for writers, locking in ((1, False), (8, True), (8, False)):
+                url = schema_of(server, f"bench{writers}{locking}_{os.getpid()}")
+                found = throughput(url, writers, given.seconds, given.repeats, locking=locking)
+                name = "postgresql, bare under a row lock" if locking else "postgresql"
+                print(json.dumps({"throughput": name, **found}), flush=True)
         print(json.dumps({"ask": ask_times(f"sqlite:///{folder}/ask.db")}), flush=True)
         print(json.dumps({"open": opening(f"sqlite:///{folder}/open.db?synchronous=normal")}), flush=True)
     print(json.dumps({"load": os.getloadavg()}))

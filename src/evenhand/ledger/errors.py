@@ -35,4 +35,4 @@ def translated() -> Iterator[None]:
         for marks, meaning in _MEANINGS:
             if any(mark in raw.lower() for mark in marks):
                 raise LedgerError(f"{meaning} ({raw})") from error
-        raise LedgerError(f"the database failed, nothing was stored: {raw}") from error
+        raise LedgerError(f"the database failed: {raw}; whether it stored the last step is open, repeat it") from error

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, bindparam, delete, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from evenhand.ledger import migrate, schema
-from evenhand.ledger.connection import connect, sqlite_path
+from evenhand.ledger.connection import connect, flush, sqlite_path
 from evenhand.ledger.errors import LedgerError, translated
 from evenhand.ledger.events import Draft, Event
 from evenhand.ledger.state import State
@@ -138,6 +138,8 @@ class Ledger:
                 made = connection.execute(insert(schema.campaigns).values(name=name, last=0))
                 number = int(made.inserted_primary_key[0]) if made.inserted_primary_key else 0
                 Writer(connection, number, 0).append([Draft("created", header)], State())
+            with translated():
+                flush(self.engine)
         except LedgerError as error:
             if not isinstance(error.__cause__, IntegrityError):
                 raise
@@ -149,6 +151,8 @@ class Ledger:
         """Hold the campaign's write lock; everything appended is stored together at the end, or nothing is."""
         with self._transaction(writing=True) as connection:
             yield Writer(connection, campaign, connection.execute(_LOCK, {"campaign": campaign}).scalar_one())
+        with translated():
+            flush(self.engine)
 
     def lease(self, campaign: int, holder: str, seconds: float) -> bool:
         """Take or renew the campaign's refit lease; False while another holder has it. 0 seconds gives it back."""
