@@ -84,6 +84,12 @@ def test_reproduce_on_a_cluster_equals_one_process(cluster, tmp_path):
     assert tables[0] == tables[1]
 
 
+def test_an_error_on_a_cluster_is_the_outcome_of_its_item_alone(cluster):
+    outcomes = sorted(spread(int, ["1", "x", "3"], backend="dask", address=cluster.address), key=lambda o: o.index)
+    assert [outcome.value for outcome in outcomes] == [1, None, 3]
+    assert isinstance(outcomes[1].error, ValueError)
+
+
 def die_once(folder):
     """Kill the own process the first time, as the system does when memory runs out."""
     mark = os.path.join(folder, "died")

@@ -96,7 +96,7 @@ def _cluster(function: Callable[[Any], Any], items: Sequence[Any], address: str)
     except ImportError:
         raise ValueError("backend dask needs an extra: pip install 'evenhand[dask]'") from None
     try:
-        client = distributed.Client(address, timeout="20s", set_as_default=False)
+        client = distributed.Client(address, timeout="10s", set_as_default=False)
     except OSError as error:
         raise ValueError(f"no Dask scheduler answers at {address}: {error}") from None
     with client:
