@@ -123,6 +123,8 @@ def test_standard_input_and_lines_that_are_no_json(shell: Shell) -> None:
     assert shell.json("tell", "s", 2, "-", stdin="a,label\n5,0\n6,1\n")["rows"] == 2
     assert "not a JSON object" in shell("tell", "s", 3, "-", code=2, stdin=lines + "oops\n")
     assert shell.json("tell", "s", 3, "-", "--partial", stdin=lines + "oops\n")["rows"] == 2
+    shell("ask", "s")
+    assert shell.json("tell", "s", 4, "-", stdin='[{"a": 7,\n "label": 0}]')["rows"] == 1
 
 
 def test_data_one_already_has(shell: Shell) -> None:

@@ -76,7 +76,7 @@ def spooled(file: Path) -> Iterator[Path]:
         yield file
         return
     data = sys.stdin.buffer.read()
-    kind = ".parquet" if data[:4] == b"PAR1" else ".jsonl" if data.lstrip()[:1] == b"{" else ".csv"
+    kind = ".parquet" if data[:4] == b"PAR1" else ".jsonl" if data.lstrip()[:1] in (b"{", b"[") else ".csv"
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"stdin{kind}"
         path.write_bytes(data)

@@ -28,6 +28,7 @@ _HEADERS = (
 _PAGE = 5000
 _PAGE_OF_HEADERS = _HEADERS.limit(bindparam("count"))
 _HEADERS_OF = _HEADERS.where(_E.kind == bindparam("kind"))
+_ADDED = _HEADERS_OF.where(_E.request.is_(None))
 _ABOUT = (
     select(_E.seq, _E.kind, _E.at, _E.header, _E.request, _E.detail)
     .where(_E.campaign == bindparam("campaign"), _E.request == bindparam("request"))
@@ -45,13 +46,17 @@ class Writer:
     def __init__(self, connection: Connection, campaign: int, last: int) -> None:
         self.connection, self.campaign, self.last = connection, campaign, last
 
-    def events(self, after: int = 0, *, kind: str | None = None) -> list[Event]:
+    def events(self, after: int = 0) -> list[Event]:
         """The events that followed event number `after`, in order."""
-        return [] if after == self.last else read(self.connection, self.campaign, after, kind)
+        return [] if after == self.last else read(self.connection, self.campaign, after)
 
     def about(self, request: int) -> list[Event]:
         """What happened to one request, in order."""
         return about(self.connection, self.campaign, request)
+
+    def added(self) -> list[Event]:
+        """The deliveries that answered no request."""
+        return _events(self.connection.execute(_ADDED, {"campaign": self.campaign, "after": 0, "kind": "told"}).all())
 
     def rows(self, seq: int) -> bytes:
         """The rows delivered by event number `seq`."""

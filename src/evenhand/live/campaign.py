@@ -292,8 +292,7 @@ def _number(request: Request | int) -> int:
 def _before(told: Told, state: State, writer: Writer) -> Event | None:
     """The same delivery, if it was told before; an error if the request was answered with another one."""
     if told.request is None:
-        added = (e for e in writer.events(kind="told") if e.request is None)
-        return next((e for e in added if e.header["digest"] == told.digest), None)
+        return next((e for e in writer.added() if e.header["digest"] == told.digest), None)
     if told.request in state.open:
         return None
     found = next((e for e in writer.about(told.request) if e.kind == "told"), None)

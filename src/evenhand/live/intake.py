@@ -31,14 +31,17 @@ class Rejected:
 
 
 def read_rows(path: Path) -> tuple[pa.Table, list[Rejected]]:
-    """A CSV, Parquet or JSON lines file as a table; lines of JSON that cannot be read are refused one by one."""
+    """A CSV, Parquet or JSON file as a table; lines of JSON that cannot be read are refused one by one."""
     if path.suffix.lower() not in (".jsonl", ".ndjson", ".json"):
         table = read(path, CsvFormat()).table.replace_schema_metadata(None)
         index = [name for name in table.column_names if name.startswith("__index_level_")]  # pandas writes it unasked
         return table.drop_columns(index), []
     found: list[dict[str, Any]] = []
     refused = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+    text = path.read_text(encoding="utf-8")
+    if text.lstrip().startswith("["):
+        text = "\n".join(json.dumps(record) for record in json.loads(text))
+    for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip():
             continue
         try:

@@ -6,11 +6,11 @@ import os
 import threading
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 from evenhand.learners import Model
-from evenhand.ledger import Ledger, State
+from evenhand.ledger import Ledger, LedgerError, State
 from evenhand.live.fitting import Fitter
 from evenhand.request import LearnerError
 
@@ -74,7 +74,8 @@ class Trainer:
 
     def _renew(self, done: threading.Event) -> None:
         while not done.wait(LEASE_SECONDS / 3):
-            self.ledger.lease(self.campaign, self._holder, LEASE_SECONDS)
+            with suppress(LedgerError):  # the next one may work; if not, another process may take over
+                self.ledger.lease(self.campaign, self._holder, LEASE_SECONDS)
 
     def _fit(self, state: State, work: Callable[[Fitter], T]) -> T:
         with self._lock:
