@@ -46,7 +46,8 @@ def test_command(tmp_path):
     assert saved["base"] == "optimistic"
     assert len(saved["settings"]) == 2
     assert (tmp_path / "sweep.png").stat().st_size > 1000
-    again = CliRunner().invoke(app, [*given, "--json"])
+    assert "--force overwrites it" in str(CliRunner().invoke(app, given).exception)
+    again = CliRunner().invoke(app, [*given, "--force", "--json"])
     assert json.loads(again.stdout) == saved
 
 

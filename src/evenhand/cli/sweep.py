@@ -25,9 +25,12 @@ def sweep(
     data_dir: Annotated[Path | None, typer.Option(help="folder with the data sets' files")] = None,
     backend: Annotated[str, typer.Option(help="processes, or dask")] = "processes",
     address: Annotated[str | None, typer.Option(help="the Dask scheduler, e.g. tcp://10.0.0.5:8786")] = None,
+    force: Annotated[bool, typer.Option(help="overwrite what is in --out")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print the result as JSON")] = False,
 ) -> None:
     """Try every combination of settings on the same trials; the best is chosen on one half and confirmed on the other."""
+    if out is not None and out.exists() and any(out.iterdir()) and not force:
+        raise ValueError(f"{out} is not empty: --force overwrites it")
     from evenhand.experiments.sweep import parse_grid
     from evenhand.experiments.sweep import sweep as run
     from evenhand.sources.catalogue import open_source
