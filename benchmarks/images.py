@@ -189,11 +189,10 @@ def memory(given: argparse.Namespace) -> None:
     learner = source.default_learner(chunk=given.chunk)
     trainer, rng = Trainer(learner, 0), np.random.default_rng(0)
     kept = trainer.kept()
-    for total in (2_000, 10_000, 20_000, 40_000):
-        new = total - kept.n
-        kept.add(
-            rng.integers(0, 256, (new, 1, 28, 28)).astype(np.uint8), np.arange(new) % 2, np.zeros(new, dtype=np.int64)
-        )
+    for total in (1_000, 5_000, 20_000):
+        while kept.n < total:
+            new = rng.integers(0, 256, (50, 1, 28, 28), dtype=np.uint8)
+            kept.add(new, np.arange(50) % 2, np.zeros(50, dtype=np.int64))
         trainer.update([kept])
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print(f"{total:7,} images ({total * 784 / 2**20:5.1f} MiB of bytes): peak {peak:7.1f} MiB", flush=True)
