@@ -89,5 +89,5 @@ def test_texts_parse_and_are_written_back(text):
 
 @pytest.mark.parametrize("text", ["os.system", "sklearn.decomposition.PCA", "sklearn.nothing.Here", "logistic:D=1"])
 def test_texts_that_name_no_classifier_are_refused(text):
-    with pytest.raises(ValueError, match="learner|classifier|scikit-learn"):
+    with pytest.raises(ValueError, match=r"learner|classifier|scikit-learn"):
         parse_learner(text)

@@ -121,7 +121,9 @@ def print_curated(curated: Curated, out: Path) -> None:
         low, high = (_number(row[name]) for name in ("low", "high"))
         counts = [f"{row[name]:,}" for name in ("train", "pool")]
         others = [_number(row[name]) for name in rules]
-        table.add_row(row["group"], f"{_number(row['accuracy'])} \\[{low}, {high}]", f"{row['count']:,}", *others, *counts)
+        table.add_row(
+            row["group"], f"{_number(row['accuracy'])} \\[{low}, {high}]", f"{row['count']:,}", *others, *counts
+        )
     console.print(table)
     for name, at in summary["used_up"].items():
         console.print(f"{name} ran out after round {at:,}; the others went on")

@@ -121,6 +121,5 @@ def _final(block: Trials, closed_form: bool) -> Floats:
     models: list[Any] = list(block.memory.final_models())
     if not closed_form:
         return block.stream.accuracies(models)
-    return _closed_form(
-        block.stream, [(np.stack([f.coef_[0] for f in models]), np.stack([f.intercept_[0] for f in models]))]
-    )[0]
+    coef, intercept = (np.stack([getattr(f, name)[0] for f in models]) for name in ("coef_", "intercept_"))
+    return np.asarray(_closed_form(block.stream, [(coef, intercept)])[0])
