@@ -8,7 +8,7 @@ from evenhand.experiments.drawing import draw_worst, panels
 from evenhand.experiments.measures import ceilings, curves, gain, mean_number, worst
 from evenhand.experiments.study import Study, open_study_source
 
-STUDY = Study("german", RULES, budget=400, trials=500, quick={"trials": 50})
+STUDY = Study("german", RULES, budget=400, trials=500, quick={"trials": 50}, evaluate=40)
 PAPER = {"A_opt": (0.721, 0.035), "Greedy": (0.713, 0.036), "Uniform": (0.716, 0.032), "Uncurated": (0.715, 0.038)}
 
 
