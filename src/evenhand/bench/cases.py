@@ -5,6 +5,7 @@ from __future__ import annotations
 import tracemalloc
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -51,9 +52,9 @@ def adult(full: bool) -> Outcome:
     source = load("adult")
     simulate(source, ["uniform"], budget=20, trials=1)
     mine = once(partial(simulate, source, ["optimistic:c0=0.1"], budget=2 * rounds, trials=trials, evaluate=100))
-    stream = source.open(0, [0])
+    stream: Any = source.open(0, [0])
     pool = []
-    for z, left in enumerate(stream.left()[0].tolist()):  # type: ignore[index]
+    for z, left in enumerate(stream.left()[0].tolist()):
         drawn = stream.draw(np.array([z]), np.array([left]))
         pool.append((drawn.X.toarray(), drawn.y))
     theirs = np.mean([best(work, 2) for work in sampled_rounds(pool, rounds, samples)])
@@ -137,13 +138,13 @@ def scoring(full: bool) -> Outcome:
 
 
 def _score_from_scratch(parts: list[Any], coef: Floats, intercept: float) -> list[int]:
-    return [np.count_nonzero((rows @ coef + intercept > 0) != labels) for rows, labels in parts]
+    return [int(np.count_nonzero((rows @ coef + intercept > 0) != labels)) for rows, labels in parts]
 
 
 def mann_kendall(full: bool) -> Outcome:
     """The trend of accuracies in a window of 20, one value more."""
     try:
-        from pymannkendall import original_test
+        original_test = import_module("pymannkendall").original_test
     except ImportError as error:
         raise ValueError("the baseline is not there: pip install pymannkendall") from error
     values = np.random.default_rng(0).integers(0, 20, (300, 2, 21)) / 20

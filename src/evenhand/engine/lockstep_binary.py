@@ -21,7 +21,7 @@ __all__ = ["BinaryTrials"]
 
 STEP = 5e-7  # how near to its optimum every parameter is brought at each refit
 _AT_ONCE = 1 << 20  # numbers copied at a time for the final models
-_TOGETHER = 1 << 17  # entries of inverse Hessians worked on together: they stay in the processor's cache
+_TOGETHER = 1 << 18  # entries of inverse Hessians worked on together: they stay in the processor's cache
 
 
 class BinaryTrials:
@@ -33,7 +33,7 @@ class BinaryTrials:
         self.learner, self.classes, self.groups, self.trials = learner, classes, groups, trials
         self.features: int = X.shape[1]
         p, shape = self.features + 1, (trials, groups)
-        block = SparseBlocks if sparse.issparse(X) else DenseBlock
+        block: Any = SparseBlocks if sparse.issparse(X) else DenseBlock
         self._training, self._validation = (block(trials, self.features, capacity) for _ in range(2))
         self._positive = np.zeros((2, trials), dtype=np.int64)
         self._label, self._cell = np.empty((trials, capacity), dtype=bool), np.empty((trials, capacity), dtype=np.int64)
@@ -159,7 +159,7 @@ class BinaryTrials:
         else:
             losses = self._own_losses(pick, first, last, label)
         sums = np.bincount(cell.ravel(), weights=losses.ravel(), minlength=self._held.size)
-        return errors, sums.reshape(self._held.shape)[pick]
+        return errors, np.asarray(sums, dtype=float).reshape(self._held.shape)[pick]
 
     def _own_losses(self, pick: Pick, first: int, last: int, label: Mask) -> Floats:
         """Losses by the user's own function."""

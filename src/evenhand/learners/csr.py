@@ -11,6 +11,7 @@ from scipy import sparse
 __all__ = ["Csr"]
 
 Floats = NDArray[np.float64]
+_kernels = getattr(sparse, "_sparsetools", None)
 
 
 def _csr_matvec(n: int, p: int, start: Any, column: Any, values: Any, x: Floats, out: Floats) -> None:
@@ -21,11 +22,9 @@ def _csc_matvec(p: int, n: int, start: Any, row: Any, values: Any, x: Floats, ou
     out += sparse.csc_array((values, row, start), shape=(p, n)) @ x
 
 
-try:
-    # SciPy's own kernels: going through a matrix costs more than the product itself where rows are few.
-    from scipy.sparse._sparsetools import csc_matvec, csr_matvec
-except ImportError:
-    csr_matvec, csc_matvec = _csr_matvec, _csc_matvec
+# SciPy's own kernels, where they are: going through a matrix costs more than the product itself where rows are few.
+csr_matvec: Any = getattr(_kernels, "csr_matvec", _csr_matvec)
+csc_matvec: Any = getattr(_kernels, "csc_matvec", _csc_matvec)
 
 
 class Csr(NamedTuple):
