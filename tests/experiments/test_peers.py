@@ -22,7 +22,6 @@ def test_one_step_a_round_on_one_example_of_the_worst_group():
     for z in range(2):
         X, y = held[z]
         assert record.validation_loss[0, 0, z] == np.mean((X @ w > 0) != (y == 1))
-    assert record.chosen[0, 0] == np.argmax(record.validation_loss[0, 0])
     assert len(record.chosen) == 20
     assert (record.labels == 40).all()
     assert (record.counts.sum(axis=-1)[:, 0] == np.arange(1, 21)).all()

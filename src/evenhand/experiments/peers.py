@@ -23,6 +23,7 @@ from evenhand.engine.run import Record, Settings
 from evenhand.learners.logistic import Logistic
 from evenhand.notation import parse_settings
 from evenhand.sources.base import Source
+from evenhand.strategies.base import pick
 
 __all__ = ["Peers", "is_peers", "parse", "run_block"]
 
@@ -74,12 +75,12 @@ def run_block(source: Source, rule: Peers, settings: Settings, trials: Sequence[
     losses, accuracy = (np.full((rounds, T, m), np.nan) for _ in range(2))
     drawn = np.zeros((T, m), dtype=np.int64)
     w = np.zeros((T, pool.width))
-    every = np.arange(T)
+    every, everyone = np.arange(T), np.ones((T, m), dtype=bool)
     for t in range(rounds):
         losses[t] = pool.losses(w)
-        coins = uniform(settings.seed, _STREAM, np.asarray(trials)[:, None], t, np.arange(3))
+        coins = uniform(settings.seed, _STREAM, np.asarray(trials)[:, None], t, np.arange(4))
         explored = (source.population.cumsum() <= coins[:, [1]]).sum(axis=1).clip(max=m - 1)
-        chosen[t] = np.where(coins[:, 0] < rule.epsilon, explored, losses[t].argmax(axis=1))
+        chosen[t] = np.where(coins[:, 0] < rule.epsilon, explored, pick(losses[t], everyone, coins[:, 3]))
         w += rule.rate * pool.gradient(w, chosen[t], coins[:, 2])
         drawn[every, chosen[t]] += 1
         counts[t] = drawn
