@@ -49,7 +49,7 @@ def find(runs: Runs, scale: str) -> Findings:
         best[which] = float(model.pi_star()[0])
         ax.axvline(best[which], color="#444444", linewidth=1, linestyle="--", label=f"π* = {best[which]:.2f}")
         ax.set_ylim(0.5, 1)
-        ax.legend(frameon=False, fontsize=9, loc="lower right")
+        ax.legend(frameon=False, fontsize=9, loc="lower center")
         trained = float(table["share_of_u"].to_numpy()[table["worst_trained"].to_numpy().argmax()])
         paper = 0.23 if which == "I" else None
         numbers += [
