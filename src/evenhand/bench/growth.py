@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from evenhand.bench.timing import once
+from evenhand.bench.timing import best, once
 from evenhand.engine.lockstep import LockstepLogistic
+from evenhand.engine.run import Settings, run_block
 from evenhand.learners.logistic import Logistic
-from evenhand.simulation import simulate
 from evenhand.sources.synthetic import SyntheticModel1
+from evenhand.strategies import Greedy
 
 __all__ = ["Curve", "curves", "draw_curves"]
 
@@ -63,7 +65,7 @@ def _round(t: int, d: int, repeats: int = 20) -> float:
         memory.score("zero_one")
 
     add(0, 2 * t)
-    spent = [once(lambda k=k: add(k, k + 2)) for k in range(2 * t, n, 2)]  # type: ignore[misc]
+    spent = [once(partial(add, k, k + 2)) for k in range(2 * t, n, 2)]
     return float(np.mean(np.sort(spent[repeats:])[: repeats // 2]))
 
 
@@ -73,9 +75,7 @@ def _simulated_round(m: int, rounds: int = 400, trials: int = 20) -> float:
     source = SyntheticModel1(means)
 
     def run(budget: int) -> float:
-        return min(
-            once(lambda: simulate(source, ["greedy"], budget=budget, trials=trials, trace="none")) for _ in range(2)
-        )
+        return best(partial(run_block, source, Greedy(), Logistic(), Settings(budget), range(trials)), 2)
 
     start = 2 * (m + 10)
     return (run(start + 2 * rounds) - run(start)) / (rounds * trials)
