@@ -30,7 +30,8 @@ step for the row's own gradient, reading no other row. What is left, O(1/t²), t
 
 **Certificate.** The norm is :math:`\max_j |g_j| / (C Σ s_i · \max(1, \text{mean}|x_j|))`: the largest entry of the
 gradient of the mean objective, relative to the column's size where that exceeds 1. What is returned is below the
-tolerance, or `ConvergenceError` is raised.
+tolerance, or `ConvergenceError` is raised. Where F is flat a small gradient is not enough: a few passes more are made
+while the next step would still move a parameter noticeably.
 
 **Many trials at once.** Arrays have a leading trial axis; every trial stops at its own norm and never sees another.
 """
