@@ -19,7 +19,7 @@ from evenhand.engine.settings import as_population, as_seed, check_report, check
 from evenhand.engine.shelf import Delivery, Examples, Shelf
 from evenhand.learners import Model, as_learner
 from evenhand.monitor import Monitor
-from evenhand.request import LearnerError, NothingToAsk, Receipt, Request
+from evenhand.request import Docket, LearnerError, NothingToAsk, Receipt, Request
 from evenhand.standing import Standing
 from evenhand.stopping import Rule
 from evenhand.strategies import Strategy
@@ -81,9 +81,7 @@ class Campaign:
             validation=validation,
             population=as_population(population, names, strategy),
         )
-        self._open: dict[int, Request] = {}
-        self._told: dict[int, str] = {}
-        self._abandoned: set[int] = set()
+        self._docket = Docket()
         self.labels_used = 0
         self.monitor = Monitor(names, stop)
         if message := forced_warning(strategy, len(names), budget * (1 - validation)):
@@ -104,7 +102,7 @@ class Campaign:
         request = Request(int(self._engine.asked[0]) + 1, decision.group, size, validating, decision)
         self._engine.asked[0] += 1
         self._expect(request, +1)
-        self._open[request.id] = request
+        self._docket.open[request.id] = request
         return request
 
     def ask_many(self, count: int) -> list[Request]:
@@ -122,19 +120,16 @@ class Campaign:
     @property
     def open_requests(self) -> list[Request]:
         """Requests that were neither answered nor abandoned, oldest first."""
-        return list(self._open.values())
+        return list(self._docket.open.values())
 
     @property
     def done(self) -> bool:
         """Whether no request can ever be made again."""
-        return not self._open and self._nothing(min(2 * self.batch, self._unspent())) is not None
+        return not self._docket.open and self._nothing(min(2 * self.batch, self._unspent())) is not None
 
     def abandon(self, request: Request | int) -> None:
         """Give up a request; its labels go back to the budget."""
-        found = self._find(request)
-        del self._open[found.id]
-        self._abandoned.add(found.id)
-        self._expect(found, -1)
+        self._expect(self._docket.give_up(request), -1)
 
     def retire(self, group: str) -> None:
         """Ask no more of this group: it has nothing left to give."""
@@ -150,18 +145,16 @@ class Campaign:
         X, labels = self._shelf.check(X, y) if n is None else (None, [])
         count = len(labels) if n is None else int(n)
         if count < 1:
-            raise ValueError(f"an empty delivery for request {self._id(request)}: tell at least one row, or abandon it")
+            raise ValueError("an empty delivery: tell at least one row, or abandon the request")
         if n is not None and self.learner is not None:
             raise ValueError("this campaign has a learner, which needs the rows: tell(request, X, y)")
         mark = rows.digest(X, labels) if n is None else f"n={count}"
-        if self._id(request) in self._told:
-            return self._told_again(self._id(request), mark, count)
-        found = self._find(request)
-        group = np.full(count, self._index(found.group))
-        validation = self._record(found.id, X, labels, group)
-        del self._open[found.id]
+        if self._docket.answered(request, mark):
+            return Receipt(request.id if isinstance(request, Request) else request, count, 0, 0, 0)
+        found = self._docket.find(request)
+        validation = self._record(found.id, X, labels, np.full(count, self._index(found.group)))
+        self._docket.answer(found, mark)
         self._expect(found, -1)
-        self._told[found.id] = mark
         self.labels_used += count
         held = int(validation.sum())
         return Receipt(found.id, count, count - held, held, count - found.size)
@@ -188,7 +181,7 @@ class Campaign:
     def standing(self, refit: bool = True) -> Standing:
         """What is known per group now; `refit=False` does not bring the model up to date first."""
         if refit:
-            self._refit()
+            self._guard(self._engine.refit)
         return self._engine.standing().trial(0)
 
     @property
@@ -205,18 +198,15 @@ class Campaign:
     @property
     def round(self) -> int:
         """How many requests were answered."""
-        return len(self._told)
+        return len(self._docket.told)
 
     @property
     def model(self) -> Model | None:
         """The model fitted on the training set as it stands; None before the first example."""
-        self._refit()
-        memory = self._engine.memory
-        if memory is None:
-            return None
-        if memory.models()[0] is None:
-            self._guard(memory.fit)
-        return memory.models()[0]
+        self._guard(self._engine.refit)
+        if self._engine.memory is not None and self._fitted() is None:
+            self._guard(self._engine.memory.fit)
+        return self._fitted()
 
     def final_model(self) -> Model:
         """The learner fitted on every label, training and validation together: what to deploy."""
@@ -263,7 +253,7 @@ class Campaign:
         return load(folder, strategy=strategy, learner=learner, stop=stop)
 
     def _unspent(self) -> int:
-        return self.budget - self.labels_used - sum(request.size for request in self._open.values())
+        return self.budget - self.labels_used - sum(request.size for request in self.open_requests)
 
     def _nothing(self, size: int) -> str | None:
         if not self._engine.available[0].any():
@@ -271,7 +261,7 @@ class Campaign:
         if self.monitor.stopped is not None:
             return "stopping rule"
         if size < 2:
-            return "waiting for open requests" if self._open else "budget spent"
+            return "waiting for open requests" if self._docket.open else "budget spent"
         return None
 
     def _expect(self, request: Request, sign: int) -> None:
@@ -279,26 +269,10 @@ class Campaign:
         self._engine.pending[0, z] += sign * (request.size - request.validating)
         self._engine.pending_validation[0, z] += sign * request.validating
 
-    def _id(self, request: Request | int) -> int:
-        return request.id if isinstance(request, Request) else int(request)
-
-    def _find(self, request: Request | int) -> Request:
-        number = self._id(request)
-        if number in self._open:
-            return self._open[number]
-        state = "was answered" if number in self._told else "was abandoned" if number in self._abandoned else None
-        known = f"open are {list(self._open) or 'none'}"
-        raise ValueError(f"request {number} {state or 'was never made'}; {known}")
-
     def _index(self, group: str) -> int:
         if group not in self.groups:
             raise ValueError(f"unknown group {group!r}: the groups are {', '.join(map(repr, self.groups))}")
         return self.groups.index(group)
-
-    def _told_again(self, number: int, mark: str, count: int) -> Receipt:
-        if self._told[number] != mark:
-            raise ValueError(f"request {number} was answered with other data: ask for a new one, or use add()")
-        return Receipt(number, count, 0, 0, 0)
 
     def _record(self, request: int, X: Any, labels: list[Any], group: NDArray[np.int64]) -> NDArray[np.bool_]:
         trial = np.zeros(len(group), dtype=np.int64)
@@ -315,9 +289,6 @@ class Campaign:
     def _fitted(self) -> Model | None:
         """The model of the last fit, without a new one."""
         return None if self._engine.memory is None else self._engine.memory.models()[0]
-
-    def _refit(self) -> None:
-        self._guard(self._engine.refit)
 
     def _guard(self, fit: Callable[[], Any]) -> Any:
         try:

@@ -90,8 +90,8 @@ def _state(campaign: Campaign) -> dict[str, Any]:
             {"id": r.id, "size": r.size, "validating": r.validating, "decision": r.decision.as_dict()}
             for r in campaign.open_requests
         ],
-        "told": campaign._told,
-        "abandoned": sorted(campaign._abandoned),
+        "told": campaign._docket.told,
+        "abandoned": sorted(campaign._docket.abandoned),
         "labels_used": campaign.labels_used,
         "monitor": campaign.monitor.as_dict(),
         "fits": memory.fits if isinstance(memory, SingleMemory | TorchMemory) else [],
@@ -126,10 +126,10 @@ def _restore(campaign: Campaign, state: dict[str, Any], folder: Path) -> None:
     for record in state["open"]:
         decision = Decision.from_dict(campaign.groups, record["decision"])
         request = Request(record["id"], decision.group, record["size"], record["validating"], decision)
-        campaign._open[request.id] = request
+        campaign._docket.open[request.id] = request
         campaign._expect(request, +1)
-    campaign._told = {int(number): mark for number, mark in state["told"].items()}
-    campaign._abandoned = set(state["abandoned"])
+    campaign._docket.told = {int(number): mark for number, mark in state["told"].items()}
+    campaign._docket.abandoned = set(state["abandoned"])
     campaign.labels_used = state["labels_used"]
     campaign.monitor.restore(state["monitor"], _frozen(campaign, state["monitor"]))
 

@@ -32,14 +32,14 @@ def restore(campaign: Campaign, state: State, gone: Collection[int] = ()) -> Cam
         window[0, z, : len(values)] = values
     engine.recent = RunningTrend.of(window)
     engine.pending[:], engine.pending_validation[:] = 0, 0
-    campaign._open = {}
+    campaign._docket.open = {}
     index = {group: np.array(z) for z, group in enumerate(campaign.groups)}
     code = {kind: np.array(k) for k, kind in enumerate(KINDS)}
     for number, header in state.open.items():
         if number not in gone:
             decision = Decision(campaign.groups, index[header["group"]], code[header["kind"]])
             request = Request(number, header["group"], header["size"], header["validating"], decision)
-            campaign._open[number] = request
+            campaign._docket.open[number] = request
             campaign._expect(request, +1)
     campaign.labels_used, campaign.budget = state.labels_used, state.settings["budget"]
     return campaign
