@@ -73,7 +73,7 @@ def bare(url: str, size: int, *, locking: bool = False) -> Callable[[int], Calla
             if sqlite:
                 raw.execute("BEGIN IMMEDIATE")
             if locking:
-                raw.execute("SELECT last FROM campaigns WHERE id = 1 FOR UPDATE")
+                raw.execute("SELECT id FROM campaigns WHERE id = 1 FOR UPDATE")
             raw.execute(insert, (i, next(count), data))
             raw.execute("COMMIT") if sqlite else raw.commit()
             return 1
@@ -158,7 +158,7 @@ def opening(url: str, events: int = 100_000) -> dict[str, Any]:
     campaign = live.create(url, "long", GROUPS, "optimistic", None, budget=10**8)
     ledger, state = campaign.ledger, campaign.refresh()
     while state.seq < events:
-        with ledger.writing(campaign.number) as writer:
+        with ledger.writing(campaign.number, state) as writer:
             drafts = []
             for number in range(state.asked + 1, state.asked + 501):
                 group = GROUPS[number % 20]
@@ -169,7 +169,7 @@ def opening(url: str, events: int = 100_000) -> dict[str, Any]:
                 told |= {"stored": False, "charged": 2, "beyond": 0, "late": False, "by": "someone", "classes": []}
                 drafts += [Draft("asked", asked, number, {"group": group, "kind": "score", "terms": terms})]
                 drafts += [Draft("told", told, number)]
-            written = writer.append(drafts, state)
+            written = writer.append(drafts)
         state.fold(written)
 
     def best(snapshot: bool) -> list[float]:

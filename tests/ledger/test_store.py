@@ -32,9 +32,14 @@ def ledger(database: str) -> Iterator[Ledger]:
 
 def append(ledger: Ledger, campaign: int, *drafts: Draft) -> State:
     state = ledger.state(campaign)
-    with ledger.writing(campaign) as w:
-        events = w.append(drafts, state)
+    with ledger.writing(campaign, state) as w:
+        events = w.append(drafts)
     return state.fold(events)
+
+
+def one_by_one(w: writer.Writer, *drafts: Draft) -> None:
+    for draft in drafts:
+        w.append([draft])
 
 
 def test_what_was_appended_is_read_back(ledger: Ledger) -> None:
@@ -74,19 +79,27 @@ def test_a_name_is_taken_once(ledger: Ledger) -> None:
 def test_an_append_is_whole_or_nothing(ledger: Ledger) -> None:
     campaign = ledger.create("survey", HEADER)
     before = ledger.events(campaign)
-    with pytest.raises(TypeError), ledger.writing(campaign) as w:
-        w.append([asked(1), Draft("asked", {"group": object()})], ledger.state(campaign))
+    with pytest.raises(TypeError), ledger.writing(campaign, State()) as w:
+        one_by_one(w, asked(1), Draft("asked", {"group": object()}))
     assert ledger.events(campaign) == before
     append(ledger, campaign, asked(1))
     assert len(ledger.events(campaign)) == 2
 
 
-def test_a_stale_state_is_refused(ledger: Ledger) -> None:
+def test_a_stale_state_is_brought_up_to_date_under_the_lock(ledger: Ledger) -> None:
     campaign = ledger.create("survey", HEADER)
     stale = ledger.state(campaign)
     append(ledger, campaign, asked(1))
-    with pytest.raises(ValueError, match="state is at event 1, the ledger at 2"), ledger.writing(campaign) as w:
-        w.append([asked(2)], stale)
+    with ledger.writing(campaign, stale) as w:
+        assert list(stale.open) == [1]
+        assert [e.seq for e in w.append([asked(2)])] == [3]
+
+
+def test_a_number_that_is_taken_is_refused(ledger: Ledger) -> None:
+    campaign = ledger.create("survey", HEADER)
+    with pytest.raises(LedgerError), ledger.writing(campaign, ledger.state(campaign)) as w:
+        one_by_one(w, asked(1), asked(1))
+    assert ledger.state(campaign).seq == 1
 
 
 def test_the_same_number_is_never_given_twice(ledger: Ledger) -> None:
@@ -94,9 +107,8 @@ def test_the_same_number_is_never_given_twice(ledger: Ledger) -> None:
 
     def work() -> None:
         for _ in range(20):
-            with ledger.writing(campaign) as w:
-                state = State().fold(w.events())
-                w.append([asked(state.asked + 1)], state)
+            with ledger.writing(campaign, state := State()) as w:
+                w.append([asked(state.asked + 1)])
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:
@@ -135,10 +147,10 @@ def test_reading_only_sees_all_and_changes_nothing(ledger: Ledger, database: str
     campaign = ledger.create("survey", HEADER)
     append(ledger, campaign, asked(1))
     with Ledger(database, read_only=True) as reader:
-        with ledger.writing(campaign):  # a writer at work does not block the reader, nor the reader the writer
+        with ledger.writing(campaign, State()):  # a writer at work does not block the reader, nor the reader the writer
             assert len(reader.events(campaign)) == 2
-        with pytest.raises(LedgerError, match="read-only"), reader.writing(campaign) as w:
-            w.append([asked(2)], reader.state(campaign))
+        with pytest.raises(LedgerError, match="read-only"), reader.writing(campaign, State()) as w:
+            w.append([asked(2)])
     assert len(ledger.events(campaign)) == 2
 
 

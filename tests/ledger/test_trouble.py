@@ -167,6 +167,6 @@ def test_a_database_of_version_0001(tmp_path: Path) -> None:
 def test_drafts_reach_the_disk_whole(tmp_path: Path) -> None:
     with Ledger(made(tmp_path)) as ledger:
         campaign = ledger.find("survey")
-        with pytest.raises(ValueError, match="Out of range float"), ledger.writing(campaign) as writer:
-            writer.append([Draft("losses", {"groups": {"u": float("nan")}})], ledger.state(campaign))
+        with pytest.raises(ValueError, match="Out of range float"), ledger.writing(campaign, State()) as writer:
+            writer.append([Draft("losses", {"groups": {"u": float("nan")}})])
         assert ledger.state(campaign).seq == 3

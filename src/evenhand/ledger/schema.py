@@ -13,7 +13,6 @@ campaigns = Table(
     metadata,
     Column("id", Integer, primary_key=True),
     Column("name", Text, nullable=False, unique=True),
-    Column("last", Integer, nullable=False),
 )
 
 events = Table(

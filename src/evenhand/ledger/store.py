@@ -20,8 +20,7 @@ from evenhand.ledger.writer import Writer, about, read, read_on
 
 __all__ = ["Ledger"]
 
-# SQLite has no row locks and leaves FOR UPDATE out: there BEGIN IMMEDIATE is the lock
-_LOCK = select(schema.campaigns.c.last).where(schema.campaigns.c.id == bindparam("campaign")).with_for_update()
+_LOCK = select(schema.campaigns.c.id).where(schema.campaigns.c.id == bindparam("campaign")).with_for_update()
 
 
 class Ledger:
@@ -135,9 +134,9 @@ class Ledger:
         """A new campaign with its first event; gives its number."""
         try:
             with self._transaction(writing=True) as connection:
-                made = connection.execute(insert(schema.campaigns).values(name=name, last=0))
+                made = connection.execute(insert(schema.campaigns).values(name=name))
                 number = int(made.inserted_primary_key[0]) if made.inserted_primary_key else 0
-                Writer(connection, number, 0).append([Draft("created", header)], State())
+                Writer(connection, number, State()).append([Draft("created", header)])
             with translated():
                 flush(self.engine)
         except LedgerError as error:
@@ -147,10 +146,15 @@ class Ledger:
         return number
 
     @contextmanager
-    def writing(self, campaign: int) -> Iterator[Writer]:
-        """Hold the campaign's write lock; everything appended is stored together at the end, or nothing is."""
+    def writing(self, campaign: int, state: State) -> Iterator[Writer]:
+        """Hold the campaign's write lock, with what others wrote folded into the state.
+
+        Everything appended is stored together at the end, or nothing is.
+        """
         with self._transaction(writing=True) as connection:
-            yield Writer(connection, campaign, connection.execute(_LOCK, {"campaign": campaign}).scalar_one())
+            _lock(connection, campaign)
+            read_on(connection, campaign, state)
+            yield Writer(connection, campaign, state)
         with translated():
             flush(self.engine)
 
@@ -158,7 +162,7 @@ class Ledger:
         """Take or renew the campaign's refit lease; False while another holder has it. 0 seconds gives it back."""
         table, now = schema.leases, time.time()
         with self._transaction(writing=True) as connection:
-            connection.execute(_LOCK, {"campaign": campaign}).scalar_one()
+            _lock(connection, campaign)
             held = connection.execute(select(table.c.holder, table.c.until).where(table.c.campaign == campaign)).first()
             if held is not None and held.holder != holder and held.until > now:
                 return False
@@ -176,3 +180,9 @@ class Ledger:
     def _transaction(self, *, writing: bool = False) -> Iterator[Connection]:
         with translated(), self.engine.connect().execution_options(writing=writing) as connection, connection.begin():
             yield connection
+
+
+def _lock(connection: Connection, campaign: int) -> None:
+    """Wait for the campaign's write lock; on SQLite `BEGIN IMMEDIATE` has taken the whole file's."""
+    if connection.dialect.name != "sqlite":
+        connection.execute(_LOCK, {"campaign": campaign}).scalar_one()

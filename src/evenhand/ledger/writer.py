@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, insert, select
 
 from evenhand.ledger import schema
 from evenhand.ledger.events import KINDS, Draft, Event
@@ -19,7 +19,7 @@ SNAPSHOT_EVERY = 1000
 """Events between two snapshots of a campaign's state."""
 
 # built once: putting a statement together costs as much as running it
-_E, _R, _C, _S = schema.events.c, schema.rows.c, schema.campaigns.c, schema.snapshots.c
+_E, _R, _S = schema.events.c, schema.rows.c, schema.snapshots.c
 _HEADERS = (
     select(_E.seq, _E.kind, _E.at, _E.header, _E.request)
     .where(_E.campaign == bindparam("campaign"), _E.seq > bindparam("after"))
@@ -36,19 +36,14 @@ _ABOUT = (
 )
 _ROWS = select(_R.data).where(_R.campaign == bindparam("campaign"), _R.seq == bindparam("seq"))
 _EVENT, _DELIVERY, _SNAPSHOT = insert(schema.events), insert(schema.rows), insert(schema.snapshots)
-_ADVANCE = update(schema.campaigns).where(_C.id == bindparam("campaign")).values(last=bindparam("now"))
 _FORGET = delete(schema.snapshots).where(_S.campaign == bindparam("campaign"))
 
 
 class Writer:
-    """Appends to one campaign while its write lock is held."""
+    """Appends to one campaign while its write lock is held; `state` is the campaign before that."""
 
-    def __init__(self, connection: Connection, campaign: int, last: int) -> None:
-        self.connection, self.campaign, self.last = connection, campaign, last
-
-    def events(self, after: int = 0) -> list[Event]:
-        """The events that followed event number `after`, in order."""
-        return [] if after == self.last else read(self.connection, self.campaign, after)
+    def __init__(self, connection: Connection, campaign: int, state: State) -> None:
+        self.connection, self.campaign, self.state = connection, campaign, state
 
     def about(self, request: int) -> list[Event]:
         """What happened to one request, in order."""
@@ -62,12 +57,10 @@ class Writer:
         """The rows delivered by event number `seq`."""
         return bytes(self.connection.execute(_ROWS, {"campaign": self.campaign, "seq": seq}).scalar_one())
 
-    def append(self, drafts: Sequence[Draft], state: State) -> list[Event]:
-        """Write events down; `state` is the campaign before them and is left as it is."""
-        if state.seq != self.last:
-            raise ValueError(f"the state is at event {state.seq}, the ledger at {self.last}: fold the tail first")
+    def append(self, drafts: Sequence[Draft]) -> list[Event]:
+        """Write events down, once; the state is left as it is, for it to be folded when they are stored."""
         at, events, records, blobs = time.time(), [], [], []
-        for seq, draft in enumerate(drafts, start=self.last + 1):
+        for seq, draft in enumerate(drafts, start=self.state.seq + 1):
             if draft.kind not in KINDS:
                 raise ValueError(f"unknown kind of event {draft.kind!r}: use one of {', '.join(KINDS)}")
             header, detail = _text(draft.header), _text(draft.detail)
@@ -80,16 +73,14 @@ class Writer:
         self.connection.execute(_EVENT, records)
         if blobs:
             self.connection.execute(_DELIVERY, blobs)
-        self.last += len(events)
-        self.connection.execute(_ADVANCE, {"campaign": self.campaign, "now": self.last})
-        if self.last // SNAPSHOT_EVERY > state.seq // SNAPSHOT_EVERY:
-            self._snapshot(state, events)
+        if events[-1].seq // SNAPSHOT_EVERY > self.state.seq // SNAPSHOT_EVERY:
+            self._snapshot(events)
         return events
 
-    def _snapshot(self, state: State, events: list[Event]) -> None:
-        text = state.copy().fold(events).as_json()
+    def _snapshot(self, events: list[Event]) -> None:
+        after = self.state.copy().fold(events)
         self.connection.execute(_FORGET, {"campaign": self.campaign})
-        self.connection.execute(_SNAPSHOT, {"campaign": self.campaign, "seq": self.last, "state": text})
+        self.connection.execute(_SNAPSHOT, {"campaign": self.campaign, "seq": after.seq, "state": after.as_json()})
 
 
 def read(connection: Connection, campaign: int, after: int = 0, kind: str | None = None) -> list[Event]:

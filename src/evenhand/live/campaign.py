@@ -218,12 +218,12 @@ class LiveCampaign:
     def _write(self, step: Step, *, still_open: bool = False) -> list[Event]:
         """Under the campaign's write lock: fold what others wrote, decide, append; what came back is stored."""
         with self._lock:
-            with self.ledger.writing(self.number) as writer:
-                state = self._state.fold(writer.events(self._state.seq))
+            state = self._state
+            with self.ledger.writing(self.number, state) as writer:
                 if still_open:
                     self._refuse_closed(state)
                 drafts = step(state, writer)
-                events = writer.append(drafts, state) if drafts else []
+                events = writer.append(drafts) if drafts else []
             state.fold(events)
             return events
 

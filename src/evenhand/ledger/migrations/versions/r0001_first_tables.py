@@ -13,7 +13,6 @@ def upgrade() -> None:
         "campaigns",
         sa.Column("id", sa.Integer, primary_key=True),
         sa.Column("name", sa.Text, nullable=False, unique=True),
-        sa.Column("last", sa.Integer, nullable=False),
     )
     op.create_table(
         "events",
