@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import evenhand as eh
 from evenhand import live
 from evenhand.ledger import Ledger
 from evenhand.live import LiveCampaign
+from evenhand.live.verify import verify
 
 RULES = [
     "optimistic",
@@ -214,3 +216,26 @@ def test_the_budget_ends_it(url: str) -> None:
         kept.ask()
     with pytest.raises(ValueError, match=r"closed \(we have enough\)"):
         kept.abandon(5)
+
+
+def test_threads_share_one_campaign(database: str) -> None:
+    kept = small(database, budget=400, refit=8)
+    problems: list[Exception] = []
+
+    def work() -> None:
+        try:
+            for _ in range(5):
+                request = kept.ask()
+                kept.tell(request, *examples(request.group, request.id, 2))
+        except Exception as error:
+            problems.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert problems == []
+    state = kept.refresh()
+    assert (state.answered, state.labels_used, state.open) == (30, 60, {})
+    assert verify(kept)["problems"] == []
