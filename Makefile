@@ -16,6 +16,7 @@ demo: install
 	$(BIN)/evenhand demo
 
 lint: install
+	$(BIN)/mkdocs build --strict --quiet --site-dir .venv/site
 	$(BIN)/ruff check src tests benchmarks examples
 	$(BIN)/ruff format --check src tests benchmarks examples
 	$(BIN)/mypy
@@ -25,7 +26,9 @@ test: install lint
 	$(BIN)/python -m pytest -m "not soak" -n 2
 
 soak: install
-	$(BIN)/python -m pytest -m soak
+	$(BIN)/python -m pytest -m soak -s
+	$(BIN)/evenhand bench --full
+	$(BIN)/python benchmarks/ledger.py --postgresql own
 
 bench: install
 	$(BIN)/evenhand bench
