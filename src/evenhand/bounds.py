@@ -62,7 +62,9 @@ class VCBound:
         # below d/2 the formula is no bound; from there on it falls wherever it is under 1
         speaks = counts >= max(self.d / 2, 1.0)
         safe = np.where(speaks, counts, float(self.d))
-        logs = 2 * self.d * np.log(2 * math.e * safe / self.d) + 2 * np.log(2 * safe**2 * np.pi**2 * m / (3 * self.delta))
+        logs = 2 * self.d * np.log(2 * math.e * safe / self.d) + 2 * np.log(
+            2 * safe**2 * np.pi**2 * m / (3 * self.delta)
+        )
         value = (4 if self.two_sided else 2) * np.sqrt(logs / safe)
         return np.asarray(np.where(speaks, np.minimum(1.0, value), 1.0))
 
