@@ -45,7 +45,7 @@ def find(runs: Runs, scale: str) -> Findings:
         )
     claims = [
         judge(
-            "For the same labels, refitting on a grown set is at least as good as their steps over a fixed pool",
+            "For the same labels, refitting on a grown set is never worse, beyond the interval, than their steps over a fixed pool",
             all(value[2] >= 0 for value in gains.values()),
             "; ".join(f"{title}: A_opt − the better of theirs {value}" for title, value in gains.items()),
             tested=min(len(record.trials) for found in runs.values() for record in found.values()) >= 10,
