@@ -55,3 +55,10 @@ def test_the_model_kept_is_the_default():
     kept = json.loads(search.FILE.read_text(encoding="utf-8"))["rounded"][0]
     assert kept["settings"] == search.BASE
     assert kept["gain"] >= 0.03
+
+
+def test_the_tables_of_results_are_what_their_runs_render_to():
+    page = (DOCS / "results.md").read_text(encoding="utf-8")
+    tables = load("tables")
+    assert tables.render(page) == page
+    assert set(re.findall(r"<!-- begin ([\w-]+) -->", page)) >= {f"{name}-half" for name in tables.RUNS}

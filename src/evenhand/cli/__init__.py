@@ -44,7 +44,7 @@ def _root(
 
 
 def main() -> None:
-    """Run the command line; exit codes: 0 done, 1 our fault, 2 bad input, 3 nothing to ask, 130 interrupted."""
+    """Run the command line; exit codes: 0 done, 1 our fault, 2 bad input, 3 nothing to ask, 4 data absent, 130 interrupted."""
     try:
         app()
     except KeyboardInterrupt:
