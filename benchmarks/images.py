@@ -22,12 +22,14 @@ import torch
 
 import evenhand as eh
 from evenhand import datasets
-from evenhand.engine.run import Record, Settings, run_block
+from evenhand.engine.run import run_block
+from evenhand.engine.trials import Settings
 from evenhand.learners.networks import cnn1
 from evenhand.learners.torch import TorchLearner, TorchModel
 from evenhand.learners.torch_device import on_threads, probe_bf16
 from evenhand.learners.torch_transform import ImageTransform
 from evenhand.learners.torch_update import Trainer
+from evenhand.sources.base import Draw
 from evenhand.sources.image_store import ImageRows
 from evenhand.sources.images import Images
 
@@ -79,7 +81,22 @@ def fake(n: int = 6000) -> Images:
     return Images(X.astype(np.uint8), y, group, network="cnn1", test=test)
 
 
-def bare_loop(source: Images, record: Record, learner: TorchLearner) -> None:
+def recorded(source: Images) -> list[Draw]:
+    """What the source's next streams give, written down."""
+    drawn: list[Draw] = []
+    opening = source.open
+
+    def opened(seed: int, trials: Any) -> Any:
+        stream = opening(seed, trials)
+        giving = stream.draw
+        stream.draw = lambda group, size: (drawn.append(giving(group, size)), drawn[-1])[1]
+        return stream
+
+    source.open = opened
+    return drawn
+
+
+def bare_loop(source: Images, draws: list[Draw], learner: TorchLearner) -> None:
     """The same passes on the same images as anybody would write them: growing tensors, chunks, Adam."""
     images = torch.from_numpy(source._pool.store.read(np.arange(len(source._pool.y))))
     labels = torch.from_numpy(source._pool.y)
@@ -91,9 +108,9 @@ def bare_loop(source: Images, record: Record, learner: TorchLearner) -> None:
     def inputs(rows: torch.Tensor) -> torch.Tensor:
         return images[rows].float().div_(127.5).sub_(1.0).contiguous(memory_format=torch.channels_last)
 
-    for drawn in record.rows:
+    for drawn in draws:
         for role, rows in parts.items():
-            rows.append(torch.from_numpy(drawn["rows"][drawn["validation"] == role]))
+            rows.append(torch.from_numpy(drawn.rows[drawn.validation == role]))
         training, validating = (torch.cat(rows) for rows in parts.values())
         module.train()
         optimizer.zero_grad()
@@ -116,12 +133,14 @@ def overhead(given: argparse.Namespace) -> None:
     learner = source.default_learner(final_updates=0)
     settings = Settings(budget=100 * given.rounds, batch=50, n0=3, evaluate=1)
     ours, bare = [], []
+    draws = recorded(source)
     for _ in range(given.times):
+        draws.clear()
         start = time.process_time()
-        record = run_block(source, eh.Optimistic(), learner, settings, [0], keep_rows=True)
+        run_block(source, eh.Optimistic(), learner, settings, [0])
         middle = time.process_time()
         with on_threads(1):
-            bare_loop(source, record, learner)
+            bare_loop(source, draws, learner)
         ours.append(middle - start)
         bare.append(time.process_time() - middle)
     print(
