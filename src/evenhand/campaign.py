@@ -92,7 +92,8 @@ class Campaign:
         size = min(2 * self.batch, self._unspent())
         if reason := self._nothing(size):
             raise NothingToAsk(reason)
-        standing = self.standing(refit=getattr(self.strategy, "needs_scores", True) or self.monitor.stop is not None)
+        learns = getattr(self.learner, "incremental", False) or self.monitor.stop is not None
+        standing = self.standing(refit=learns or getattr(self.strategy, "needs_scores", True))
         if self.monitor.look(self._fitted(), standing, self.labels_used):
             raise NothingToAsk("stopping rule")
         decision = self.strategy(standing, self._engine.coins()[0])

@@ -48,10 +48,11 @@ class DenseRows:
 
 
 class SparseRows:
-    """CSR rows (no column twice) with a trailing 1, times a sign; `size` as for dense rows."""
+    """CSR rows (no column twice) with a trailing 1, times a sign."""
 
     def __init__(self, features: int) -> None:
-        self.n, self.size, self.features = 0, np.zeros(features + 1), features
+        self.n, self.features = 0, features
+        self._size, self._sized = np.zeros(features + 1), 0
         self._values, self._column = np.empty(0), np.empty(0, dtype=np.int32)
         self._start = np.zeros(1, dtype=np.int32)
 
@@ -60,15 +61,24 @@ class SparseRows:
         first, last = int(X.indptr[row]), int(X.indptr[row + 1])
         begin = int(self._start[self.n])
         end = begin + last - first
-        self._values, self._column = enlarged(self._values, end + 1), enlarged(self._column, end + 1)
+        if end >= len(self._values):
+            self._values, self._column = enlarged(self._values, end + 1), enlarged(self._column, end + 1)
         self._start = enlarged(self._start, self.n + 2)
         values, column = X.data[first:last], X.indices[first:last]
-        self.size[column] += np.abs(values)
-        self.size[-1] += 1.0
         self._values[begin:end], self._column[begin:end] = values if sign == 1.0 else sign * values, column
         self._values[end], self._column[end] = sign, self.features
         self.n += 1
         self._start[self.n] = end + 1
+
+    @property
+    def size(self) -> Floats:
+        """Sums of the columns' absolute values, brought up to date when asked for."""
+        new = slice(self._sized, int(self._start[self.n]))
+        if new.start < new.stop:
+            weight = np.abs(self._values[new])
+            self._size += np.bincount(self._column[new], weights=weight, minlength=self.features + 1)
+            self._sized = new.stop
+        return self._size
 
     def csr(self, first: int = 0) -> Csr:
         """Rows from `first` on; views."""

@@ -21,6 +21,7 @@ __all__ = ["BinaryTrials"]
 
 STEP = 5e-7  # how near to its optimum every parameter is brought at each refit
 _AT_ONCE = 1 << 20  # numbers copied at a time for the final models
+_SINGLE = 32  # parameters from which inverse Hessians, which only steer, are kept in single precision
 _TOGETHER = 1 << 18  # entries of inverse Hessians worked on together: they stay in the processor's cache
 
 
@@ -38,7 +39,8 @@ class BinaryTrials:
         self._positive = np.zeros((2, trials), dtype=np.int64)
         self._label, self._cell = np.empty((trials, capacity), dtype=bool), np.empty((trials, capacity), dtype=np.int64)
         self._theta, self._norm = np.full((trials, p), np.nan), np.zeros(trials)
-        self._inverse = np.full((trials, p, p), np.nan) if p <= DENSE_LIMIT else None
+        kind = np.float32 if p >= _SINGLE else np.float64
+        self._inverse: Any = np.full((trials, p, p), np.nan, dtype=kind) if p <= DENSE_LIMIT else None
         self._fitted, self._scored = np.zeros(trials, dtype=np.int64), np.zeros(trials, dtype=np.int64)
         self._warm = np.zeros(trials, dtype=bool)
         self._loss: Loss = "zero_one"

@@ -257,5 +257,5 @@ def _gram(rows: Rows, weight: Floats) -> Floats:
 
 def times(M: Floats, vector: Floats) -> Floats:
     """Matrices (k, a, b) times vectors (k, b)."""
-    result: Floats = np.matmul(M, vector[:, :, None])[:, :, 0]
+    result: Floats = np.matmul(M, vector.astype(M.dtype, copy=False)[:, :, None])[:, :, 0].astype(float, copy=False)
     return result

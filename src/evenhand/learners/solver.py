@@ -103,8 +103,9 @@ def append(new: BinaryBlock | Softmax, theta: Floats, inverse: Floats) -> None:
         gradient, root = new.tail(theta)
     if root.shape[1] == 1:  # NumPy multiplies matrices of rank one slowly
         root = np.concatenate((root, np.zeros_like(root)), axis=1)
+    root = root.astype(inverse.dtype, copy=False)
     spread = np.matmul(root, inverse)
-    inner = np.matmul(spread, root.transpose(0, 2, 1)) + np.eye(root.shape[1])
+    inner = np.matmul(spread, root.transpose(0, 2, 1)) + np.eye(root.shape[1], dtype=inverse.dtype)
     inverse -= np.matmul(spread.transpose(0, 2, 1), np.linalg.solve(inner, spread))
     theta -= times(inverse, gradient)
 
@@ -247,7 +248,7 @@ def _secant(M: Floats, step: Floats, change: Floats) -> Floats:
     rho = np.where(curvature > 0.0, 1.0 / curvature, 0.0)
     image = times(M, change)
     half = 0.5 * rho * (1.0 + rho * _dot(change, image))
-    pair = np.empty((2, *step.shape))
+    pair = np.empty((2, *step.shape), dtype=M.dtype)
     pair[0], pair[1] = step, half[:, None] * step - rho[:, None] * image
     updated: Floats = np.matmul(pair.transpose(1, 2, 0), pair[::-1].transpose(1, 0, 2))
     updated += M
