@@ -135,6 +135,17 @@ def change(
 
 
 @app.command()
+def certify(name: Name, db: Database = DEFAULT, as_json: AsJson = False) -> None:
+    """Freeze the newest model: validation labels from now on are evidence on it; status shows what is certain."""
+    with opened(db, name, as_json) as live:
+        from evenhand.live.status import status
+
+        live.certify()
+        found = status(live)["certificate"]
+        say(found, as_json, lambda: campaign_look.certificate_text(found))
+
+
+@app.command()
 def close(
     name: Name,
     reason: Annotated[str, typer.Option(help="why")] = "closed",

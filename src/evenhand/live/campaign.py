@@ -9,8 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from evenhand.campaign import Campaign
+from evenhand.certificates import Certificate, Evidence, Running
 from evenhand.learners import Model
 from evenhand.ledger import Draft, Event, Ledger, State, Writer
+from evenhand.live import evidence
 from evenhand.live.delivery import Checker, Told, plain
 from evenhand.live.parcel import Parcel
 from evenhand.live.receipts import LiveReceipt, LiveRequest
@@ -187,7 +189,39 @@ class LiveCampaign:
 
             return bool(self._write(step))
 
+    def certify(self) -> Certificate:
+        """Freeze the newest model: validation examples told from now on are evidence on it, counted at every refit.
+
+        Fits first if examples came since. Version k is given δ/(k(k+1)), so freeze rarely.
+        """
+        fitter = self._trainer.certifying(self._state)
+        self.refit()
+        state = self._copy()
+        rests_on = max(state.rests_on)
+        self._trainer.model_at(fitter, state, rests_on)
+
+        def step(now: State, writer: Writer) -> list[Draft]:
+            version = 1 + (now.frozen["version"] if now.frozen else 0)
+            header = {"version": version, "rests_on": rests_on, "labels": now.labels_used, "learner": fitter.digest}
+            return [Draft("certified", header)]
+
+        version = self._write(step, still_open=True)[0].header["version"]
+        return Evidence(tuple(state.groups)).certificate(version)
+
     # ---------------------------------------------------------------- looking
+
+    def running(self, delta: float = 0.05) -> Running:
+        """On the models so far: their average error in every group, as of the last refit."""
+        return evidence.running(self.refresh(), delta)
+
+    def certificate(self, delta: float = 0.05) -> Certificate | None:
+        """On the frozen model, as of the last refit; None if there is none."""
+        return evidence.certificate(self.refresh(), delta)
+
+    def frozen_model(self) -> Model | None:
+        """The model the certificate is about; None without one, or where it cannot be rebuilt exactly."""
+        found = self._trainer.frozen(self._copy())
+        return None if found is None else found.model
 
     def refresh(self) -> State:
         """The state, with the events that came since folded in."""
