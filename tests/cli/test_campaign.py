@@ -207,6 +207,20 @@ def test_certificates(shell: Shell) -> None:
     assert "certificate, version 2 (frozen at 320 labels)" in shell("certify", "s")
 
 
+def test_stopping_rules(shell: Shell) -> None:
+    shell("create", "s", "--group", "u", "--budget", 40, "--stop", "labels=4", "--stop", "until=2999-01-01")
+    for number in (1, 2):
+        shell("ask", "s")
+        frame(number, size=2).to_csv("rows.csv", index=False)
+        shell("tell", "s", number, "rows.csv")
+    assert shell.json("ask", "s", code=3)["reason"] == "stopping rule"
+    assert "nothing to ask: stopping rule (4 labels are spent)" in shell("status", "s")
+    shell("change", "s", "--stop", "labels=6")
+    shell("ask", "s")
+    shell("change", "s", "--stop", "none")
+    assert shell.json("status", "s")["stop"] == []
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -217,6 +231,7 @@ def test_certificates(shell: Shell) -> None:
         (["create", "s", "--group", "u", "--budget", "9", "--lease", "soon"], "cannot read the lease 'soon'"),
         (["create", "s", "--group", "u", "--budget", "9", "--refit", "never"], "refit must be always"),
         (["create", "s", "--group", "u", "--budget", "9", "--population", "u"], "write GROUP=SHARE"),
+        (["create", "s", "--group", "u", "--budget", "9", "--stop", "soon"], "cannot read the stopping rule 'soon'"),
         (["create", "s", "--group", "u", "--budget", "9", "--label", "group"], "must differ"),
         (["create", "t", "--group", "u", "--budget", "9"], "there is a campaign 't' already"),
         (["ask", "none"], "there is no campaign 'none'"),

@@ -136,5 +136,6 @@ def _status_text(found: dict[str, Any]) -> str:
     for r in found["expired"]:
         console.print(f"request {r['request']}: {r['size']} labels of {r['group']}, expired at {r['until']}")
     if found["nothing_to_ask"]:
-        console.print(f"nothing to ask: {found['nothing_to_ask']}")
+        why = f" ({found['stopped']})" if found["nothing_to_ask"] == "stopping rule" else ""
+        console.print(f"nothing to ask: {found['nothing_to_ask']}{why}")
     return out.getvalue().rstrip()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from evenhand.certificates import Certificate, Evidence, Running
 from evenhand.ledger import State
 
-__all__ = ["certificate", "running"]
+__all__ = ["certificate", "evidence_since", "running"]
 
 
 def running(state: State, delta: float = 0.05) -> Running:
@@ -17,7 +17,12 @@ def certificate(state: State, delta: float = 0.05) -> Certificate | None:
     """On the frozen model; None if there is none."""
     if state.frozen is None:
         return None
-    return _evidence(state, state.since).certificate(state.frozen["version"], delta)
+    return evidence_since(state).certificate(state.frozen["version"], delta)
+
+
+def evidence_since(state: State) -> Evidence:
+    """The evidence on the frozen model."""
+    return _evidence(state, state.since)
 
 
 def _evidence(state: State, sums: list[list[int]]) -> Evidence:

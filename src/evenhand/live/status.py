@@ -8,6 +8,7 @@ from evenhand.ledger import State
 from evenhand.live import evidence
 from evenhand.live.campaign import LiveCampaign
 from evenhand.live.receipts import as_time
+from evenhand.live.stopping import reason_to_stop
 from evenhand.request import NothingToAsk
 
 __all__ = ["overview", "status"]
@@ -35,6 +36,8 @@ def status(live: LiveCampaign) -> dict[str, Any]:
         "promised": sum(int(r["size"]) for r in state.open.values()),
         "unspent": state.unspent,
         "nothing_to_ask": reason,
+        "stop": state.settings.get("stop", []),
+        "stopped": reason_to_stop(state, now),
         "groups": {group: _group(state, z) for z, group in enumerate(state.groups)},
         "running": evidence.running(state).as_dict(),
         "certificate": _certificate(state),
