@@ -190,6 +190,28 @@ def test_another_version_of_the_software_adds_nothing_to_a_certificate(
     assert sum(kept.running().n) > 0
 
 
+def test_a_learner_that_is_another_at_every_fit(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "moody.py").write_text(
+        "import itertools\nimport numpy as np\nfrom sklearn.base import BaseEstimator, ClassifierMixin\n"
+        "moods = itertools.count()\n"
+        "class Moody(ClassifierMixin, BaseEstimator):\n"
+        "    def fit(self, X, y):\n"
+        "        self.classes_, self.mood_ = np.unique(y), next(moods)\n"
+        "        return self\n"
+        "    def predict(self, X):\n"
+        "        return np.full(len(X), self.classes_[self.mood_ % len(self.classes_)])\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("EVENHAND_ALLOW", "moody")
+    kept = live.create(url, "survey", ["u", "v"], "greedy", "factory:moody.Moody", budget=400, batch=4)
+    for _ in range(2):
+        request = kept.ask()
+        kept.tell(request, np.eye(8), [0, 0, 0, 0, 0, 0, 1, 1])
+    with pytest.raises(ValueError, match="fitted again, the learner gives another model"):
+        kept.certify()
+    assert kept.refresh().frozen is None
+
+
 def test_evidence_that_does_not_come_out_again(url: str) -> None:
     kept = live.create(url, "survey", ["u", "v"], "greedy", "logistic", budget=200, batch=5)
     go_on(kept, range(6))

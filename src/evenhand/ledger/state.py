@@ -38,8 +38,8 @@ class State:
         classes: the labels seen or allowed.
         first_rows: the first event with delivered rows; 0 before it.
         running: n and errors of the validation examples scored by the model before them.
-        frozen: the newest certified model, `version`, `rests_on` and the `event` that froze it; None without one.
         history: mean losses of the newest scorings, oldest first, as many as a stopping rule looks back on.
+        frozen: the newest certified model, `version`, `rests_on` and the `event` that froze it; None without one.
         since: n and errors of that model on the validation examples told since.
     """
 
@@ -185,7 +185,6 @@ class State:
             self.loss_sum[z], self.scored[z], self.accuracy[z] = score["loss_sum"], score["n"], score["accuracy"]
             if group in fresh and score["n"]:
                 self.recent[z] = [*self.recent[z], score["accuracy"]][-window:]
-
         if rounds := self.settings.get("rounds"):
             row = [x / n if n else None for x, n in zip(self.loss_sum, self.scored, strict=True)]
             self.history = [*self.history, row][-1 - rounds :]

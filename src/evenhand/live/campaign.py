@@ -261,11 +261,14 @@ class LiveCampaign:
         state = self._copy()
         rests_on = max(state.rests_on)
         self._trainer.model_at(fitter, state, rests_on)
+        again, scores = fitter.errors(), zip(state.groups, state.scored, state.accuracy, strict=True)
+        if again != {group: [n, n - round((right or 0) * n)] for group, n, right in scores}:
+            raise ValueError("fitted again, the learner gives another model, so none can be frozen: fix its randomness")
+        facts = {"rests_on": rests_on, "learner": fitter.digest, "errors": again}
 
         def step(now: State, writer: Writer) -> list[Draft]:
             version = 1 + (now.frozen["version"] if now.frozen else 0)
-            header = {"version": version, "rests_on": rests_on, "labels": now.labels_used, "learner": fitter.digest}
-            return [Draft("certified", header)]
+            return [Draft("certified", {"version": version, "labels": now.labels_used, **facts})]
 
         version = self._write(step, still_open=True)[0].header["version"]
         return Evidence(tuple(state.groups)).certificate(version)

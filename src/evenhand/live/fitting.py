@@ -110,6 +110,10 @@ class Fitter:
             }
         return {"loss": self.loss, "learner": self.digest, "groups": groups}
 
+    def errors(self) -> dict[str, list[int]]:
+        """n and errors of the current model in every group; they tell whether it is the model that was scored."""
+        return {group: [score["n"], score["errors"]] for group, score in self.score()["groups"].items()}
+
     def load(self, upto: int) -> list[tuple[Event, Parcel]]:
         """Read the rows of events up to `upto`; gives the deliveries that were new."""
         found = deliveries(self.ledger, self.campaign, self.upto, upto)

@@ -43,7 +43,7 @@ class Trainer:
     def frozen(self, state: State) -> Frozen | None:
         """The certified model, rebuilt where this process has not got it.
 
-        None without one, or where other versions of the software would give another model.
+        None without one, or where fitting again gives another model.
         """
         if (made := state.frozen) is None:
             return None
@@ -52,7 +52,10 @@ class Trainer:
                 fitter = self.certifying(state)
                 if fitter.digest != made["learner"]:
                     return None
-                self._frozen = Frozen(made["version"], made["event"], self.model_at(fitter, state, made["rests_on"]))
+                model = self.model_at(fitter, state, made["rests_on"])
+                if fitter.errors() != made["errors"]:
+                    return None
+                self._frozen = Frozen(made["version"], made["event"], model)
             return self._frozen
 
     def certifying(self, state: State) -> Fitter:
