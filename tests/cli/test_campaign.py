@@ -183,6 +183,44 @@ def test_changing_and_abandoning(shell: Shell) -> None:
     assert shell.json("refit", "s") == {"refitted": False}
 
 
+def test_certificates(shell: Shell) -> None:
+    shell("create", "s", "--group", "u", "--group", "v", "--budget", 400, "--batch", 20, "--strategy", "uniform")
+    assert "no model to certify yet" in shell("certify", "s", code=2)
+    for k in range(8):
+        request = shell.json("ask", "s")["requests"][0]
+        frame(k, request["group"], 40).to_csv("rows.csv", index=False)
+        shell("tell", "s", k + 1, "rows.csv")
+        if k == 3:
+            made = shell.json("certify", "s")
+            assert (made["version"], made["worst_at_most"], made["frozen_at_labels"]) == (1, 1.0, 160)
+    shell("refit", "s")
+    found = shell.json("status", "s")
+    assert {group: each["n"] for group, each in found["certificate"]["groups"].items()} == {"u": 40, "v": 40}
+    assert {group: each["n"] for group, each in found["running"]["groups"].items()} == {"u": 40, "v": 40}
+    words = shell("status", "s")
+    low, high = (found["running"]["groups"]["u"][edge] for edge in ("low", "high"))
+    assert f"{low:.2f}–{high:.2f} (40)" in words
+    assert "accuracy steers the choice: an indication, no claim" in words
+    assert "running error: average of the models so far, 95%, at every look" in words
+    bound = found["certificate"]["worst_at_most"]
+    assert f"no group's error is above {bound:.3f}, the worst is one of u, v" in " ".join(words.split())
+    assert "certificate, version 2 (frozen at 320 labels)" in shell("certify", "s")
+
+
+def test_stopping_rules(shell: Shell) -> None:
+    shell("create", "s", "--group", "u", "--budget", 40, "--stop", "labels=4", "--stop", "until=2999-01-01")
+    for number in (1, 2):
+        shell("ask", "s")
+        frame(number, size=2).to_csv("rows.csv", index=False)
+        shell("tell", "s", number, "rows.csv")
+    assert shell.json("ask", "s", code=3)["reason"] == "stopping rule"
+    assert "nothing to ask: stopping rule (4 labels are spent)" in shell("status", "s")
+    shell("change", "s", "--stop", "labels=6")
+    shell("ask", "s")
+    shell("change", "s", "--stop", "none")
+    assert shell.json("status", "s")["stop"] == []
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -193,6 +231,7 @@ def test_changing_and_abandoning(shell: Shell) -> None:
         (["create", "s", "--group", "u", "--budget", "9", "--lease", "soon"], "cannot read the lease 'soon'"),
         (["create", "s", "--group", "u", "--budget", "9", "--refit", "never"], "refit must be always"),
         (["create", "s", "--group", "u", "--budget", "9", "--population", "u"], "write GROUP=SHARE"),
+        (["create", "s", "--group", "u", "--budget", "9", "--stop", "soon"], "cannot read the stopping rule 'soon'"),
         (["create", "s", "--group", "u", "--budget", "9", "--label", "group"], "must differ"),
         (["create", "t", "--group", "u", "--budget", "9"], "there is a campaign 't' already"),
         (["ask", "none"], "there is no campaign 'none'"),

@@ -156,10 +156,14 @@ def test_a_database_of_version_0001(tmp_path: Path) -> None:
     assert state.counts == [4, 12]
     assert [e.kind for e in kept.ledger.events(kept.number)][:4] == ["created", "told", "scored", "asked"]
     assert verify(kept)["problems"] == []
+    assert (state.running, state.frozen) == ([[0, 0], [0, 0]], None)  # that version recorded no evidence
     request = kept.ask()
     assert request.id == 10
     kept.tell(request, np.ones((4, 2)), ["no", "yes", "no", "yes"])
     assert kept.final_model().classes.tolist() == ["no", "yes"]
+    assert kept.refit()
+    assert sum(kept.running().n) > 0
+    assert kept.certify().version == 1
     counts = live.open_campaign(url, "counts").refresh()
     assert (counts.closed, counts.unavailable, counts.accuracy) == ("enough", ["v"], [0.75, None])
 

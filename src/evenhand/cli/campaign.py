@@ -37,6 +37,10 @@ def create(
     seed: Annotated[int, typer.Option(help="the same seed, the same choices")] = 0,
     refit: Annotated[str, typer.Option(help="always, a number of labels, or background")] = "always",
     lease: Annotated[str, typer.Option(help="how long a request waits: 90m, 24h, 7d, never")] = "1d",
+    stop: Annotated[
+        list[str] | None,
+        typer.Option(help="target=0.1, labels=2000, until=2027-03-01, no-improvement=50; repeat for any of"),
+    ] = None,
     label: Annotated[str, typer.Option("--label", help="the label's column in delivered files")] = "label",
     group_column: Annotated[str, typer.Option(help="the group's column in delivered files")] = "group",
     features: Annotated[list[str] | None, typer.Option("--feature", help="a feature's column; default all")] = None,
@@ -51,7 +55,7 @@ def create(
 
         made = live.create(
             db, name, groups, strategy, None if learner == "none" else learner,
-            budget=budget, batch=batch, n0=n0, validation=validation, seed=seed, refit=refit, lease=lease,
+            budget=budget, batch=batch, n0=n0, validation=validation, seed=seed, refit=refit, lease=lease, stop=stop,
             classes=[parse_value(c) for c in classes] if classes else None,
             population=_shares(population), label=label, group=group_column, features=features,
         )  # fmt: skip
@@ -114,15 +118,18 @@ def change(
     lease: Annotated[str | None, typer.Option(help="for requests from now on")] = None,
     retire: Annotated[list[str] | None, typer.Option(help="a group that has nothing left to give")] = None,
     restore: Annotated[list[str] | None, typer.Option(help="a group to ask of again")] = None,
+    stop: Annotated[list[str] | None, typer.Option(help="stopping rules instead of those there are; none")] = None,
     db: Database = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """Change the budget, refits, leases, or which groups are asked of."""
+    """Change the budget, refits, leases, stopping rules, or which groups are asked of."""
     with opened(db, name, as_json) as live:
         settings: dict[str, Any] = {"budget": budget, "refit": refit, "lease": lease}
+        if stop:
+            settings["stop"] = [] if stop == ["none"] else stop
         settings = {key: value for key, value in settings.items() if value is not None}
         if not (settings or retire or restore):
-            raise ValueError("nothing to change: give --budget, --refit, --lease, --retire or --restore")
+            raise ValueError("nothing to change: give --budget, --refit, --lease, --stop, --retire or --restore")
         if settings:
             live.change(**settings)
         for group in retire or ():
@@ -132,6 +139,17 @@ def change(
         state = live.refresh()
         found = {**{key: state.settings[key] for key in ("budget", "refit", "lease")}, "retired": state.unavailable}
         say(found, as_json, "changed")
+
+
+@app.command()
+def certify(name: Name, db: Database = DEFAULT, as_json: AsJson = False) -> None:
+    """Freeze the newest model: validation labels from now on are evidence on it; status shows what is certain."""
+    with opened(db, name, as_json) as live:
+        from evenhand.live.status import status
+
+        live.certify()
+        found = status(live)["certificate"]
+        say(found, as_json, lambda: campaign_look.certificate_text(found))
 
 
 @app.command()

@@ -9,7 +9,7 @@ import typer
 
 from evenhand.cli.campaign_shared import DEFAULT, AsJson, Database, Name, handled, opened, say
 
-__all__ = ["explain", "export", "list_all", "status", "verify"]
+__all__ = ["certificate_text", "explain", "export", "list_all", "status", "verify"]
 
 
 def status(name: Name, db: Database = DEFAULT, as_json: AsJson = False) -> None:
@@ -84,17 +84,27 @@ def verify(name: Name, db: Database = DEFAULT, as_json: AsJson = False) -> None:
         raise typer.Exit(1)
 
 
+def certificate_text(found: dict[str, Any]) -> str:
+    """What is certain about the frozen model, in words."""
+    n = sum(group["n"] for group in found["groups"].values())
+    return (
+        f"certificate, version {found['version']} (frozen at {found['frozen_at_labels']} labels): no group's error is above "
+        f"{found['worst_at_most']:.3f}, the worst is one of {', '.join(found['worst_groups'])} "
+        f"(each {found['confidence']:.0%}, {n} validation labels since)"
+    )
+
+
 def _status_text(found: dict[str, Any]) -> str:
     from io import StringIO
 
     from rich.console import Console
     from rich.table import Table
 
-    table = Table("group", "share", "training", "validation", "pending", "accuracy (95 %)", "n", box=None)
+    table = Table("group", "share", "training", "validation", "pending", "accuracy", "n", box=None)
+    table.add_column("running error (n)")
     for group, g in found["groups"].items():
-        right = (
-            "" if g["accuracy"] is None else f"{g['accuracy']:.3f} ({g['accuracy_low']:.2f}–{g['accuracy_high']:.2f})"
-        )
+        right = "" if g["accuracy"] is None else f"{g['accuracy']:.3f}"
+        past = found["running"]["groups"][group]
         name = group if g["available"] else f"{group} (retired)"
         table.add_row(
             name,
@@ -102,6 +112,7 @@ def _status_text(found: dict[str, Any]) -> str:
             *(str(g[key]) for key in ("training", "validation", "pending")),
             right,
             str(g["n"]),
+            f"{past['low']:.2f}–{past['high']:.2f} ({past['n']})",
         )
     out = StringIO()
     console = Console(file=out, width=110, highlight=False)
@@ -112,11 +123,11 @@ def _status_text(found: dict[str, Any]) -> str:
     )
     console.print(table)
     age, behind = found["scores"]["age_seconds"], found["scores"]["labels_behind"]
-    console.print(
-        "no scores yet"
-        if age is None
-        else f"scores are {age:.0f} s old and {behind} labels behind; they steer, they certify nothing"
-    )
+    console.print("no scores yet" if age is None else f"scores are {age:.0f} s old and {behind} labels behind")
+    console.print("accuracy steers the choice: an indication, no claim")
+    console.print(f"running error: average of the models so far, {found['running']['confidence']:.0%}, at every look")
+    if found["certificate"]:
+        console.print(certificate_text(found["certificate"]))
     for r in found["open"]:
         late = ", overdue" if r["overdue"] else ""
         console.print(
@@ -125,5 +136,6 @@ def _status_text(found: dict[str, Any]) -> str:
     for r in found["expired"]:
         console.print(f"request {r['request']}: {r['size']} labels of {r['group']}, expired at {r['until']}")
     if found["nothing_to_ask"]:
-        console.print(f"nothing to ask: {found['nothing_to_ask']}")
+        why = f" ({found['stopped']})" if found["nothing_to_ask"] == "stopping rule" else ""
+        console.print(f"nothing to ask: {found['nothing_to_ask']}{why}")
     return out.getvalue().rstrip()

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 __all__ = ["KINDS", "Draft", "Event"]
 
-KINDS = ("created", "asked", "told", "scored", "losses", "abandoned", "expired", "changed", "closed")
+KINDS = ("created", "asked", "told", "scored", "losses", "abandoned", "expired", "changed", "certified", "closed")
 """What can happen to a campaign."""
 
 

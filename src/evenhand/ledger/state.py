@@ -12,7 +12,7 @@ from evenhand.ledger.events import Event
 
 __all__ = ["State"]
 
-_FORMAT = 1
+_FORMAT = 2
 
 
 @dataclass
@@ -37,6 +37,10 @@ class State:
         unavailable: groups that have nothing left to give.
         classes: the labels seen or allowed.
         first_rows: the first event with delivered rows; 0 before it.
+        running: n and errors of the validation examples scored by the model before them.
+        history: mean losses of the newest scorings, oldest first, as many as a stopping rule looks back on.
+        frozen: the newest certified model, `version`, `rests_on` and the `event` that froze it; None without one.
+        since: n and errors of that model on the validation examples told since.
     """
 
     seq: int = 0
@@ -62,6 +66,10 @@ class State:
     unavailable: list[str] = field(default_factory=list)
     classes: list[Any] = field(default_factory=list)
     first_rows: int = 0
+    running: list[list[int]] = field(default_factory=list)
+    history: list[list[float | None]] = field(default_factory=list)
+    frozen: dict[str, Any] | None = None
+    since: list[list[int]] = field(default_factory=list)
 
     @property
     def groups(self) -> list[str]:
@@ -125,6 +133,7 @@ class State:
         m = len(self.groups)
         self.counts, self.held, self.scored, self.arrived, self.rests_on = ([0] * m for _ in range(5))
         self.loss_sum, self.accuracy, self.recent = [0.0] * m, [None] * m, [[] for _ in range(m)]
+        self.running, self.since = self._no_evidence(), self._no_evidence()
 
     def _asked(self, event: Event) -> None:
         self.asked += 1
@@ -153,6 +162,14 @@ class State:
         self._take_scores(header["groups"], set(header["fresh"]))
         self.rests_on = [header["rests_on"]] * len(self.groups)
         self.scored_at, self.scored_labels = event.at, header["examples"]
+        if evidence := header.get("evidence"):  # earlier versions recorded none
+            self._take_evidence(self.running, evidence["running"])
+            if self.frozen is not None and evidence["version"] == self.frozen["version"]:
+                self._take_evidence(self.since, evidence["frozen"])
+
+    def _certified(self, event: Event) -> None:
+        self.frozen = {**event.header, "event": event.seq}
+        self.since = self._no_evidence()
 
     def _losses(self, event: Event) -> None:
         reported = event.header["groups"]
@@ -168,6 +185,17 @@ class State:
             self.loss_sum[z], self.scored[z], self.accuracy[z] = score["loss_sum"], score["n"], score["accuracy"]
             if group in fresh and score["n"]:
                 self.recent[z] = [*self.recent[z], score["accuracy"]][-window:]
+        if rounds := self.settings.get("rounds"):
+            row = [x / n if n else None for x, n in zip(self.loss_sum, self.scored, strict=True)]
+            self.history = [*self.history, row][-1 - rounds :]
+
+    def _take_evidence(self, sums: list[list[int]], found: Mapping[str, list[int]]) -> None:
+        for group, (n, errors) in found.items():
+            z = self.groups.index(group)
+            sums[z] = [sums[z][0] + n, sums[z][1] + errors]
+
+    def _no_evidence(self) -> list[list[int]]:
+        return [[0, 0] for _ in self.groups]
 
     def _abandoned(self, event: Event) -> None:
         self.open.pop(int(event.request or 0))

@@ -9,13 +9,17 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from evenhand.campaign import Campaign
+from evenhand.certificates import Certificate, Evidence, Running
 from evenhand.learners import Model
 from evenhand.ledger import Draft, Event, Ledger, State, Writer
+from evenhand.live import evidence
 from evenhand.live.delivery import Checker, Told, plain
+from evenhand.live.fitting import Fitter
 from evenhand.live.parcel import Parcel
 from evenhand.live.receipts import LiveReceipt, LiveRequest
 from evenhand.live.replay import as_request, restore
 from evenhand.live.settings import check_change, make_campaign
+from evenhand.live.stopping import reason_to_stop, wants_frozen
 from evenhand.live.training import Trainer
 from evenhand.request import NothingToAsk, Request
 
@@ -144,7 +148,7 @@ class LiveCampaign:
     # ---------------------------------------------------------------- running it
 
     def change(self, **settings: Any) -> None:
-        """Change `budget`, `refit` or `lease` from here on."""
+        """Change `budget`, `refit`, `lease` or `stop` from here on."""
 
         def step(state: State, writer: Writer) -> list[Draft]:
             return [Draft("changed", check_change(state.settings, state.labels_used, settings))]
@@ -169,8 +173,9 @@ class LiveCampaign:
         """Whether the settings want a refit before the next ask."""
         state = self.refresh()
         policy = state.settings["refit"]
-        needed = getattr(self._campaign.strategy, "needs_scores", True) and state.settings["learner"] is not None
-        if not needed or not state.fresh or state.closed is not None or policy == "background":
+        needed = getattr(self._campaign.strategy, "needs_scores", True) or state.settings.get("stop")
+        idle = state.settings["learner"] is None or not state.fresh or state.closed is not None
+        if not needed or idle or policy == "background":
             return False
         return bool(policy == "always" or state.examples - state.scored_labels >= policy)
 
@@ -185,9 +190,34 @@ class LiveCampaign:
             def step(now: State, writer: Writer) -> list[Draft]:
                 return [Draft("scored", header)] if now.rests_on == state.rests_on and now.closed is None else []
 
-            return bool(self._write(step))
+            done = bool(self._write(step))
+            if done and wants_frozen(self._state, self.clock()):
+                self._freeze(self._trainer.certifying(state))
+            return done
+
+    def certify(self) -> Certificate:
+        """Freeze the newest model: validation examples told from now on are evidence on it, counted at every refit.
+
+        Fits first if examples came since. Version k is given δ/(k(k+1)), so freeze rarely.
+        """
+        fitter = self._trainer.certifying(self._state)
+        self.refit()
+        return self._freeze(fitter)
 
     # ---------------------------------------------------------------- looking
+
+    def running(self, delta: float = 0.05) -> Running:
+        """On the models so far: their average error in every group, as of the last refit."""
+        return evidence.running(self.refresh(), delta)
+
+    def certificate(self, delta: float = 0.05) -> Certificate | None:
+        """On the frozen model, as of the last refit; None if there is none."""
+        return evidence.certificate(self.refresh(), delta)
+
+    def frozen_model(self) -> Model | None:
+        """The model the certificate is about; None without one, or where it cannot be rebuilt exactly."""
+        found = self._trainer.frozen(self._copy())
+        return None if found is None else found.model
 
     def refresh(self) -> State:
         """The state, with the events that came since folded in."""
@@ -227,9 +257,27 @@ class LiveCampaign:
             state.fold(events)
             return events
 
+    def _freeze(self, fitter: Fitter) -> Certificate:
+        state = self._copy()
+        rests_on = max(state.rests_on)
+        self._trainer.model_at(fitter, state, rests_on)
+        again, scores = fitter.errors(), zip(state.groups, state.scored, state.accuracy, strict=True)
+        if again != {group: [n, n - round((right or 0) * n)] for group, n, right in scores}:
+            raise ValueError("fitted again, the learner gives another model, so none can be frozen: fix its randomness")
+        facts = {"rests_on": rests_on, "learner": fitter.digest, "errors": again}
+
+        def step(now: State, writer: Writer) -> list[Draft]:
+            version = 1 + (now.frozen["version"] if now.frozen else 0)
+            return [Draft("certified", {"version": version, "labels": now.labels_used, **facts})]
+
+        version = self._write(step, still_open=True)[0].header["version"]
+        return Evidence(tuple(state.groups)).certificate(version)
+
     def _proposed(self, state: State, count: int, overdue: list[int]) -> list[Request]:
         if state.closed is not None:
             raise NothingToAsk("closed")
+        if reason_to_stop(state, self.clock()):
+            raise NothingToAsk("stopping rule")
         return restore(self._campaign, state, gone=overdue).ask_many(count)
 
     def _deliver(self, told: Told) -> LiveReceipt:

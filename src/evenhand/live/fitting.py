@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from evenhand.engine import rows
 from evenhand.engine.labels import Labels
 from evenhand.engine.settings import as_seed, learner_seed
 from evenhand.engine.shelf import Delivery, Shelf
+from evenhand.learners import Model
 from evenhand.learners.torch import TorchLearner
 from evenhand.ledger import Event, Ledger, State
 from evenhand.live.learners import learner_digest, live_learner
 from evenhand.live.parcel import Parcel
 from evenhand.strategies import parse_strategy
 
-__all__ = ["Fitter", "deliveries"]
+__all__ = ["Fitter", "Frozen", "deliveries"]
+
+
+class Frozen(NamedTuple):
+    """A certified model; validation examples told after `event` are evidence on it."""
+
+    version: int
+    event: int
+    model: Model
 
 
 class Fitter:
@@ -39,14 +49,42 @@ class Fitter:
         self.incremental = bool(getattr(learner, "incremental", False))
         self.upto = self.fitted = 0
 
-    def scores(self, state: State) -> dict[str, Any]:
+    def scores(self, state: State, frozen: Frozen | None) -> dict[str, Any]:
         """What a `scored` event of this state says."""
+        self.catch_up(state)
+        evidence = self.evidence(state.seq, frozen)
+        self.fit(state.seq)
+        facts = {"rests_on": state.seq, "examples": state.examples, "fresh": state.fresh}
+        return {**facts, **self.score(), "evidence": evidence}
+
+    def catch_up(self, state: State) -> None:
+        """Bring the model to the one that the newest `scored` event stands for."""
+        last = max(state.rests_on)
         if self.incremental:
             for event in self.ledger.events(self.campaign, kind="scored"):
-                if event.header["rests_on"] > self.fitted:
+                if self.fitted < event.header["rests_on"] <= last:
                     self.fit(event.header["rests_on"])
-        self.fit(state.seq)
-        return {"rests_on": state.seq, "examples": state.examples, "fresh": state.fresh, **self.score()}
+        elif self.fitted < last:
+            self.fit(last)
+
+    def evidence(self, upto: int, frozen: Frozen | None) -> dict[str, Any]:
+        """Read on up to event `upto`: n and errors of the current and the frozen model on new validation rows.
+
+        Rows that answered no request are none: nobody knows how they were picked.
+        """
+        model = self.model  # before new rows: a class never seen has the memory built anew
+        found = [(event, parcel) for event, parcel in self.load(upto) if event.request is not None]
+        later = [] if frozen is None else [each for each in found if each[0].seq > frozen.event]
+        return {
+            "running": self._errors(model, found),
+            "version": None if frozen is None else frozen.version,
+            "frozen": self._errors(None if frozen is None else frozen.model, later),
+        }
+
+    @property
+    def model(self) -> Model | None:
+        """The model of the last fit; None before the first."""
+        return None if self.shelf.memory is None else self.shelf.memory.models()[0]
 
     def fit(self, upto: int) -> None:
         """Bring the model up to the rows of events up to `upto`."""
@@ -72,15 +110,34 @@ class Fitter:
             }
         return {"loss": self.loss, "learner": self.digest, "groups": groups}
 
-    def load(self, upto: int) -> None:
-        """Read the rows of events up to `upto`."""
+    def errors(self) -> dict[str, list[int]]:
+        """n and errors of the current model in every group; they tell whether it is the model that was scored."""
+        return {group: [score["n"], score["errors"]] for group, score in self.score()["groups"].items()}
+
+    def load(self, upto: int) -> list[tuple[Event, Parcel]]:
+        """Read the rows of events up to `upto`; gives the deliveries that were new."""
         found = deliveries(self.ledger, self.campaign, self.upto, upto)
         if found:
-            delivery = _together(found, list(self.shelf.groups))
-            if isinstance(self.shelf.learner, TorchLearner):
-                delivery = replace(delivery, X=np.asarray(delivery.X, dtype=np.float32))
-            self.shelf.put(delivery)
-        self.upto = max(self.upto, upto)
+            self.shelf.put(self._delivery(found))
+            self.upto = found[-1][0].seq
+        return found
+
+    def _delivery(self, found: list[tuple[Event, Parcel]]) -> Delivery:
+        delivery = _together(found, list(self.shelf.groups))
+        if isinstance(self.shelf.learner, TorchLearner):
+            return replace(delivery, X=np.asarray(delivery.X, dtype=np.float32))
+        return delivery
+
+    def _errors(self, model: Model | None, found: list[tuple[Event, Parcel]]) -> dict[str, list[int]]:
+        """n and errors of a model on the validation rows of deliveries, for groups that have any."""
+        if model is None or not any("v" in event.header["roles"] for event, _ in found):
+            return {}
+        delivery = self._delivery(found)
+        held, group = delivery.validation, delivery.group[delivery.validation]
+        wrong = model.losses(self.shelf.matrix(rows.take(delivery.X, held)), np.asarray(delivery.y)[held])
+        m = len(self.shelf.groups)
+        n, errors = np.bincount(group, minlength=m), np.bincount(group, weights=wrong, minlength=m).round()
+        return {self.shelf.groups[z]: [int(n[z]), int(errors[z])] for z in np.flatnonzero(n).tolist()}
 
 
 def deliveries(ledger: Ledger, campaign: int, after: int = 0, upto: int | None = None) -> list[tuple[Event, Parcel]]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from evenhand.campaign import Campaign
 from evenhand.live.learners import live_learner
+from evenhand.live.stopping import stop_settings
 from evenhand.strategies import Rule, parse_strategy
 
 __all__ = ["as_refit", "as_seconds", "check_change", "first_header", "make_campaign"]
@@ -57,6 +58,7 @@ def first_header(
     seed: int = 0,
     refit: str | int = "always",
     lease: str | float | None = "1d",
+    stop: str | Sequence[str] | None = None,
     label: str = "label",
     group: str = "group",
     features: Sequence[str] | None = None,
@@ -87,6 +89,7 @@ def first_header(
         "label": label,
         "group": group,
         "features": None if features is None else list(features),
+        **stop_settings(stop, learner),
     }
     make_campaign(header)
     return header
@@ -99,12 +102,14 @@ def make_campaign(settings: Mapping[str, Any]) -> Campaign:
 
 
 def check_change(settings: Mapping[str, Any], used: int, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Changed settings in plain values: `budget`, `refit`, `lease`."""
+    """Changed settings in plain values: `budget`, `refit`, `lease`, `stop`."""
     readers: dict[str, Any] = {"budget": int, "refit": as_refit, "lease": as_seconds}
-    unknown = sorted(changes.keys() - readers.keys())
+    unknown = sorted(changes.keys() - readers.keys() - {"stop"})
     if unknown:
-        raise ValueError(f"cannot change {unknown[0]!r}: only budget, refit and lease can")
-    found = {name: readers[name](value) for name, value in changes.items()}
+        raise ValueError(f"cannot change {unknown[0]!r}: only budget, refit, lease and stop can")
+    found = {name: readers[name](value) for name, value in changes.items() if name != "stop"}
+    if "stop" in changes:
+        found |= stop_settings(changes["stop"], settings["learner"])
     if found.get("budget", used) < used:
         raise ValueError(f"a budget of {found['budget']} is less than the {used} labels already used")
     make_campaign({**settings, **found})

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from evenhand.ledger import State
+from evenhand.live import evidence
 from evenhand.live.campaign import LiveCampaign
 from evenhand.live.receipts import as_time
+from evenhand.live.stopping import reason_to_stop
 from evenhand.request import NothingToAsk
-from evenhand.stats import wilson
 
 __all__ = ["overview", "status"]
 
@@ -35,7 +36,11 @@ def status(live: LiveCampaign) -> dict[str, Any]:
         "promised": sum(int(r["size"]) for r in state.open.values()),
         "unspent": state.unspent,
         "nothing_to_ask": reason,
+        "stop": state.settings.get("stop", []),
+        "stopped": reason_to_stop(state, now),
         "groups": {group: _group(state, z) for z, group in enumerate(state.groups)},
+        "running": evidence.running(state).as_dict(),
+        "certificate": _certificate(state),
         "open": requests,
         "expired": [_request(number, header) for number, header in sorted(state.expired.items())],
         "answered": state.answered,
@@ -62,10 +67,15 @@ def overview(name: str, state: State) -> dict[str, Any]:
     }
 
 
+def _certificate(state: State) -> dict[str, Any] | None:
+    found = evidence.certificate(state)
+    if found is None or state.frozen is None:
+        return None
+    return {**found.as_dict(), "rests_on": state.frozen["rests_on"], "frozen_at_labels": state.frozen["labels"]}
+
+
 def _group(state: State, z: int) -> dict[str, Any]:
     n, right = state.scored[z], state.accuracy[z]
-    correct = None if right is None else round(right * n)
-    low, high = (None, None) if correct is None or not n else (float(edge) for edge in wilson(correct, n))
     waiting = [r for r in state.open.values() if r["group"] == state.groups[z]]
     return {
         "training": state.counts[z],
@@ -73,8 +83,6 @@ def _group(state: State, z: int) -> dict[str, Any]:
         "pending": sum(int(r["size"]) for r in waiting),
         "share": state.counts[z] / max(sum(state.counts), 1),
         "accuracy": right if n else None,
-        "accuracy_low": low,
-        "accuracy_high": high,
         "n": n,
         "mean_loss": state.loss_sum[z] / n if n else None,
         "available": state.groups[z] not in state.unavailable,

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from evenhand.learners import Model
 from evenhand.ledger import Ledger, LedgerError, State
-from evenhand.live.fitting import Fitter
+from evenhand.live.fitting import Fitter, Frozen
 from evenhand.request import LearnerError
 
 __all__ = ["LEASE_SECONDS", "Trainer"]
@@ -29,18 +29,62 @@ class Trainer:
         self.ledger, self.campaign = ledger, campaign
         self._lock = threading.RLock()
         self._fitter: Fitter | None = None
+        self._frozen: Frozen | None = None
         self._holder = f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
 
     def scores(self, state: State) -> dict[str, Any]:
         """What a `scored` event of this state says."""
-        return self._fit(state, lambda fitter: fitter.scores(state))
+        with self._lock:
+            frozen = self.frozen(state)
+            if self._fitter is not None and self._fitter.upto > max(state.rests_on):
+                self._fitter = None  # it has seen rows that the model of the last scores had not
+            return self._fit(state, lambda fitter: fitter.scores(state, frozen))
+
+    def frozen(self, state: State) -> Frozen | None:
+        """The certified model, rebuilt where this process has not got it.
+
+        None without one, or where fitting again gives another model.
+        """
+        if (made := state.frozen) is None:
+            return None
+        with self._lock:
+            if self._frozen is None or self._frozen.version != made["version"]:
+                fitter = self.certifying(state)
+                if fitter.digest != made["learner"]:
+                    return None
+                model = self.model_at(fitter, state, made["rests_on"])
+                if fitter.errors() != made["errors"]:
+                    return None
+                self._frozen = Frozen(made["version"], made["event"], model)
+            return self._frozen
+
+    def certifying(self, state: State) -> Fitter:
+        """A fitter that gives the same model again in every process; an error where none does."""
+        if state.settings["learner"] is None:
+            raise ValueError("this campaign has no learner: keep Evidence on your own model (evenhand.certificates)")
+        fitter = Fitter(self.ledger, self.campaign, state)
+        if fitter.incremental:
+            raise ValueError(
+                "this learner goes on from its previous model, so a frozen one cannot be rebuilt exactly: "
+                "certify in a Campaign in memory, or use a learner that fits anew"
+            )
+        return fitter
+
+    def model_at(self, fitter: Fitter, state: State, rests_on: int) -> Model:
+        """The model that scores resting on this event stand for."""
+        with _learner_errors(state):
+            fitter.fit(rests_on)
+        if fitter.model is None:
+            raise ValueError("there is no model to certify yet: tell training examples first")
+        return fitter.model
 
     def model(self, state: State) -> Model | None:
         """The model of this state's training examples."""
 
         def work(fitter: Fitter) -> Model | None:
+            fitter.catch_up(state)
             fitter.fit(state.seq)
-            return None if fitter.shelf.memory is None else fitter.shelf.memory.models()[0]
+            return fitter.model
 
         return self._fit(state, work)
 
@@ -81,8 +125,16 @@ class Trainer:
         with self._lock:
             if self._fitter is None:
                 self._fitter = Fitter(self.ledger, self.campaign, state)
-            try:
-                return work(self._fitter)
-            except Exception as error:
-                self._fitter = None
-                raise LearnerError(f"the learner failed in fit after round {state.answered}: {error}") from error
+            fitter, self._fitter = self._fitter, None
+            with _learner_errors(state):
+                found = work(fitter)
+            self._fitter = fitter
+            return found
+
+
+@contextmanager
+def _learner_errors(state: State) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        raise LearnerError(f"the learner failed in fit after round {state.answered}: {error}") from error

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import warnings
 from typing import Any
 
+from evenhand.learners import Model
 from evenhand.ledger import Event, State
 from evenhand.live.campaign import LiveCampaign
-from evenhand.live.fitting import Fitter, deliveries
+from evenhand.live.fitting import Fitter, Frozen, deliveries
 from evenhand.live.replay import restore
 from evenhand.live.settings import make_campaign
 from evenhand.request import NothingToAsk
@@ -76,8 +78,15 @@ def _scores(live: LiveCampaign, events: list[Event]) -> tuple[list[str], int]:
         return [], 0
     problems = []
     fitter = Fitter(live.ledger, live.number, State().fold(events))
+    certified = {event.header["version"]: event for event in events if event.kind == "certified"}
+    kept = {event.header["rests_on"] for event in certified.values()}
+    models: dict[int, Model | None] = {}
     for event in scored:
+        was_evidence = event.header.get("evidence", {"version": None})
+        evidence = fitter.evidence(event.header["rests_on"], _frozen(certified.get(was_evidence["version"]), models))
         fitter.fit(event.header["rests_on"])
+        if event.header["rests_on"] in kept:
+            models[event.header["rests_on"]] = copy.deepcopy(fitter.model)
         found = fitter.score()
         other = " (another version fitted it)" if found["learner"] != event.header["learner"] else ""
         for group, was in event.header["groups"].items():
@@ -89,4 +98,11 @@ def _scores(live: LiveCampaign, events: list[Event]) -> tuple[list[str], int]:
                     f"event {event.seq}: {group!r} had {was['errors']} errors of {was['n']}, loss {was['loss_sum']:.6g}; "
                     f"now {now['errors']} of {now['n']}, {now['loss_sum']:.6g}{other}"
                 )
+        if "evidence" in event.header and evidence != was_evidence:
+            problems.append(f"event {event.seq}: the evidence was {was_evidence}, now it is {evidence}{other}")
     return problems, len(scored)
+
+
+def _frozen(event: Event | None, models: dict[int, Model | None]) -> Frozen | None:
+    model = None if event is None else models[event.header["rests_on"]]
+    return None if event is None or model is None else Frozen(event.header["version"], event.seq, model)
