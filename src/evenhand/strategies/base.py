@@ -109,5 +109,5 @@ def decide(
         else:
             probability = None
         if code == START:
-            terms = {"count": -standing.examples.astype(float)}
+            terms = {"count": (-standing.examples).astype(float)}
     return Decision(standing.groups, index, code, terms, probability)

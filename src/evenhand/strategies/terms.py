@@ -45,4 +45,4 @@ def trend(standing: Standing, c1: float) -> Numbers:
 
 def count(standing: Standing) -> Numbers:
     """`−N_z`, open requests counted in: the fewest first."""
-    return -standing.examples.astype(float)
+    return (-standing.examples).astype(float)
