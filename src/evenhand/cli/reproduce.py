@@ -22,6 +22,7 @@ def reproduce(
     show: Annotated[bool, typer.Option("--list", help="list the experiments and stop")] = False,
     scale: Annotated[str, typer.Option(help="quick (minutes) or paper (the paper's trials and budgets)")] = "quick",
     trials: Annotated[int | None, typer.Option(help="another number of trials")] = None,
+    image_rounds: Annotated[int | None, typer.Option(help="rounds of the image experiments, if not 500")] = None,
     jobs: Annotated[int, typer.Option(help="processes")] = 2,
     seed: Annotated[int | None, typer.Option(help="another seed than 0")] = None,
     out: Annotated[Path, typer.Option(help="folder for figures, numbers, verdicts and the finished trials")] = Path(
@@ -49,7 +50,7 @@ def reproduce(
         return
     if data_dir is not None:
         os.environ["EVENHAND_DATA"] = str(data_dir.absolute())
-    options = Options(scale, trials, seed, jobs, backend, address)
+    options = Options(scale, trials, seed, jobs, backend, address, image_rounds)
     if repeat is not None:
         _repeat(chosen, repeat, options)
         return
@@ -125,7 +126,7 @@ def _repeat(chosen: list[Any], text: str, options: Any) -> None:
             "--repeat needs one experiment and STUDY/STRATEGY/TRIAL, e.g. fig-adult --repeat adult/A_opt/3"
         )
     name, label, trial = parts
-    studies = chosen[0].at(options.scale, options.trials, options.seed)
+    studies = chosen[0].at(options.scale, options.trials, options.seed, options.image_rounds)
     if name not in studies or label not in studies[name].strategies:
         known = ", ".join(f"{study}/{rule}" for study, found in studies.items() for rule in found.strategies)
         raise ValueError(f"{chosen[0].id} has no {name}/{label}: it has {known}")

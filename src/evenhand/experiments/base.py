@@ -75,9 +75,9 @@ class Experiment:
     note: str = ""
     optional: bool = False
 
-    def at(self, scale: str, trials: int | None, seed: int | None) -> dict[str, Study]:
+    def at(self, scale: str, trials: int | None, seed: int | None, image_rounds: int | None = None) -> dict[str, Study]:
         """The studies at a scale."""
-        return {name: study.at(scale, trials, seed) for name, study in self.studies.items()}
+        return {name: study.at(scale, trials, seed, image_rounds) for name, study in self.studies.items()}
 
 
 def judge(text: str, holds: Any, evidence: str, *, tested: Any = True) -> Claim:

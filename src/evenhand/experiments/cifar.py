@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from evenhand.experiments.image_figures import RULES, groups_figure, image_study, worst_figure
+from evenhand.experiments.image_figures import groups_figure, image_study, worst_figure
 
 NAME = "CIFAR-10"
-STUDY = image_study("cifar10", {label: rule for label, rule in RULES.items() if label != "Uncurated"})
+STUDY = image_study("cifar10")
 PAPER = {"A_opt": (0.743, 0.004), "Greedy": (0.742, 0.005), "Uniform": (0.726, 0.010)}
 
 EXPERIMENTS = (

@@ -6,11 +6,11 @@ import numpy as np
 
 from evenhand.experiments.base import Experiment, Findings, Runs, judge
 from evenhand.experiments.drawing import draw_mixture, panels
-from evenhand.experiments.image_figures import NOTE, ROUNDS, RULES, groups_figure, image_study, worst_figure
+from evenhand.experiments.image_figures import NOTE, ROUNDS, groups_figure, image_study, worst_figure
 from evenhand.experiments.measures import curves, final_share, mean_number
 
 NAME = "FashionMNIST"
-STUDY = image_study("fashion-mnist", {label: rule for label, rule in RULES.items() if label != "Uncurated"})
+STUDY = image_study("fashion-mnist")
 PAPER = {"A_opt": (0.936, 0.004), "Greedy": (0.924, 0.010), "Uniform": (0.893, 0.002)}
 HARD = ("T-shirt/Shirt", "Pullover/Coat")
 

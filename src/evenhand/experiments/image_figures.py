@@ -12,16 +12,23 @@ from evenhand.experiments.study import Study
 
 __all__ = ["RULES", "groups_figure", "image_study", "worst_figure"]
 
-RULES = {"A_opt": "optimistic:c0=0.1", "Greedy": "greedy", "Uniform": "uniform", "Uncurated": "uncurated"}
+RULES = {
+    "A_opt": "optimistic:c0=0.1",
+    "A_opt+": "optimistic:c0=0.1,c1=0.1,window=20",
+    "Greedy": "greedy",
+    "ε-greedy": "epsilon-greedy:epsilon=0.1",
+    "Uniform": "uniform",
+    "Uncurated": "uncurated",
+}
 ROUNDS, BATCH = 500, 50
 Paper = Mapping[str, tuple[float, float]]
 
 
-def image_study(source: str, rules: Mapping[str, str] = RULES) -> Study:
+def image_study(source: str) -> Study:
     """500 rounds of two batches of 50, ten trials; at the quick scale 30 rounds and two trials."""
     quick = {"trials": 2, "budget": 30 * 2 * BATCH, "evaluate": 5}
     budget = ROUNDS * 2 * BATCH
-    return Study(source, rules, budget, 10, quick, learner="network", batch=BATCH, n0=10, evaluate=50, block=1)
+    return Study(source, RULES, budget, 10, quick, learner="network", batch=BATCH, n0=10, evaluate=50, block=1)
 
 
 def _enough(runs: Runs, name: str) -> bool:

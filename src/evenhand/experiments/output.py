@@ -51,6 +51,8 @@ class Output:
         if findings is not None:
             if options.scale == "quick":
                 watermark(findings.figure, "quick scale, not the paper's")
+            elif options.image_rounds is not None and any(study.of_images for study in experiment.studies.values()):
+                watermark(findings.figure, f"images: {options.image_rounds} rounds, not 500")
             self._draw(experiment.id, findings)
             entry["numbers"] = [asdict(number) for number in findings.numbers]
             entry["claims"] = [asdict(claim) for claim in findings.claims]

@@ -32,18 +32,22 @@ class Options:
     jobs: int = 1
     backend: str = "processes"
     address: str | None = None
+    image_rounds: int | None = None
 
     def __post_init__(self) -> None:
         if self.scale not in SCALES:
             raise ValueError(f"scale must be one of {', '.join(SCALES)}, not {self.scale!r}")
         if self.trials is not None and self.trials < 1:
             raise ValueError(f"trials must be 1 or more, not {self.trials}")
+        if self.image_rounds is not None and self.image_rounds < 11:
+            raise ValueError(f"image_rounds must be 11 or more (10 are for the warm-up), not {self.image_rounds}")
         check_backend(self.backend, self.address)
 
     def arguments(self) -> str:
         """The options that decide the results, as on the command line."""
         found = f"--scale {self.scale}"
         found += f" --trials {self.trials}" if self.trials is not None else ""
+        found += f" --image-rounds {self.image_rounds}" if self.image_rounds is not None else ""
         return found + (f" --seed {self.seed}" if self.seed is not None else "")
 
 
@@ -73,7 +77,7 @@ def reproduce(
 
 def _one(experiment: Experiment, output: Output, store: Store, options: Options, watch: Watch) -> Outcome:
     outcome = Outcome(experiment.id)
-    studies = experiment.at(options.scale, options.trials, options.seed)
+    studies = experiment.at(options.scale, options.trials, options.seed, options.image_rounds)
     outcome.absent = _absent(studies)
     there = {name: study for name, study in studies.items() if name not in outcome.absent}
     if outcome.absent and not (experiment.optional and there):

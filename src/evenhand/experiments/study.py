@@ -58,14 +58,24 @@ class Study:
     block: int = 50
     source_settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
-    def at(self, scale: str, trials: int | None = None, seed: int | None = None) -> Study:
-        """The study at a scale, with other trials or another seed where they are given."""
+    def at(
+        self, scale: str, trials: int | None = None, seed: int | None = None, image_rounds: int | None = None
+    ) -> Study:
+        """The study at a scale, with other trials, another seed or, on images, fewer rounds where they are given."""
         changes: dict[str, Any] = dict(self.quick) if scale == "quick" else {}
         if trials is not None:
             changes["trials"] = trials
         if seed is not None:
             changes["seed"] = seed
+        if image_rounds is not None and self.of_images:
+            evaluate = max(1, min(self.evaluate, image_rounds // 10))
+            changes |= {"budget": image_rounds * 2 * self.batch, "evaluate": evaluate}
         return replace(self, **changes, quick={})
+
+    @property
+    def of_images(self) -> bool:
+        """Whether it trains a network on images."""
+        return self.learner.partition(":")[0] == "network"
 
     def settings(self, label: str) -> dict[str, Any]:
         """All that decides a trial's result, apart from its number."""
