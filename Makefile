@@ -26,7 +26,7 @@ test: install lint
 	$(BIN)/python -m pytest -m "not soak" -n 2
 
 soak: install
-	$(BIN)/python -m pytest -m soak -s
+	$(BIN)/python -m pytest -m soak -s --junitxml=.venv/soak.xml
 	$(BIN)/evenhand bench --full
 	$(BIN)/python benchmarks/ledger.py --postgresql own
 

@@ -8,11 +8,13 @@ several, each in a process of its own), the time until the first rows are read, 
 
 import argparse
 import json
+import os
 import resource
 import subprocess
 import sys
 import tempfile
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -60,12 +62,12 @@ def first_request(path: str) -> dict[str, float]:
     chosen = engine.choose().index
     request = time.perf_counter() - start
     stream.draw(chosen, np.array([2]))
-    return {"first request": request, "first rows": time.perf_counter() - start}
+    return {"first_request": request, "first_rows": time.perf_counter() - start}
 
 
 def measure(what: str, path: str) -> dict[str, float]:
     found = {"baseline": baseline, "first_request": first_request}[what](path)
-    return found | {"peak MiB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
+    return found | {"peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
 
 
 def best(what: str, path: Path, repeats: int) -> dict[str, float]:
@@ -74,7 +76,7 @@ def best(what: str, path: Path, repeats: int) -> dict[str, float]:
         json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout) for _ in range(repeats)
     ]
     return {
-        key: min(run[key] for run in runs) if key != "peak MiB" else max(run[key] for run in runs) for key in runs[0]
+        key: min(run[key] for run in runs) if key != "peak_mib" else max(run[key] for run in runs) for key in runs[0]
     }
 
 
@@ -83,6 +85,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--file", type=Path, help="keep and reuse the generated file")
+    parser.add_argument("--json", type=Path, help="keep the figures in this file")
     parser.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.measure:
@@ -93,9 +96,13 @@ def main() -> None:
         if not path.exists():
             generate(path, args.rows)
         read, ours = best("baseline", path, args.repeats), best("first_request", path, args.repeats)
-    print(f"pyarrow reads group and label columns: {read['read']:.2f} s, peak {read['peak MiB']:.0f} MiB")
-    print(f"first request: {ours['first request']:.2f} s, {ours['first request'] / read['read']:.2f} times that")
-    print(f"first rows read: {ours['first rows']:.2f} s; peak {ours['peak MiB']:.0f} MiB")
+    print(f"pyarrow reads group and label columns: {read['read']:.2f} s, peak {read['peak_mib']:.0f} MiB")
+    print(f"first request: {ours['first_request']:.2f} s, {ours['first_request'] / read['read']:.2f} times that")
+    print(f"first rows read: {ours['first_rows']:.2f} s; peak {ours['peak_mib']:.0f} MiB")
+    if args.json:
+        about = {"date": datetime.now(UTC).strftime("%Y-%m-%d"), "cores": os.cpu_count(), "repeats": args.repeats}
+        about |= {"rows": args.rows, "command": f"python benchmarks/big_table.py --rows {args.rows}"}
+        args.json.write_text(json.dumps(about | {"pyarrow": read, "evenhand": ours}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,12 @@ python benchmarks/images.py run fashion-mnist --strategy uniform --rounds 500 --
 python benchmarks/images.py ceiling fashion-mnist --group T-shirt/Shirt --epochs 12
 python benchmarks/images.py overhead
 python benchmarks/images.py gains
-python benchmarks/images.py figures DIR... --out docs/assets
+python benchmarks/images.py memory
+python benchmarks/images.py collect fashion-mnist A_opt=CHECKPOINT Uniform=RESULT ceiling.jsonl
+python benchmarks/images.py collect costs gains.jsonl overhead.jsonl memory.jsonl
+python benchmarks/images.py figures fashion-mnist A_opt=CHECKPOINT Uniform=CHECKPOINT --out FILE.png
+
+All but `run` and `figures` print JSON lines; `collect` puts them and the runs into docs/results/images.json.
 """
 
 from __future__ import annotations
@@ -13,12 +18,14 @@ import argparse
 import json
 import resource
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
+from image_records import collect_costs, collect_data, curve
 
 import evenhand as eh
 from evenhand import datasets
@@ -143,9 +150,8 @@ def overhead(given: argparse.Namespace) -> None:
             bare_loop(source, draws, learner)
         ours.append(middle - start)
         bare.append(time.process_time() - middle)
-    print(
-        f"{given.rounds} rounds: engine {min(ours):.2f} s, bare loop {min(bare):.2f} s, ratio {min(ours) / min(bare):.3f}"
-    )
+    found = {"rounds": given.rounds, "engine_s": round(min(ours), 3), "bare_s": round(min(bare), 3)}
+    tell("overhead", found | {"ratio": round(min(ours) / min(bare), 3)})
 
 
 class FlatAsItLies(torch.nn.Module):
@@ -199,7 +205,8 @@ def gains(given: argparse.Namespace) -> None:
             update.append(middle - start)
             forward.append(clock() - middle)
         per = 1e6 / kept.total
-        print(f"{name:60s} update {min(update) * per:6.1f} µs, forward {min(forward) * per:6.1f} µs", flush=True)
+        spent = {"update_us": round(min(update) * per, 1), "forward_us": round(min(forward) * per, 1)}
+        tell("costs", {"setting": name, **spent, "images": given.images})
 
 
 def memory(given: argparse.Namespace) -> None:
@@ -214,30 +221,24 @@ def memory(given: argparse.Namespace) -> None:
             kept.add(new, np.arange(50) % 2, np.zeros(50, dtype=np.int64))
         trainer.update([kept])
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(f"{total:7,} images ({total * 784 / 2**20:5.1f} MiB of bytes): peak {peak:7.1f} MiB", flush=True)
+        size = {"images": total, "data_mib": round(total * 784 / 2**20, 1), "peak_mib": round(peak, 1)}
+        tell("memory", size | {"chunk": given.chunk})
 
 
-def curve(path: Path, source: Images) -> dict[str, Any]:
-    """What a checkpoint tells of its run, finished or not: test accuracies and mixture by round."""
-    events = torch.load(path, weights_only=True)["events"]
-    counts = np.bincount(source._test.group, minlength=len(source.groups))
-    found: dict[str, Any] = {"round": [], "accuracy": [], "at": [], "mixture": [], "final": None}
-    number = 0
-    for event in events:
-        number += event["kind"] == "fit"
-        if event["kind"] == "score":
-            held = event["count"].numpy()[0]
-            found["at"].append(number)
-            found["mixture"].append((held / held.sum()).tolist())
-        if event["kind"] in ("test", "final"):
-            right = 1.0 - np.unpackbits(event["bits"].numpy(), count=event["n"])
-            by_group = [part.mean() for part in np.split(right, np.cumsum(counts)[:-1])]
-            if event["kind"] == "final":
-                found["final"] = by_group
-            else:
-                found["round"].append(number)
-                found["accuracy"].append(by_group)
-    return found
+def tell(what: str, found: dict[str, Any]) -> None:
+    """A JSON line with its date."""
+    line = {"what": what, **found, "date": datetime.now(UTC).strftime("%Y-%m-%d")}
+    print(json.dumps(line, ensure_ascii=False), flush=True)
+
+
+def collect(given: argparse.Namespace) -> None:
+    """Runs and logs of a data set, or logs of costs, into one JSON file."""
+    runs = [(label, Path(path)) for label, _, path in (text.partition("=") for text in given.files) if path]
+    logs = [Path(text) for text in given.files if "=" not in text]
+    if given.data == "costs":
+        collect_costs(given.out, logs)
+    else:
+        collect_data(given.out, given.data, datasets.load(given.data, data_dir=given.data_dir), runs, logs)
 
 
 def figures(given: argparse.Namespace) -> None:
@@ -304,7 +305,12 @@ def main() -> None:
     drawn.add_argument("runs", nargs="+", metavar="LABEL=FILE")
     drawn.add_argument("--title", default="")
     drawn.add_argument("--out", type=Path, required=True)
-    for command in (runs, ceilings, drawn):
+    collected = commands.add_parser("collect")
+    collected.set_defaults(do=collect)
+    collected.add_argument("data", help="a data set, or `costs`")
+    collected.add_argument("files", nargs="+", metavar="RULE=RUN | LOG")
+    collected.add_argument("--out", type=Path, default=Path("docs/results/images.json"))
+    for command in (runs, ceilings, drawn, collected):
         command.add_argument("--data-dir", type=Path)
     given = parser.parse_args()
     given.do(given)

@@ -61,6 +61,7 @@ def test_command_line():
     found = json.loads(result.stdout)
     assert found["benchmarks"][0]["name"] == "mann-kendall"
     assert found["machine"].keys() == machine().keys()
+    assert found["command"] == "evenhand bench --only mann-kendall"
     shown = CliRunner().invoke(app, ["--only", "mann-kendall"])
     assert "× (target ≥ 100" in shown.stdout
     assert np.isfinite(found["benchmarks"][0]["ratio"])

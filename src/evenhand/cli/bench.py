@@ -35,7 +35,9 @@ def bench(
     wanted = only or [*CASES, "growth"]
     if unknown := [name for name in wanted if name not in CASES and name != "growth"]:
         raise ValueError(f"there is no benchmark {unknown[0]!r}; choose among {', '.join([*CASES, 'growth'])}")
-    found: dict[str, Any] = {"machine": machine(), "full": full, "benchmarks": [], "growth": []}
+    parts = ["evenhand bench", *(f"--only {name}" for name in only or ()), *(["--full"] if full else [])]
+    found: dict[str, Any] = {"machine": machine(), "command": " ".join(parts), "full": full}
+    found |= {"benchmarks": [], "growth": []}
     with threadpool_limits(1):
         for name in wanted:
             if name == "growth":

@@ -1,0 +1,123 @@
+"""docs/results-images.md: runs, ceilings and costs that `benchmarks/images.py collect` put together."""
+
+from itertools import groupby
+from typing import Any
+
+from blocks.text import kept, short, table, versions
+from evenhand.experiments import cifar, fashion, utkface
+from evenhand.experiments.image_figures import ROUNDS
+
+Found = dict[str, Any]
+PAPER = {"fashion-mnist": fashion.PAPER, "cifar10": cifar.PAPER, "utkface": utkface.PAPER}
+SHOWN = (30, 50, 70, 100, 150, 200, 250, 300, 350, 400, 450, 500)
+
+
+def name(run: Found) -> str:
+    """Rule and kind of update."""
+    return f"{run['rule']}, {run['update']}"
+
+
+def at(run: Found, target: int) -> str:
+    """The accuracy tested at a round, or within one round or 2 % of it."""
+    close = [(abs(r - target), value) for r, value in run["curve"] if abs(r - target) <= max(1, 0.02 * target)]
+    return short(min(close)[1]) if close else ""
+
+
+def curves(data: str, found: Found) -> str:
+    """Worst group by round, the end, all labels; the paper's end and the ceilings beside them."""
+    runs = found["runs"]
+    rows = [[f"{target}", *(at(run, target) for run in runs)] for target in SHOWN]
+    rows = [row for row in rows if any(row[1:])]
+    spread = [f" ± {short(run['sd'])}" if run["sd"] is not None else "" for run in runs]
+    ends = [f"{short(run['curve'][-1][1])}{sd} ({run['curve'][-1][0]})" for run, sd in zip(runs, spread, strict=True)]
+    rows.append(["last tested (round)", *ends])
+    rows.append(["trained on all labels", *(short(min(run["final"].values())) if run["final"] else "" for run in runs)])
+    paper = [PAPER[data].get(run["rule"]) for run in runs]
+    rows.append([f"*the paper, {ROUNDS}*", *(f"*{short(p[0])} ± {short(p[1])}*" if p else "" for p in paper)])
+    return table(["round", *map(name, runs)], rows) + "\n\n" + "\n".join(ceiling_lines(found))
+
+
+def ceiling_lines(found: Found) -> list[str]:
+    """What more data of the group alone, or of everything, would give."""
+    lines = []
+    for one in found["ceilings"]:
+        last = one["accuracy"][-1]
+        group = one["trained_on"] if one["trained_on"] in last else min(last, key=lambda z: last[z])
+        values = [epoch[group] for epoch in one["accuracy"]]
+        alone = "alone" if group == one["trained_on"] else "of all groups"
+        lines.append(
+            f"- Ceiling: {short(last[group])} on {group} after {len(values)} epochs on the {one['images']:,} images "
+            f"{alone} (best {short(max(values))}, epoch {1 + values.index(max(values))})."
+        )
+    return lines or ["- Ceiling: not run."]
+
+
+def groups(found: Found) -> str:
+    """Every group's accuracy at the last test and its share of the samples."""
+    rows = []
+    for run in found["runs"]:
+        cells = [f"{short(run['accuracy'][z])} ({100 * run['mixture'][z]:.0f} %)" for z in found["groups"]]
+        rows.append([name(run), *cells])
+    for one in found["ceilings"]:
+        last = one["accuracy"][-1]
+        rows.append([f"*ceiling, trained on {one['trained_on']}*", *(f"*{short(last[z])}*" for z in found["groups"])])
+    return table(["accuracy (share)", *found["groups"]], rows)
+
+
+def lengths(found: Found) -> str:
+    """How long every run was."""
+    rows = []
+    for data, entry in found["data"].items():
+        for run in entry["runs"]:
+            minutes = f"{run['seconds'] / 60:.0f}" if run["seconds"] is not None else ""
+            size = [f"{run['rounds']} of {ROUNDS}", f"{run['trials']} of 10"]
+            rows.append([data, run["rule"], f"`{run['update']}`", *size, minutes, run["date"]])
+    return table(["data", "rule", "update", "rounds", "trials", "minutes", "date"], rows)
+
+
+def leads(found: Found) -> str:
+    """Each adaptive rule against Uniform at the rounds both tested."""
+    lines = []
+    uniform = {run["update"]: dict(run["curve"]) for run in found["runs"] if run["rule"] == "Uniform"}
+    for run in found["runs"]:
+        other = uniform.get(run["update"], {})
+        gaps = {r: value - other[r] for r, value in run["curve"] if r in other}
+        if run["rule"] == "Uniform" or not gaps:
+            continue
+        ahead, last = sum(gap > 0 for gap in gaps.values()), max(gaps)
+        lines.append(
+            f"- {name(run)}: ahead of Uniform at {ahead} of the {len(gaps)} rounds both tested, by "
+            f"{short(sum(gaps.values()) / len(gaps), sign=True)} in the mean and {short(gaps[last], sign=True)} at round {last}."
+        )
+    return "\n".join(lines) or "No two runs to compare."
+
+
+def costs(rows: list[Found]) -> str:
+    """Microseconds an image."""
+    shown = [
+        [row["setting"], *(f"{row[key]:.0f}" if row[key] is not None else "" for key in ("update_us", "forward_us"))]
+        for row in rows
+    ]
+    return table(["setting", "update, µs", "forward only, µs"], shown)
+
+
+def sizes(found: Found) -> str:
+    """Overhead and memory."""
+    lines = [
+        f"- Overhead: {one['rounds']} rounds cost {one['ratio']:.2f} times the CPU time of a bare PyTorch loop with the same "
+        f"passes on the same images, in the same process ({one['date']})."
+        for one in found["overhead"]
+    ]
+    for chunk, rows in groupby(found["memory"], key=lambda row: row["chunk"]):
+        peaks = ", ".join(f"{r['peak_mib']:.0f} MiB with {r['images']:,} images ({r['data_mib']:g} MiB)" for r in rows)
+        lines.append(f"- Peak memory at chunk {chunk}: {peaks}.")
+    return "\n".join(lines)
+
+
+def blocks() -> dict[str, str]:
+    """Everything on the page."""
+    found = kept("images.json")
+    made = {"images-made": f"{found['cores']} cores, no GPU, {versions(found['versions'])}.\n\n{lengths(found)}"}
+    for data, entry in found["data"].items():
+        made |= {f"{data}-curves": curves(data, entry), f"{data}-groups": groups(entry), f"{data}-leads": leads(entry)}
+    return made | {"images-costs": costs(found["costs"]), "images-sizes": sizes(found)}

@@ -1,0 +1,50 @@
+"""docs/durability.md: what `benchmarks/ledger.py --json` and `make soak` measured."""
+
+from typing import Any
+
+from blocks.text import duration, kept, table, versions
+
+NAMES = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}
+WHAT = {"step": "an `ask` or a `tell`", "append": "an event appended"}
+
+
+def throughput(rows: list[dict[str, Any]]) -> str:
+    """Ours against bare transactions."""
+    shown = []
+    for row in rows:
+        kind = f", `{row['synchronous']}`" if row.get("synchronous") else ""
+        kind += ", bare under the same row lock" if row.get("locking") else ""
+        speeds = [f"{row[key]:,.0f}" for key in ("bare_per_second", "ours_per_second")]
+        name = NAMES.get(row["database"], row["database"]) + kind
+        shown.append([name, WHAT[row["what"]], f"{row['writers']}", *speeds, f"{row['ratio']:.2f}"])
+    return table(["database", "transaction", "writers", "bare a second", "ours a second", "ratio"], shown)
+
+
+def times(found: dict[str, float]) -> str:
+    """Named times, given in milliseconds."""
+    return ", ".join(f"{name.replace('_', ' ')} {duration(value / 1e3)}" for name, value in found.items())
+
+
+def soak(found: dict[str, Any]) -> str:
+    """Seconds of the long tests."""
+    tests = {"killed_two_hundred_times": "200 kills, 8 collectors"}
+    tests |= {"fifty_at_once_ten_thousand_deliveries": "10,000 deliveries, 50 collectors"}
+    rows = [[text, *(f"{found['crowds'][name][db]:.0f} s" for db in NAMES)] for name, text in tests.items()]
+    told = f"`{found['command']}`, {found['date']}, {found['cores']} cores, {versions(found['versions'])}"
+    return f"{told}; all passed.\n\n{table(['run', *NAMES.values()], rows)}"
+
+
+def blocks() -> dict[str, str]:
+    """Throughput, times, the long tests."""
+    found = kept("ledger.json")
+    told = f"`{found['command']}`, {found['date']}, {found['cores']} cores, {versions(found['versions'])}."
+    return {
+        "ledger": f"{told}\n\n{throughput(found['rows'])}",
+        "ledger-times": "\n".join(
+            [
+                f"- `ask` with 50,000 stored examples, 20 groups, no refit due: {times(found['ask_ms'])}.",
+                f"- Opening a campaign of 100,000 events: {times(found['open_ms'])}.",
+            ]
+        ),
+        "soak": soak(kept("soak.json")),
+    }

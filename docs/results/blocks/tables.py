@@ -1,0 +1,63 @@
+"""docs/results.md and docs/tables.md: rules compared on tables."""
+
+from typing import Any
+
+from blocks.text import kept, short, table, versions
+
+RULES = {"optimistic:c0=0.1": "A_opt", "greedy": "Greedy", "uniform": "Uniform", "uncurated": "Uncurated"}
+PAPER = {
+    "adult": [(0.801, 0.001), (0.800, 0.002), (0.798, 0.002), (0.797, 0.003)],
+    "german": [(0.721, 0.035), (0.713, 0.036), (0.716, 0.032), (0.715, 0.038)],
+}
+METRICS = {"half": "worst_group_accuracy", "all": "final_worst_group_accuracy"}
+
+
+def means(runs: dict[str, Any], metric: str, paper: list[tuple[float, float]] | None) -> str:
+    """Mean ± sd of every rule, a row for each budget."""
+    rows = []
+    for budget, found in runs.items():
+        cells = [found["strategies"][rule][metric] for rule in RULES]
+        rows.append([f"{int(budget):,}", *(f"{short(c['mean'])} ± {short(c['sd'])}" for c in cells)])
+    if paper:
+        rows.append(["*paper*", *(f"*{short(m)} ± {short(s)}*" for m, s in paper)])
+    return table(["labels", *RULES.values()], rows)
+
+
+def gaps(runs: dict[str, Any], metric: str) -> str:
+    """A_opt minus each other rule, paired, with 95 % intervals."""
+    others = list(RULES)[1:]
+    rows = []
+    for budget, found in runs.items():
+        by_rule = {d["b"]: d for d in found["differences"] if d["metric"] == metric}
+        cells = [[short(by_rule[rule][key], 4, sign=True) for key in ("mean", "low", "high")] for rule in others]
+        rows.append([f"{int(budget):,}", *(f"{m} [{lo}, {hi}]" for m, lo, hi in cells)])
+    return table(["labels", *(f"− {RULES[rule]}" for rule in others)], rows)
+
+
+def big_table() -> str:
+    """A pool larger than memory: seconds and peaks."""
+    found = kept("big-table.json")
+    read, ours = found["pyarrow"], found["evenhand"]
+    rows = [
+        ["pyarrow reads the group and label columns", f"{read['read']:.2f}", "1", f"{read['peak_mib']:.0f} MiB"],
+        ["first request", f"{ours['first_request']:.2f}", f"{ours['first_request'] / read['read']:.1f}", ""],
+        [
+            "first rows of every group read",
+            f"{ours['first_rows']:.2f}",
+            f"{ours['first_rows'] / read['read']:.1f}",
+            f"{ours['peak_mib']:.0f} MiB",
+        ],
+    ]
+    made = f"(`{found['command']}`, best of {found['repeats']}, {found['date']}, {found['cores']} cores.)"
+    return table(["", "seconds", "times pyarrow's", "peak memory"], rows) + f"\n\n{made}"
+
+
+def blocks() -> dict[str, str]:
+    """Rules on Adult and German, the big table."""
+    found = kept("tables.json")
+    made = {"made": f"Measured on {found['date']} with {versions(found['versions'])}: `{found['command']}`."}
+    for name, runs in found["runs"].items():
+        for part, metric in METRICS.items():
+            made[f"{name}-{part}"] = means(runs, metric, PAPER[name] if part == "half" else None)
+            made[f"{name}-{part}-gaps"] = gaps(runs, metric)
+    return made | {"big-table": big_table()}

@@ -1,0 +1,44 @@
+"""Numbers and tables as text."""
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).parents[1]
+
+
+def kept(name: str) -> dict[str, Any]:
+    """A JSON file of docs/results."""
+    found: dict[str, Any] = json.loads((RESULTS / name).read_text(encoding="utf-8"))
+    return found
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table."""
+    lines = [f"| {' | '.join(row)} |".replace("|  |", "| |").replace("|  |", "| |") for row in (header, *rows)]
+    return "\n".join([lines[0], "|---" * len(header) + "|", *lines[1:]])
+
+
+def short(value: float, digits: int = 3, sign: bool = False) -> str:
+    """A share without its leading zero, with a true minus."""
+    text = f"{value:+.{digits}f}" if sign else f"{value:.{digits}f}"
+    return text.replace("0.", ".", 1).replace("-", "−")
+
+
+def duration(seconds: float) -> str:
+    """A time with two or three figures and its unit."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= size or unit == "µs":
+            return f"{significant(seconds / size)} {unit}"
+    raise AssertionError
+
+
+def significant(value: float) -> str:
+    """Two figures below 100, whole numbers above."""
+    return f"{value:,.0f}" if value >= 99.5 else f"{value:#.2g}".rstrip(".")
+
+
+def versions(found: dict[str, str]) -> str:
+    """Packages and their versions."""
+    return ", ".join(f"{name} {version}" for name, version in found.items())

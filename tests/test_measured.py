@@ -1,0 +1,111 @@
+"""Measured numbers in the documentation come from files in docs/results, through docs/results/render.py."""
+
+import json
+import re
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import evenhand as eh
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+NUMBER = re.compile(r"[*~≥≤<>]*[+−-]?[\d.,]*\d( ?(%|×|[µmkMG]?i?[sB]|MiB))?( a \w+)?( ?[±\[(].*)?\**")
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """Modules of docs/results and benchmarks by name."""
+    monkeypatch.syspath_prepend(str(ROOT / "docs/results"))
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    return import_module
+
+
+def typed_rows(text):
+    """Rows of tables outside of rendered blocks and code with a number, alone or with its unit, after the first column."""
+    text = re.sub(r"<!-- begin [\w-]+ -->.*?<!-- end -->|^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    return [row for row in rows if any(NUMBER.fullmatch(cell.strip()) for cell in row.strip("| ").split("|")[1:])]
+
+
+def test_every_page_is_what_its_numbers_render_to(made):
+    render = made("render")
+    assert render.PAGES == PAGES
+    blocks = render.all_blocks()
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        assert render.render(text, blocks) == text, f"{page.name}: run python docs/results/render.py"
+        assert text.count("<!-- begin ") == text.count("<!-- end -->") == len(render.BLOCK.findall(text)), page.name
+
+
+def test_every_block_is_on_a_page(made):
+    text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    assert set(made("render").all_blocks()) <= set(re.findall(r"<!-- begin ([\w-]+) -->", text))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_no_number_is_typed_into_a_table(page):
+    assert typed_rows(page.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    "cell", ["0.14", "6,870", ".770 ± .009", "**122×**", "35 s", "16 µs a round", "−.004 [−.1, .1]", "7.5 MB"]
+)
+def test_typed_numbers_are_seen(cell):
+    row = f"| work | {cell} |"
+    assert typed_rows(f"| | |\n|---|---|\n{row}\n") == [row]
+    assert typed_rows(f"<!-- begin a -->\n{row}\n<!-- end -->\n") == []
+
+
+@pytest.mark.parametrize("file", ["bench", "big-table", "ledger", "soak", "tables"])
+def test_files_say_when_and_how_they_were_made(file):
+    found = json.loads((ROOT / f"docs/results/{file}.json").read_text(encoding="utf-8"))
+    about = found | found.get("machine", {})
+    assert re.match(r"20\d\d-\d\d-\d\d", about["date"])
+    assert about["command"]
+
+
+def test_a_soak_report_becomes_numbers(made):
+    case = '<testcase name="{}" time="{}">{}</testcase>'
+    cases = [
+        case.format("test_killed_two_hundred_times[sqlite]", 35.04, ""),
+        case.format(
+            "test_coverage[running_misses-0.5]", 9, '<properties><property name="misses" value="79"/></properties>'
+        ),
+        case.format("test_the_search", 1, ""),
+    ]
+    report = f'<testsuites><testsuite timestamp="2026-11-15T22:35:01">{"".join(cases)}</testsuite></testsuites>'
+    found = made("soak").read(report)
+    assert found["date"] == "2026-11-15"
+    assert found["crowds"] == {"killed_two_hundred_times": {"sqlite": 35.0}}
+    assert found["coverage"] == [{"kind": "running_misses", "p": 0.5, "misses": 79}]
+    with pytest.raises(ValueError, match="failed"):
+        made("soak").read(report.replace("</testcase>", "<failure/></testcase>", 1))
+
+
+def test_runs_are_read_from_saved_results(made, tmp_path):
+    result = eh.simulate(eh.SyntheticModel1.instance("I"), ["uniform"], budget=40, trials=3, evaluate=4)
+    result.save(tmp_path)
+    found = made("image_records").of_result(tmp_path)
+    tested = result.trace.dropna(subset=["test_accuracy"])
+    worst = tested.groupby(["round", "trial"])["test_accuracy"].min()
+    assert [r for r, _ in found["curve"]] == sorted(tested["round"].unique())
+    np.testing.assert_allclose([a for _, a in found["curve"]], worst.groupby("round").mean(), atol=1e-4)
+    assert found["sd"] == pytest.approx(worst.loc[20].std(), abs=1e-4)
+    assert found["mixture"] == {"u": 0.5, "v": 0.5}
+    assert (found["rounds"], found["trials"]) == (20, 3)
+    assert found["final"]["v"] == pytest.approx(
+        result.final.query("group == 'v'")["final_test_accuracy"].mean(), abs=1e-4
+    )
+
+
+def test_ceilings_and_costs_are_read_from_their_lines(made, tmp_path):
+    records = made("image_records")
+    lines = [{"trained on": "a", "images": 9, "epoch": k, "accuracy": {"a": k / 10}} for k in (1, 2)]
+    assert records.ceilings(lines) == [{"trained_on": "a", "images": 9, "accuracy": [{"a": 0.1}, {"a": 0.2}]}]
+    log, out = tmp_path / "log.jsonl", tmp_path / "images.json"
+    log.write_text('{"what": "overhead", "rounds": 20, "ratio": 1.07}\n')
+    records.collect_costs(out, [log])
+    assert json.loads(out.read_text())["overhead"] == [{"rounds": 20, "ratio": 1.07}]
