@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError
 
-__all__ = ["BUSY_SECONDS", "connect", "flush", "sqlite_path"]
+__all__ = ["BUSY_SECONDS", "connect", "sqlite_path"]
 
 BUSY_SECONDS = 120
 """How long a writer waits for its turn."""
@@ -66,7 +66,7 @@ def _sqlite(url: URL, synchronous: str, read_only: bool) -> Engine:
             connection.execute(f"PRAGMA synchronous={synchronous}")
         return connection
 
-    engine = create_engine(url, creator=open_file)
+    engine = create_engine(url, creator=open_file, paramstyle="named")
     event.listen(engine, "begin", _begin)
     return engine
 
@@ -79,7 +79,7 @@ def _begin(connection: Connection) -> None:
 def _postgresql(url: URL, synchronous: str, read_only: bool) -> Engine:
     if find_spec("psycopg") is None:
         raise ValueError("PostgreSQL needs psycopg: pip install 'evenhand[postgres]'")
-    options = ["-c synchronous_commit=off"]  # commits do not wait for the disk while they hold a lock: see flush()
+    options = ["-c synchronous_commit=off"]  # commits do not wait for the disk while they hold a lock, but after it
     options += ["-c default_transaction_read_only=on"] if read_only else []
     given = str(url.query.get("options", ""))
     url = url.set(drivername="postgresql+psycopg").update_query_dict(
@@ -87,16 +87,3 @@ def _postgresql(url: URL, synchronous: str, read_only: bool) -> Engine:
     )
     durable = {"durable": synchronous == "full"}
     return create_engine(url, pool_size=2, max_overflow=30, pool_pre_ping=True, execution_options=durable)
-
-
-def flush(engine: Engine) -> None:
-    """Wait until everything committed so far is on disk, where commits do not wait themselves.
-
-    PostgreSQL's log is written in order, so a small transaction that does wait covers all before it. Many writers
-    share one write to the disk, while none holds a lock meanwhile.
-    """
-    if engine.get_execution_options().get("durable", False):
-        with engine.connect() as connection, connection.begin():
-            connection.exec_driver_sql(
-                "SET LOCAL synchronous_commit = on; SELECT pg_logical_emit_message(true, 'evenhand', '')"
-            )

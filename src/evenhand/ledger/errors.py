@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
 __all__ = ["LedgerError", "translated"]
@@ -26,12 +27,12 @@ class LedgerError(RuntimeError):
 
 
 @contextmanager
-def translated() -> Iterator[None]:
-    """Turn a driver's errors into a `LedgerError` that says what to do."""
+def translated(engine: Engine) -> Iterator[None]:
+    """Turn the errors of the database's driver into a `LedgerError` that says what to do."""
     try:
         yield
-    except DBAPIError as error:
-        raw = str(error.orig).strip()
+    except (DBAPIError, engine.dialect.loaded_dbapi.Error) as error:
+        raw = str(getattr(error, "orig", error)).strip()
         for marks, meaning in _MEANINGS:
             if any(mark in raw.lower() for mark in marks):
                 raise LedgerError(f"{meaning} ({raw})") from error

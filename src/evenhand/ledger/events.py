@@ -29,7 +29,7 @@ class Draft:
 class Event(NamedTuple):
     """An event of the ledger: its place in the campaign's sequence, its kind, when, and its facts.
 
-    The detail is there after an append and in what is read about one request.
+    The detail is there in what is read about one request.
     """
 
     seq: int

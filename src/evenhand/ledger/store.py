@@ -8,19 +8,32 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, insert, select
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy import BindParameter, bindparam, delete, insert, select
 
 from evenhand.ledger import migrate, schema
-from evenhand.ledger.connection import connect, flush, sqlite_path
+from evenhand.ledger.connection import connect, sqlite_path
 from evenhand.ledger.errors import LedgerError, translated
 from evenhand.ledger.events import Draft, Event
+from evenhand.ledger.link import Links, Work
 from evenhand.ledger.state import State
-from evenhand.ledger.writer import Writer, about, read, read_on
+from evenhand.ledger.writer import Writer, about, next_page, read, read_on
 
 __all__ = ["Ledger"]
 
-_LOCK = select(schema.campaigns.c.id).where(schema.campaigns.c.id == bindparam("campaign")).with_for_update()
+_C, _R, _S, _L = schema.campaigns.c, schema.rows.c, schema.snapshots.c, schema.leases.c
+_OURS: BindParameter[int] = bindparam("campaign")
+_CAMPAIGNS = select(_C.name, _C.id).order_by(_C.id)
+_NEW = insert(schema.campaigns).values(name=bindparam("name")).returning(_C.id)
+_LOCK = select(_C.id).where(_C.id == _OURS).with_for_update()  # SQLite locks the whole file instead
+_ROWS = select(_R.seq, _R.data).where(_R.campaign == _OURS, _R.seq > bindparam("after")).order_by(_R.seq)
+_ROWS_UPTO = _ROWS.where(_R.seq <= bindparam("upto"))
+_SNAPSHOT = select(_S.state).where(_S.campaign == _OURS)
+_FORGET = delete(schema.snapshots)
+_LEASE, _NO_LEASE = (
+    select(_L.holder, _L.until).where(_L.campaign == _OURS),
+    delete(schema.leases).where(_L.campaign == _OURS),
+)
+_NEW_LEASE = insert(schema.leases)
 
 
 class Ledger:
@@ -39,13 +52,14 @@ class Ledger:
     def __init__(self, url: str, *, create: bool = False, read_only: bool = False) -> None:
         self.read_only = read_only
         self.engine = connect(url, read_only=read_only)
-        weakref.finalize(self, self.engine.dispose)
+        self._links = Links(self.engine)
+        weakref.finalize(self, self._links.close)
         self.name = self.engine.url.render_as_string(hide_password=True).partition("?")[0]
         path = sqlite_path(self.engine)
         if path is not None and not path.exists() and (read_only or not create):
             raise ValueError(f"there is no database {str(path)!r}: make one with `evenhand campaign create`")
         try:
-            with translated():
+            with translated(self.engine):
                 self._prepare(create)
         except BaseException:
             self.close()
@@ -61,7 +75,7 @@ class Ledger:
                 raise ValueError(f"{self.name} has tables of an earlier version: open it once for writing")
         if self.engine.dialect.name == "sqlite":
             self._use_wal()
-        with self._transaction(writing=True) as connection:
+        with self.engine.connect().execution_options(writing=True) as connection, connection.begin():
             migrate.upgrade(connection)
 
     def _use_wal(self) -> None:
@@ -73,7 +87,7 @@ class Ledger:
 
     def close(self) -> None:
         """Let go of all connections."""
-        self.engine.dispose()
+        self._links.close()
 
     def __enter__(self) -> Ledger:
         return self
@@ -85,9 +99,8 @@ class Ledger:
 
     def campaigns(self) -> dict[str, int]:
         """The names of all campaigns and their numbers, oldest first."""
-        with self._transaction() as connection:
-            found = connection.execute(select(schema.campaigns.c.name, schema.campaigns.c.id).order_by("id"))
-            return {row.name: row.id for row in found}
+        with self._links.one() as link:
+            return dict(link.run((_CAMPAIGNS, {})))
 
     def find(self, name: str) -> int:
         """The number of a campaign."""
@@ -98,52 +111,47 @@ class Ledger:
 
     def events(self, campaign: int, after: int = 0, *, kind: str | None = None) -> list[Event]:
         """The events that follow event number `after`, in order."""
-        with self._transaction() as connection:
-            return read(connection, campaign, after, kind)
+        with self._links.one() as link:
+            return read(link, campaign, after, kind)
 
     def about(self, campaign: int, request: int) -> list[Event]:
         """What happened to one request, in order."""
-        with self._transaction() as connection:
-            return about(connection, campaign, request)
+        with self._links.one() as link:
+            return about(link, campaign, request)
 
     def rows(self, campaign: int, after: int = 0, upto: int | None = None) -> dict[int, bytes]:
         """Delivered rows by event number, those of events after `after` and up to `upto`."""
-        table = schema.rows
-        query = select(table.c.seq, table.c.data).where(table.c.campaign == campaign, table.c.seq > after)
-        if upto is not None:
-            query = query.where(table.c.seq <= upto)
-        with self._transaction() as connection:
-            return {seq: bytes(data) for seq, data in connection.execute(query.order_by(table.c.seq))}
+        given = {"campaign": campaign, "after": after}
+        with self._links.one() as link:
+            found = link.run((_ROWS, given) if upto is None else (_ROWS_UPTO, {**given, "upto": upto}))
+        return {seq: bytes(data) for seq, data in found}
 
     def state(self, campaign: int, known: State | None = None, *, snapshot: bool = True) -> State:
         """The campaign as it stands: `known` or the newest snapshot, and the events since."""
         state = known or (self._snapshot(campaign) if snapshot else None) or State()
-        with self._transaction() as connection:
-            return read_on(connection, campaign, state)
+        with self._links.one() as link:
+            return read_on(link, campaign, state)
 
     def _snapshot(self, campaign: int) -> State | None:
-        with self._transaction() as connection:
-            text = connection.execute(
-                select(schema.snapshots.c.state).where(schema.snapshots.c.campaign == campaign)
-            ).scalar()
-        return None if text is None else State.from_json(text)
+        with self._links.one() as link:
+            found = link.run((_SNAPSHOT, {"campaign": campaign}))
+        return State.from_json(found[0][0]) if found else None
 
     # ---------------------------------------------------------------- writing
 
     def create(self, name: str, header: dict[str, Any]) -> int:
         """A new campaign with its first event; gives its number."""
         try:
-            with self._transaction(writing=True) as connection:
-                made = connection.execute(insert(schema.campaigns).values(name=name))
-                number = int(made.inserted_primary_key[0]) if made.inserted_primary_key else 0
-                Writer(connection, number, State()).append([Draft("created", header)])
-            with translated():
-                flush(self.engine)
+            with self._links.one() as link:
+                [[number]] = link.begin((_NEW, {"name": name}))
+                writer = Writer(link, number, State())
+                writer.append([Draft("created", header)])
+                link.commit(*writer.work)
         except LedgerError as error:
-            if not isinstance(error.__cause__, IntegrityError):
+            if not isinstance(error.__cause__, self.engine.dialect.loaded_dbapi.IntegrityError):
                 raise
             raise ValueError(f"there is a campaign {name!r} already: choose another name") from error
-        return number
+        return int(number)
 
     @contextmanager
     def writing(self, campaign: int, state: State) -> Iterator[Writer]:
@@ -151,38 +159,32 @@ class Ledger:
 
         Everything appended is stored together at the end, or nothing is.
         """
-        with self._transaction(writing=True) as connection:
-            _lock(connection, campaign)
-            read_on(connection, campaign, state)
-            yield Writer(connection, campaign, state)
-        with translated():
-            flush(self.engine)
+        with self._links.one() as link:
+            # each statement sees what is stored when it begins, so the second all that was written before the lock
+            read_on(link, campaign, state, link.begin(_lock(campaign), next_page(campaign, state)))
+            writer = Writer(link, campaign, state)
+            yield writer
+            link.commit(*writer.work)
 
     def lease(self, campaign: int, holder: str, seconds: float) -> bool:
         """Take or renew the campaign's refit lease; False while another holder has it. 0 seconds gives it back."""
-        table, now = schema.leases, time.time()
-        with self._transaction(writing=True) as connection:
-            _lock(connection, campaign)
-            held = connection.execute(select(table.c.holder, table.c.until).where(table.c.campaign == campaign)).first()
-            if held is not None and held.holder != holder and held.until > now:
-                return False
-            connection.execute(delete(table).where(table.c.campaign == campaign))
-            if seconds > 0:
-                connection.execute(insert(table).values(campaign=campaign, holder=holder, until=now + seconds))
-            return True
+        now, ours = time.time(), {"campaign": campaign}
+        with self._links.one() as link:
+            held = link.begin(_lock(campaign), (_LEASE, ours))
+            mine = all(name == holder or until <= now for name, until in held)
+            work: list[Work] = [(_NO_LEASE, ours)] if mine else []
+            if mine and seconds > 0:
+                work.append((_NEW_LEASE, {**ours, "holder": holder, "until": now + seconds}))
+            link.commit(*work)
+        return mine
 
     def forget_snapshots(self) -> None:
         """Delete all snapshots; they are a cache and come back by themselves."""
-        with self._transaction(writing=True) as connection:
-            connection.execute(delete(schema.snapshots))
-
-    @contextmanager
-    def _transaction(self, *, writing: bool = False) -> Iterator[Connection]:
-        with translated(), self.engine.connect().execution_options(writing=writing) as connection, connection.begin():
-            yield connection
+        with self._links.one() as link:
+            link.begin()
+            link.commit((_FORGET, {}))
 
 
-def _lock(connection: Connection, campaign: int) -> None:
-    """Wait for the campaign's write lock; on SQLite `BEGIN IMMEDIATE` has taken the whole file's."""
-    if connection.dialect.name != "sqlite":
-        connection.execute(_LOCK, {"campaign": campaign}).scalar_one()
+def _lock(campaign: int) -> Work:
+    """Waits for the campaign's write lock."""
+    return _LOCK, {"campaign": campaign}

@@ -1,19 +1,20 @@
-"""Reading and appending events on a connection."""
+"""Reading and appending events over a link."""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, insert, select
+from sqlalchemy import bindparam, delete, insert, literal_column, select
 
 from evenhand.ledger import schema
 from evenhand.ledger.events import KINDS, Draft, Event
+from evenhand.ledger.link import Link, Work
 from evenhand.ledger.state import State
 
-__all__ = ["SNAPSHOT_EVERY", "Writer", "about", "read", "read_on"]
+__all__ = ["SNAPSHOT_EVERY", "Writer", "about", "next_page", "read", "read_on"]
 
 SNAPSHOT_EVERY = 1000
 """Events between two snapshots of a campaign's state."""
@@ -26,7 +27,7 @@ _HEADERS = (
     .order_by(_E.seq)
 )
 _PAGE = 5000
-_PAGE_OF_HEADERS = _HEADERS.limit(bindparam("count"))
+_PAGE_OF_HEADERS = _HEADERS.limit(literal_column(str(_PAGE))).offset(literal_column("0"))
 _HEADERS_OF = _HEADERS.where(_E.kind == bindparam("kind"))
 _ADDED = _HEADERS_OF.where(_E.request.is_(None))
 _ABOUT = (
@@ -37,85 +38,87 @@ _ABOUT = (
 _ROWS = select(_R.data).where(_R.campaign == bindparam("campaign"), _R.seq == bindparam("seq"))
 _EVENT, _DELIVERY, _SNAPSHOT = insert(schema.events), insert(schema.rows), insert(schema.snapshots)
 _FORGET = delete(schema.snapshots).where(_S.campaign == bindparam("campaign"))
+_text = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
 
 class Writer:
-    """Appends to one campaign while its write lock is held; `state` is the campaign before that."""
+    """Appends to one campaign while its write lock is held; `state` is the campaign before that.
 
-    def __init__(self, connection: Connection, campaign: int, state: State) -> None:
-        self.connection, self.campaign, self.state = connection, campaign, state
+    `work` is what the append does, left to the end of the transaction.
+    """
+
+    def __init__(self, link: Link, campaign: int, state: State) -> None:
+        self.link, self.campaign, self.state = link, campaign, state
+        self.work: list[Work] = []
 
     def about(self, request: int) -> list[Event]:
         """What happened to one request, in order."""
-        return about(self.connection, self.campaign, request)
+        return about(self.link, self.campaign, request)
 
     def added(self) -> list[Event]:
         """The deliveries that answered no request."""
-        return _events(self.connection.execute(_ADDED, {"campaign": self.campaign, "after": 0, "kind": "told"}).all())
+        return _events(self.link.run((_ADDED, {"campaign": self.campaign, "after": 0, "kind": "told"})))
 
     def rows(self, seq: int) -> bytes:
         """The rows delivered by event number `seq`."""
-        return bytes(self.connection.execute(_ROWS, {"campaign": self.campaign, "seq": seq}).scalar_one())
+        [[data]] = self.link.run((_ROWS, {"campaign": self.campaign, "seq": seq}))
+        return bytes(data)
 
     def append(self, drafts: Sequence[Draft]) -> list[Event]:
         """Write events down, once; the state is left as it is, for it to be folded when they are stored."""
-        at, events, records, blobs = time.time(), [], [], []
+        at, events = time.time(), []
         for seq, draft in enumerate(drafts, start=self.state.seq + 1):
             if draft.kind not in KINDS:
                 raise ValueError(f"unknown kind of event {draft.kind!r}: use one of {', '.join(KINDS)}")
-            header, detail = _text(draft.header), _text(draft.detail)
-            place = {"campaign": self.campaign, "seq": seq}
-            events.append(Event(seq, draft.kind, at, json.loads(header), draft.request, json.loads(detail)))
-            record = {**place, "kind": draft.kind, "request": draft.request, "at": at, "header": header}
-            records.append({**record, "detail": detail if draft.detail is not None else None})
+            header, detail = _text(draft.header), None if draft.detail is None else _text(draft.detail)
+            events.append(Event(seq, draft.kind, at, json.loads(header), draft.request))
+            record = {"kind": draft.kind, "request": draft.request, "at": at, "header": header, "detail": detail}
+            self.work.append((_EVENT, {"campaign": self.campaign, "seq": seq, **record}))
             if draft.rows is not None:
-                blobs.append({**place, "data": draft.rows})
-        self.connection.execute(_EVENT, records)
-        if blobs:
-            self.connection.execute(_DELIVERY, blobs)
+                self.work.append((_DELIVERY, {"campaign": self.campaign, "seq": seq, "data": draft.rows}))
         if events[-1].seq // SNAPSHOT_EVERY > self.state.seq // SNAPSHOT_EVERY:
             self._snapshot(events)
         return events
 
     def _snapshot(self, events: list[Event]) -> None:
-        after = self.state.copy().fold(events)
-        self.connection.execute(_FORGET, {"campaign": self.campaign})
-        self.connection.execute(_SNAPSHOT, {"campaign": self.campaign, "seq": after.seq, "state": after.as_json()})
+        after, mine = self.state.copy().fold(events), {"campaign": self.campaign}
+        self.work += [(_FORGET, mine), (_SNAPSHOT, {**mine, "seq": after.seq, "state": after.as_json()})]
 
 
-def read(connection: Connection, campaign: int, after: int = 0, kind: str | None = None) -> list[Event]:
+def read(link: Link, campaign: int, after: int = 0, kind: str | None = None) -> list[Event]:
     """The events that follow event number `after`, in order."""
     given = {"campaign": campaign, "after": after}
-    if kind is None:
-        found = connection.execute(_HEADERS, given)
-    else:
-        found = connection.execute(_HEADERS_OF, {**given, "kind": kind})
-    return _events(found.all())
+    return _events(link.run((_HEADERS, given) if kind is None else (_HEADERS_OF, {**given, "kind": kind})))
 
 
-def read_on(connection: Connection, campaign: int, state: State) -> State:
-    """The state with all events since folded in, a page at a time: a long history is never in memory at once."""
+def next_page(campaign: int, state: State) -> Work:
+    """Reads the events that follow the state."""
+    return _PAGE_OF_HEADERS, {"campaign": campaign, "after": state.seq}
+
+
+def read_on(link: Link, campaign: int, state: State, found: list[Any] | None = None) -> State:
+    """The state with all events since folded in, a page at a time: a long history is never in memory at once.
+
+    `found` is the first page, where it was read already.
+    """
     while True:
-        given = {"campaign": campaign, "after": state.seq, "count": _PAGE}
-        found = connection.execute(_PAGE_OF_HEADERS, given).all()
-        state.fold(_events(found))
-        if len(found) < _PAGE:
+        page = link.run(next_page(campaign, state)) if found is None else found
+        if page:
+            state.fold(_events(page))
+        if len(page) < _PAGE:
             return state
+        found = None
 
 
-def about(connection: Connection, campaign: int, request: int) -> list[Event]:
+def about(link: Link, campaign: int, request: int) -> list[Event]:
     """What happened to one request, in order and in detail."""
-    found = connection.execute(_ABOUT, {"campaign": campaign, "request": request}).all()
+    found = link.run((_ABOUT, {"campaign": campaign, "request": request}))
     return [
-        Event(row.seq, row.kind, row.at, json.loads(row.header), row.request, json.loads(row.detail or "null"))
-        for row in found
+        Event(seq, kind, at, json.loads(header), number, json.loads(detail or "null"))
+        for seq, kind, at, header, number, detail in found
     ]
 
 
 def _events(found: Sequence[Any]) -> list[Event]:
     headers = json.loads(f"[{','.join([row[3] for row in found])}]")  # one call is much quicker than many
     return [Event(row[0], row[1], row[2], header, row[4]) for row, header in zip(found, headers, strict=True)]
-
-
-def _text(given: Mapping[str, Any] | None) -> str:
-    return json.dumps(given, separators=(",", ":"), allow_nan=False)

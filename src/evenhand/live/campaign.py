@@ -17,7 +17,7 @@ from evenhand.live.delivery import Checker, Told, plain
 from evenhand.live.fitting import Fitter
 from evenhand.live.parcel import Parcel
 from evenhand.live.receipts import LiveReceipt, LiveRequest
-from evenhand.live.replay import as_request, restore
+from evenhand.live.replay import as_asked, restore
 from evenhand.live.settings import check_change, make_campaign
 from evenhand.live.stopping import reason_to_stop, wants_frozen
 from evenhand.live.training import Trainer
@@ -63,16 +63,18 @@ class LiveCampaign:
         if self._state.settings["refit"] != "background":
             self._bring_scores_up()
 
+        found: list[Request] = []
+
         def step(state: State, writer: Writer) -> list[Draft]:
             now, lease = self.clock(), state.settings["lease"]
             overdue = state.overdue(now)
-            found = self._proposed(state, count, overdue)
+            found.extend(self._proposed(state, count, overdue))
             facts = {"until": None if lease is None else now + lease, "by": collector, "rests_on": max(state.rests_on)}
             facts |= {"scored_at": state.scored_at, "behind": state.examples - state.scored_labels}
             return [*(Draft("expired", {}, n) for n in overdue), *(_asked(request, facts) for request in found)]
 
         asked = [event for event in self._write(step) if event.kind == "asked"]
-        return [as_request(self._campaign.groups, event) for event in asked]
+        return [as_asked(request, event) for request, event in zip(found, asked, strict=True)]
 
     def propose(self) -> Request:
         """The request that `ask` would make of the scores there are; nothing is written nor fitted."""

@@ -13,7 +13,7 @@ from evenhand.live.receipts import LiveRequest
 from evenhand.request import Request
 from evenhand.stats import RunningTrend
 
-__all__ = ["as_request", "restore"]
+__all__ = ["as_asked", "restore"]
 
 
 def restore(campaign: Campaign, state: State, gone: Collection[int] = ()) -> Campaign:
@@ -45,15 +45,15 @@ def restore(campaign: Campaign, state: State, gone: Collection[int] = ()) -> Cam
     return campaign
 
 
-def as_request(groups: tuple[str, ...], event: Event) -> LiveRequest:
-    """The request an `asked` event records."""
+def as_asked(request: Request, event: Event) -> LiveRequest:
+    """The request, as an `asked` event records it."""
     header, scored_at = event.header, event.header["scored_at"]
     return LiveRequest(
-        id=event.request or 0,
-        group=header["group"],
-        size=header["size"],
-        validating=header["validating"],
-        decision=Decision.from_dict(groups, event.detail or {}),
+        id=request.id,
+        group=request.group,
+        size=request.size,
+        validating=request.validating,
+        decision=request.decision,
         until=header["until"],
         collector=header["by"],
         event=event.seq,

@@ -1,0 +1,135 @@
+"""Connections kept between steps, on which a step takes few trips to the database."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any, cast
+
+from sqlalchemy import Engine, text
+from sqlalchemy.sql.expression import ClauseElement
+
+from evenhand.ledger.errors import translated
+
+__all__ = ["Link", "Links", "Work"]
+
+Work = tuple[ClauseElement, dict[str, Any]]
+"""A statement and its values."""
+
+_TRIED_AFTER = 1.0  # seconds without use after which a connection may have been cut off
+_PING, _BEGIN, _BEGIN_IMMEDIATE, _COMMIT = map(text, ("SELECT 1", "BEGIN", "BEGIN IMMEDIATE", "COMMIT"))
+# PostgreSQL's log is written in order, so a small transaction that waits for the disk covers all before it
+_FLUSH = text("SELECT set_config('synchronous_commit', 'on', true), pg_logical_emit_message(true, 'evenhand', '')")
+
+
+class Link:
+    """A connection out of SQLAlchemy's pool, in the driver's own hands.
+
+    SQLAlchemy builds the statements and puts each into the database's words once; running them through it would take
+    longer than the database does.
+    """
+
+    def __init__(self, engine: Engine, words: dict[ClauseElement, str]) -> None:
+        self._connection = engine.raw_connection()
+        self._driver = cast(Any, self._connection.driver_connection)
+        self._connection.detach()
+        self._dialect, self._words = engine.dialect, words
+        self._begin = _BEGIN_IMMEDIATE
+        self._end: list[Work] = [(_COMMIT, {})]
+        self._together = nullcontext
+        if engine.dialect.name == "postgresql":
+            self._driver.autocommit = True  # transactions begin and end where we say
+            self._begin, self._together = _BEGIN, self._driver.pipeline
+            if engine.get_execution_options().get("durable", False):
+                self._end.append((_FLUSH, {}))
+        self.used = time.monotonic()
+
+    def run(self, *work: Work) -> list[Any]:
+        """Run statements in order, in one trip where the driver can; gives the rows of the last."""
+        with self._together():
+            for statement, values in work:
+                cursor = self._driver.execute(self._words.get(statement) or self._word(statement), values)
+        return cursor.fetchall() if cursor.description else []
+
+    def begin(self, *work: Work) -> list[Any]:
+        """Begin a transaction that writes, with its first statements; on SQLite it has the file to itself."""
+        return self.run((self._begin, {}), *work)
+
+    def commit(self, *work: Work) -> None:
+        """End the transaction, with its last statements; what it did is on disk then.
+
+        PostgreSQL is not made to wait for the disk while the transaction holds its locks, but right afterwards, so that
+        many writers share one write to the disk.
+        """
+        self.run(*work, *self._end)
+
+    def alive(self) -> bool:
+        """Whether the connection still works, tried if it has not been used for a while."""
+        if time.monotonic() - self.used > _TRIED_AFTER:
+            try:
+                self.run((_PING, {}))
+            except self._dialect.loaded_dbapi.Error:
+                return False
+        return True
+
+    def rollback(self) -> None:
+        """Undo the transaction, if there is one."""
+        self._driver.rollback()
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._connection.close()
+
+    def _word(self, statement: ClauseElement) -> str:
+        self._words[statement] = found = str(statement.compile(dialect=self._dialect))
+        return found
+
+
+class Links:
+    """The links of a ledger, each used by one thread at a time."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._idle: list[Link] = []
+        self._words: dict[ClauseElement, str] = {}
+
+    @contextmanager
+    def one(self) -> Iterator[Link]:
+        """A link for a while; after an error its transaction is undone."""
+        with translated(self._engine):
+            link = self._take()
+            try:
+                yield link
+            except BaseException:
+                self._undo(link)
+                raise
+            self._keep(link)
+
+    def close(self) -> None:
+        """Close the links nobody uses, and the engine."""
+        while self._idle:
+            self._idle.pop().close()
+        self._engine.dispose()
+
+    def _take(self) -> Link:
+        while True:
+            try:
+                link = self._idle.pop()
+            except IndexError:
+                return Link(self._engine, self._words)
+            if link.alive():
+                return link
+            link.close()
+
+    def _keep(self, link: Link) -> None:
+        link.used = time.monotonic()
+        self._idle.append(link)
+
+    def _undo(self, link: Link) -> None:
+        try:
+            link.rollback()
+        except self._engine.dialect.loaded_dbapi.Error:
+            link.close()
+        else:
+            self._keep(link)
