@@ -1,4 +1,4 @@
-"""A real PostgreSQL for the tests that need one, started once and stopped at the end."""
+"""Settings of Hypothesis, and a real PostgreSQL for the tests that need one, started once and stopped at the end."""
 
 from __future__ import annotations
 
@@ -8,7 +8,12 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
+
+# how long an example takes says nothing about it being right, and the first one may compile something
+hypothesis.settings.register_profile("evenhand", deadline=None)
+hypothesis.settings.load_profile("evenhand")
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import evenhand.bounds as b
@@ -37,7 +37,6 @@ def test_rademacher_formula():
     st.booleans(),
     st.lists(st.floats(0, 1e12), min_size=2, max_size=50),
 )
-@settings(deadline=None)
 def test_never_grows_and_stays_in_the_unit_interval(d, delta, m, two_sided, counts):
     n = np.sort(counts)
     for bound in (b.VCBound(d, delta, two_sided), b.RademacherBound(B=d / 10, alpha=0.5, delta=delta)):

@@ -32,7 +32,6 @@ def theorem_1(m, pi_min, C, A, rounds, e):
 
 
 @given(st.integers(1, 8), st.floats(0.01, 1), st.floats(0.5, 0.999), st.floats(0, 20), st.integers(2, 10**9))
-@settings(deadline=None)
 def test_theorem_1(m, part, a, C, labels):
     pi_min = part / m
     p = g.Problem(groups=m, pi_min=pi_min, C=C, bound=own, A=a * pi_min)
@@ -90,7 +89,7 @@ def test_a_gap_of_zero_never_lets_it_hold():
 
 
 @given(st.floats(0.001, 2), st.sampled_from([0.0, 1e-6]), st.sampled_from([None, 0.3]))
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 def test_budget_and_promise_are_inverse(target, resolution, kappa):
     p = problem(resolution=resolution, kappa=kappa)
     labels = g.labels_for(p, target)
@@ -102,7 +101,6 @@ def test_budget_and_promise_are_inverse(target, resolution, kappa):
 
 
 @given(st.lists(st.integers(2, 10**15), min_size=2, max_size=20))
-@settings(deadline=None)
 def test_a_larger_budget_never_promises_less(budgets):
     for p in (problem(), problem(bound=VCBound(3)), problem(kappa=0.2, bound=RademacherBound())):
         values = [value(p, n / 2) for n in sorted(budgets)]
@@ -144,7 +142,6 @@ def theorem_2(m, pi_min, C, epsilon, beta, rounds, e):
 
 
 @given(st.floats(0.01, 0.58), st.floats(0.01, 0.99), st.integers(10**4, 10**9))
-@settings(deadline=None)
 def test_theorem_2(epsilon, part, labels):
     p = problem()
     beta = part * min(1, 3 * 0.2 / epsilon - 1)

@@ -62,7 +62,7 @@ def test_tail_is_everything_but_the_penalty(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 10**6), far=st.floats(0, 300))
 def test_converges_from_anywhere(kind, seed, far):
     rng = np.random.default_rng(seed)

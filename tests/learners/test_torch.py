@@ -56,7 +56,7 @@ def same_weights(a: nn.Module, b: nn.Module, **tolerance: float) -> bool:
     return all(torch.allclose(p, q, **(tolerance or {"rtol": 0.0, "atol": 0.0})) for p, q in pairs)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(chunk=st.integers(1, 60), rows=st.lists(st.integers(0, 19), min_size=1, max_size=50), parts=st.integers(1, 4))
 def test_a_step_over_chunks_and_multiplicities_is_one_full_batch_step(chunk: int, rows: list[int], parts: int) -> None:
     X, y = examples(20)

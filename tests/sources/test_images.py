@@ -28,7 +28,7 @@ def drawn(stream: object, order: list[tuple[int, int]]) -> dict[int, list[tuple[
     return found
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(order=st.lists(st.tuples(st.integers(0, 2), st.integers(1, 12)), max_size=20), trial=st.integers(0, 3))
 def test_what_a_group_gives_depends_on_its_own_draws_alone(order: list[tuple[int, int]], trial: int) -> None:
     mixed = drawn(source().open(5, [trial]), order)

@@ -73,7 +73,8 @@ class BinaryTrials:
         for pick in _alike((new > 0) & ~mixed, n):
             self._theta[pick] = _constant(n[pick], positive[pick], self.features)
         limit = max(1, _TOGETHER // self._theta.shape[1] ** 2)
-        for pick in _alike((new > 0) & mixed, n, new, self._warm, limit=limit):
+        left = (new > 0) & mixed & ~self._follow(n, new, mixed)
+        for pick in _alike(left, n, new, self._warm, limit=limit):
             self._refit(pick, int(n[pick][0]), int(new[pick][0]))
         moved = new > 0
         self._fitted[moved], self._scored[moved] = n[moved], 0
@@ -119,13 +120,23 @@ class BinaryTrials:
         """Weights and intercepts, (T, d+1)."""
         return self._theta
 
+    def _follow(self, n: Counts, new: Counts, mixed: Mask) -> Mask:
+        """Refit sparse trials that have a model and few new rows; which of them that brought to their optimum."""
+        done = np.zeros(self.trials, dtype=bool)
+        trials = np.flatnonzero((new > 0) & mixed & self._warm & (new < self._theta.shape[1]))
+        if isinstance(self._training, SparseBlocks) and self._inverse is not None and trials.size:
+            settings = (self.learner.C, self.learner.tol, STEP)
+            self._training.follow(trials, self._fitted, *settings, self._theta, self._inverse, self._norm)
+            done[trials] = np.isfinite(self._norm[trials])
+        return done
+
     def _refit(self, pick: Pick, n: int, new: int) -> None:
         """Refit trials that all have n rows, `new` of them new."""
         warm, C = bool(self._warm[pick][0]), self.learner.C
         scale = C * np.maximum(n, self._training.size[pick])
         theta = self._theta[pick] if warm else np.zeros((len(scale), self.features + 1))
         inverse = None if self._inverse is None else self._inverse[pick]
-        follows = warm and new < theta.shape[1]
+        follows = warm and new < theta.shape[1] and isinstance(self._training, DenseBlock)
         if inverse is not None and follows:
             append(BinaryBlock(self._training.part(pick, n - new, n), C, scale), theta, inverse)
         elif inverse is not None:
