@@ -17,8 +17,8 @@ demo: install
 
 lint: install
 	$(BIN)/mkdocs build --strict --quiet --site-dir .venv/site
-	$(BIN)/ruff check src tests benchmarks examples
-	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/ruff check src tests benchmarks examples docs/results
+	$(BIN)/ruff format --check src tests benchmarks examples docs/results
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

@@ -31,5 +31,6 @@ from .stopping import TargetError as TargetError
 from .strategies import EpsilonGreedy as EpsilonGreedy
 from .strategies import Greedy as Greedy
 from .strategies import Optimistic as Optimistic
+from .strategies import Peers as Peers
 from .strategies import Uncurated as Uncurated
 from .strategies import Uniform as Uniform

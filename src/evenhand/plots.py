@@ -33,10 +33,17 @@ def _axes(title: str, y: str, panels: int = 1) -> tuple[Figure, list[Axes]]:
 
 
 def _band(ax: Axes, series: pd.Series, label: str, colour: str) -> None:
-    """Mean over trials with a band of one standard deviation; `series` is indexed by labels."""
-    found = series.dropna().groupby(level=0).agg(["mean", "std"]).fillna({"std": 0.0})
+    """Mean over trials with a band of one standard deviation; `series` is indexed by trial and labels.
+
+    The last of several rounds with as many labels counts; a strategy that bought all at once is a point.
+    """
+    last = series.dropna().groupby(level=[0, 1]).last()
+    found = last.groupby(level=1).agg(["mean", "std"]).fillna({"std": 0.0})
     x: Any = found.index.to_numpy()
     mean, sd = found["mean"].to_numpy(), found["std"].to_numpy()
+    if len(x) == 1:
+        ax.errorbar(x, mean, sd, label=label, color=colour, marker="o", markersize=4, capsize=3)
+        return
     ax.plot(x, mean, label=label, color=colour, linewidth=1.6)
     low, high = np.clip(mean - sd, 0, 1), np.clip(mean + sd, 0, 1)
     ax.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
@@ -57,7 +64,7 @@ def plot_mixture(result: Result, group: str | None = None) -> Figure:
     figure, (ax,) = _axes(f"Mixture over time — {result.settings['source']}", f"share of {group}")
     own = trace[trace["group"] == group]
     for label, colour in zip(result.labels, _cycle(len(result.labels)), strict=True):
-        _band(ax, own[own["strategy"] == label].set_index("labels")["mixture"], label, colour)
+        _band(ax, own[own["strategy"] == label].set_index(["trial", "labels"])["mixture"], label, colour)
     if result.fair_mixture is not None:
         star = result.fair_mixture[group]
         ax.axhline(star, color="#444444", linewidth=1, linestyle="--", label=f"fair mixture π* = {star:.2f}")
@@ -72,7 +79,7 @@ def plot_worst_group(result: Result) -> Figure:
     figure, (ax,) = _axes(f"Worst group — {result.settings['source']}", "test accuracy of the worst group")
     for label, colour in zip(result.labels, _cycle(len(result.labels)), strict=True):
         own = trace[trace["strategy"] == label].dropna(subset=["test_accuracy"])
-        worst = own.groupby(["trial", "labels"])["test_accuracy"].min().droplevel("trial")
+        worst = own.groupby(["trial", "labels", "round"])["test_accuracy"].min().droplevel("round")
         _band(ax, worst, label, colour)
     ax.legend(frameon=False, fontsize=9, loc="lower right")
     return figure
@@ -90,7 +97,7 @@ def plot_groups(result: Result, strategies: Sequence[str] | None = None) -> Figu
         ax.set_title(label, fontsize=10)
         own = trace[trace["strategy"] == label]
         for group, colour in zip(result.groups, _cycle(len(result.groups)), strict=True):
-            _band(ax, own[own["group"] == group].set_index("labels")["test_accuracy"], group, colour)
+            _band(ax, own[own["group"] == group].set_index(["trial", "labels"])["test_accuracy"], group, colour)
     axes[0].legend(frameon=False, fontsize=9, loc="lower right")
     return figure
 

@@ -58,9 +58,10 @@ class Result:
             fair = dict(zip(source.groups, source.pi_star().tolist(), strict=True))
         return cls(chosen, source.groups, tuple(named), fair)
 
-    def has(self, task: Any) -> bool:
-        """Whether the trials of this task are already there."""
-        return set(task.trials) <= self.trials_of(task.label)
+    def missing(self, label: str, trials: Sequence[int]) -> tuple[int, ...]:
+        """Which of these trials of a strategy are not there yet."""
+        there = self.trials_of(label)
+        return tuple(trial for trial in trials if trial not in there)
 
     def trials_of(self, label: str) -> set[int]:
         """The finished trials of a strategy."""

@@ -63,7 +63,8 @@ def simulate(
     Args:
         source: where the examples come from.
         strategies: objects, texts such as `"optimistic:c0=0.1"`, or a mapping from labels to objects.
-        learner: what is trained; the source's own (a network for images) or `Logistic()` by default.
+        learner: what is trained; the source's own (a network for images) or `Logistic()` by default. `Peers` brings
+            its own.
         budget: labels of a trial, training and validation together.
         trials: how many trials.
         seed: the same seed, the same result, whatever `jobs` is.
@@ -94,11 +95,12 @@ def simulate(
     result = Result.empty(source, named, fitted, settings, trials, jobs, trace)
     if resume is not None:
         result.take_over(resume)
-    tasks = [task for task in _tasks(named, trials, _block(settings, source, fitted)) if not result.has(task)]
+    blocks = _tasks(named, trials, _block(settings, source, named, fitted))
+    tasks = [replace(task, trials=new) for task in blocks if (new := result.missing(task.label, task.trials))]
     started = time.perf_counter()
     # a trial of a network may take hours: its rounds are shown, where they are run in this process
     by_round = progress is True and jobs == 1 and backend == "processes" and not runs_in_lockstep(fitted)
-    total = sum(len(task.trials) for task in tasks) * (settings.rounds if by_round else 1)
+    total = sum(len(task.trials) * (settings.rounds_of(task.strategy) if by_round else 1) for task in tasks)
     report = _reporter(progress, total, "rounds" if by_round else "trials")
     tick = partial(report, 1) if by_round else None
     try:
@@ -166,16 +168,18 @@ def _check(
             batch=settings.batch,
             n0=settings.n0,
             validation=settings.validation,
+            simulated=True,
         )
         as_learner(learner, getattr(strategy, "loss", "zero_one"))
         if message := forced_warning(strategy, len(source.groups), examples):
             warnings.warn(message, stacklevel=3)
 
 
-def _block(settings: Settings, source: Source, learner: Any) -> int:
+def _block(settings: Settings, source: Source, named: dict[str, Strategy], learner: Any) -> int:
     if not runs_in_lockstep(learner):
         return 1
-    return int(np.clip(_RECORD_SIZE // (settings.rounds * len(source.groups)), 1, BLOCK))
+    rounds = max(settings.rounds_of(strategy) for strategy in named.values())
+    return int(np.clip(_RECORD_SIZE // (rounds * len(source.groups)), 1, BLOCK))
 
 
 def _tasks(named: dict[str, Strategy], trials: int, block: int) -> list[_Task]:

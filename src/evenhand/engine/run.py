@@ -12,9 +12,12 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from evenhand.engine.lockstep import LockstepLogistic
+from evenhand.engine.pool_memory import PoolMemory
+from evenhand.engine.pooled import PooledTrials
 from evenhand.engine.trials import Settings, Step, Trials
 from evenhand.sources.base import Source
 from evenhand.strategies.base import Strategy
+from evenhand.strategies.peers import Peers
 
 __all__ = ["Record", "Settings", "run_block"]
 
@@ -42,7 +45,7 @@ class _Log:
     """Arrays of a run, filled round by round and cut to the rounds that happened."""
 
     def __init__(self, trials: Trials) -> None:
-        shape = (trials.settings.rounds, *trials.engine.counts.shape)
+        shape = (trials.rounds, *trials.engine.counts.shape)
         self.labels = np.zeros(shape[:2], dtype=np.int64)
         self.chosen, self.kind = np.full(shape[:2], -1), np.full(shape[:2], -1)
         self.counts = np.zeros(shape, dtype=np.int64)
@@ -72,8 +75,13 @@ def run_block(
     """Run these trials to the end of their budget; `tick` is called after every round."""
     started = time.perf_counter()
     with threadpool_limits(1):
-        block = Trials(source, strategy, learner, settings, trials)
-        closed_form = hasattr(block.stream, "linear_accuracies") and isinstance(block.memory, LockstepLogistic)
+        block = (
+            PooledTrials(source, strategy, settings, trials)
+            if isinstance(strategy, Peers)
+            else Trials(source, strategy, learner, settings, trials)
+        )
+        linear = isinstance(block.memory, LockstepLogistic | PoolMemory)
+        closed_form = hasattr(block.stream, "linear_accuracies") and linear
         log = _rounds(block, learner, closed_form, tick)
         final = _final(block, closed_form)
     seconds = time.perf_counter() - started
@@ -81,10 +89,10 @@ def run_block(
 
 
 def _rounds(block: Trials, learner: Any, closed_form: bool, tick: Callable[[], None] | None) -> _Log:
-    log, tested = _Log(block), block.settings.evaluated()
+    log, tested = _Log(block), block.settings.evaluated(block.rounds)
     needs_scores = getattr(block.engine.strategy, "needs_scores", True) or closed_form
     linear: list[tuple[Floats, Floats]] = []
-    while log.rounds < block.settings.rounds and (step := block.step()) is not None:
+    while log.rounds < block.rounds and (step := block.step()) is not None:
         t = log.rounds
         if needs_scores or tested[t]:
             block.engine.refit()

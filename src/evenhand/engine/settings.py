@@ -9,13 +9,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.strategies.peers import Peers
+
 __all__ = ["as_population", "as_seed", "check_report", "check_settings", "forced_warning", "learner_seed"]
 
 
 def check_settings(
-    groups: Sequence[str], strategy: Any, *, budget: int, batch: int, n0: int | None, validation: float
+    groups: Sequence[str],
+    strategy: Any,
+    *,
+    budget: int,
+    batch: int,
+    n0: int | None,
+    validation: float,
+    simulated: bool = False,
 ) -> tuple[str, ...]:
-    """The group names as a tuple, once everything is as it should be."""
+    """The group names as a tuple, once everything is as it should be; some strategies can only be `simulated`."""
     if isinstance(groups, str):
         raise ValueError(f"groups must be a list of names, not the text {groups!r}")
     names = tuple(str(group) for group in groups)
@@ -26,6 +35,8 @@ def check_settings(
         raise ValueError(f"the group {twice[0]!r} is named twice")
     if not callable(strategy) or isinstance(strategy, type):
         raise ValueError(f"{strategy!r} is no strategy: give e.g. Optimistic(), or a callable (standing, coins)")
+    if isinstance(strategy, Peers) and not simulated:
+        raise ValueError(f"{strategy} asks for no group, it buys all labels at once: compare it by simulate")
     if batch < 1 or batch != int(batch):
         raise ValueError(f"batch must be a whole number from 1 up, not {batch}")
     if n0 is not None and (n0 < 0 or n0 != int(n0)):

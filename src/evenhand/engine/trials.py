@@ -17,6 +17,7 @@ from evenhand.engine.memory import Memory
 from evenhand.engine.settings import learner_seed
 from evenhand.sources.base import Draw, Source
 from evenhand.strategies.base import Strategy
+from evenhand.strategies.peers import Peers
 
 __all__ = ["Settings", "Step", "Trials"]
 
@@ -40,10 +41,15 @@ class Settings:
         """How many rounds the budget buys; fewer than two labels left end it."""
         return (self.budget + 2 * self.batch - 2) // (2 * self.batch)
 
-    def evaluated(self) -> NDArray[np.bool_]:
-        """Which rounds are tested: evenly spaced, the last one always."""
-        chosen = np.zeros(self.rounds, dtype=bool)
-        chosen[np.linspace(0, self.rounds - 1, min(max(self.evaluate, 1), self.rounds) + 1).round().astype(int)[1:]] = 1
+    def rounds_of(self, strategy: Strategy) -> int:
+        """The rounds of a strategy, which may have several for each of these."""
+        return self.rounds * (strategy.passes if isinstance(strategy, Peers) else 1)
+
+    def evaluated(self, rounds: int | None = None) -> NDArray[np.bool_]:
+        """Which rounds are tested, of these or of all the budget buys: evenly spaced, the last one always."""
+        rounds = self.rounds if rounds is None else rounds
+        chosen = np.zeros(rounds, dtype=bool)
+        chosen[np.linspace(0, rounds - 1, min(max(self.evaluate, 1), rounds) + 1).round().astype(int)[1:]] = 1
         chosen[-1] = True
         return chosen
 
@@ -66,15 +72,8 @@ class Trials:
     ) -> None:
         self.settings = settings
         self.stream = source.open(settings.seed, trials)
-        self.memory: Memory = make_memory(
-            learner,
-            Labels(source.classes.tolist()),
-            len(source.groups),
-            trials=len(trials),
-            seed=learner_seed(settings.seed, trials[0]),
-            names=tuple(source.groups),
-            run=f"{source.name} {getattr(strategy, '__name__', strategy)} seed {settings.seed} trial {trials[0]}",
-        )
+        self.rounds = settings.rounds_of(strategy)
+        self.memory: Memory = self.make_memory(source, strategy, learner, trials)
         self.engine = Engine(
             source.groups,
             strategy,
@@ -87,6 +86,18 @@ class Trials:
             track=getattr(strategy, "needs_trend", True),
         )
         self.used = np.zeros(len(trials), dtype=np.int64)
+
+    def make_memory(self, source: Source, strategy: Strategy, learner: Any, trials: Sequence[int]) -> Memory:
+        """The example sets and models of these trials."""
+        return make_memory(
+            learner,
+            Labels(source.classes.tolist()),
+            len(source.groups),
+            trials=len(trials),
+            seed=learner_seed(self.settings.seed, trials[0]),
+            names=tuple(source.groups),
+            run=f"{source.name} {getattr(strategy, '__name__', strategy)} seed {self.settings.seed} trial {trials[0]}",
+        )
 
     def sizes(self) -> Counts:
         """Labels of the next round, 0 where a trial is over; groups with less than a pair left are offered no more."""

@@ -21,7 +21,7 @@ _MODULES = (
     "utkface",
     "trend",
     "table_final",
-    "peer_comparison",
+    "peers",
 )
 
 

@@ -12,7 +12,6 @@ from importlib.metadata import version
 from typing import Any
 
 from evenhand.engine.run import Record, Settings, run_block
-from evenhand.experiments import peers
 from evenhand.learners.text import parse_learner
 from evenhand.notation import parse_settings
 from evenhand.sources.base import Source
@@ -30,7 +29,7 @@ class Study:
 
     Args:
         source: a source by name, as on the command line.
-        strategies: label → text of the strategy, `peers:…` for the peers' rule.
+        strategies: label → text of the strategy.
         budget: labels of a trial.
         trials: how many trials the paper has.
         quick: settings that differ at the quick scale, `trials` and `budget` among them.
@@ -85,7 +84,7 @@ class Study:
             "source": self.source,
             "model": repr(open_study_source(self)) if self.source.startswith("synthetic") else None,
             "source_settings": dict(self.source_settings),
-            "strategy": _canonical(self.strategies[label]),
+            "strategy": str(parse_strategy(self.strategies[label])[1]),
             "learner": self.learner,
             "budget": self.budget,
             "batch": self.batch,
@@ -165,13 +164,7 @@ def _run(block: Block, trials: Sequence[int]) -> Record:
     study, text = block.study, block.study.strategies[block.label]
     source = open_study_source(study)
     settings = Settings(study.budget, study.batch, study.n0, 0.5, study.seed, study.evaluate)
-    if peers.is_peers(text):
-        return peers.run_block(source, peers.parse(text), settings, trials)
     return run_block(source, parse_strategy(text)[1], _learner(study, source), settings, trials)
-
-
-def _canonical(text: str) -> str:
-    return str(peers.parse(text)) if peers.is_peers(text) else str(parse_strategy(text)[1])
 
 
 def _text(error: Exception) -> str:

@@ -10,13 +10,14 @@ from evenhand.notation import parse_settings
 from evenhand.strategies.base import Rule
 from evenhand.strategies.epsilon_greedy import EpsilonGreedy, Greedy
 from evenhand.strategies.optimistic import BOUND_NAMES, Optimistic
+from evenhand.strategies.peers import Peers
 from evenhand.strategies.uncurated import Uncurated
 from evenhand.strategies.uniform import Uniform
 
 __all__ = ["STRATEGIES", "parse_strategy"]
 
 STRATEGIES: dict[str, type[Rule]] = {
-    rule.name: rule for rule in (Optimistic, EpsilonGreedy, Greedy, Uniform, Uncurated)
+    rule.name: rule for rule in (Optimistic, EpsilonGreedy, Greedy, Uniform, Uncurated, Peers)
 }
 """The rules by the name they have on the command line."""
 
