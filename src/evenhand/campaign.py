@@ -19,7 +19,7 @@ from evenhand.engine.settings import as_population, as_seed, check_report, check
 from evenhand.engine.shelf import Delivery, Examples, Shelf
 from evenhand.learners import Model, as_learner
 from evenhand.monitor import Monitor
-from evenhand.request import Docket, LearnerError, NothingToAsk, Receipt, Request
+from evenhand.request import Docket, LearnerError, NothingToAsk, Receipt, Request, why_nothing
 from evenhand.standing import Standing
 from evenhand.stopping import Rule
 from evenhand.strategies import Strategy
@@ -257,13 +257,8 @@ class Campaign:
         return self.budget - self.labels_used - sum(request.size for request in self.open_requests)
 
     def _nothing(self, size: int) -> str | None:
-        if not self._engine.available[0].any():
-            return "groups used up"
-        if self.monitor.stopped is not None:
-            return "stopping rule"
-        if size < 2:
-            return "waiting for open requests" if self._docket.open else "budget spent"
-        return None
+        reason = why_nothing(size, available=self._engine.available[0].any(), waiting=bool(self._docket.open))
+        return "stopping rule" if self.monitor.stopped is not None and reason != "groups used up" else reason
 
     def _expect(self, request: Request, sign: int) -> None:
         z = self._index(request.group)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from evenhand.decision import Decision
 
-__all__ = ["Docket", "LearnerError", "NothingToAsk", "Receipt", "Request"]
+__all__ = ["Docket", "LearnerError", "NothingToAsk", "Receipt", "Request", "why_nothing"]
 
 
 class NothingToAsk(Exception):
@@ -22,6 +22,15 @@ class NothingToAsk(Exception):
 
 class LearnerError(RuntimeError):
     """The learner failed in fit. Nothing is lost: the next ask tries again."""
+
+
+def why_nothing(size: int, *, available: bool, waiting: bool) -> str | None:
+    """Why no request of `size` labels can be made: no group is `available`, all is promised or all is spent."""
+    if not available:
+        return "groups used up"
+    if size < 2:
+        return "waiting for open requests" if waiting else "budget spent"
+    return None
 
 
 @dataclass(frozen=True)

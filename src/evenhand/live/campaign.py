@@ -13,6 +13,7 @@ from evenhand.certificates import Certificate, Evidence, Running
 from evenhand.learners import Model
 from evenhand.ledger import Draft, Event, Ledger, State, Writer
 from evenhand.live import evidence
+from evenhand.live.choosing import Chooser
 from evenhand.live.delivery import Checker, Told, plain
 from evenhand.live.fitting import Fitter
 from evenhand.live.parcel import Parcel
@@ -49,6 +50,7 @@ class LiveCampaign:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # said once, when the campaign was created
             self._campaign = make_campaign(self._state.settings)
+        self._chooser = Chooser(self._campaign)
         self._trainer = Trainer(ledger, self.number)
         self._check: Checker | None = None
 
@@ -280,7 +282,7 @@ class LiveCampaign:
             raise NothingToAsk("closed")
         if reason_to_stop(state, self.clock()):
             raise NothingToAsk("stopping rule")
-        return restore(self._campaign, state, gone=overdue).ask_many(count)
+        return self._chooser.requests(state, count, gone=overdue)
 
     def _deliver(self, told: Told) -> LiveReceipt:
         if told.count < 1:

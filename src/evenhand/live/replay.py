@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 import numpy as np
 
 from evenhand.campaign import Campaign
@@ -16,8 +14,8 @@ from evenhand.stats import RunningTrend
 __all__ = ["as_asked", "restore"]
 
 
-def restore(campaign: Campaign, state: State, gone: Collection[int] = ()) -> Campaign:
-    """Make the campaign what the state says, without the open requests that are `gone`; gives it back.
+def restore(campaign: Campaign, state: State) -> Campaign:
+    """Make the campaign what the state says; gives it back.
 
     Open requests know the group and kind of their decision; its terms stay in the ledger.
     """
@@ -36,11 +34,10 @@ def restore(campaign: Campaign, state: State, gone: Collection[int] = ()) -> Cam
     index = {group: np.array(z) for z, group in enumerate(campaign.groups)}
     code = {kind: np.array(k) for k, kind in enumerate(KINDS)}
     for number, header in state.open.items():
-        if number not in gone:
-            decision = Decision(campaign.groups, index[header["group"]], code[header["kind"]])
-            request = Request(number, header["group"], header["size"], header["validating"], decision)
-            campaign._docket.open[number] = request
-            campaign._expect(request, +1)
+        decision = Decision(campaign.groups, index[header["group"]], code[header["kind"]])
+        request = Request(number, header["group"], header["size"], header["validating"], decision)
+        campaign._docket.open[number] = request
+        campaign._expect(request, +1)
     campaign.labels_used, campaign.budget = state.labels_used, state.settings["budget"]
     return campaign
 
