@@ -6,7 +6,7 @@ from scipy import sparse
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
-from evenhand.engine.blocks import SparseBlocks
+from evenhand.engine.sparse_blocks import SparseBlocks
 from evenhand.learners import following
 from evenhand.learners.objectives import SparseBlock
 from evenhand.learners.solver import inverse_hessian, minimise

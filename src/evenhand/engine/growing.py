@@ -28,18 +28,17 @@ def enlarged(array: NDArray[Any], size: int, axis: int = 0) -> NDArray[Any]:
 
 
 class DenseRows:
-    """Dense rows with a trailing 1, times a sign; `size` holds the sums of the columns' absolute values."""
+    """Dense rows with a trailing 1; `size` holds the sums of the columns' absolute values."""
 
     def __init__(self, features: int) -> None:
         self.n, self.size = 0, np.zeros(features + 1)
         self._rows = np.empty((0, features + 1))
 
-    def append(self, X: Floats, row: int, sign: float = 1.0) -> None:
+    def append(self, X: Floats, row: int) -> None:
         """Add one row of X."""
         self._rows = enlarged(self._rows, self.n + 1)
         self._rows[self.n, :-1], self._rows[self.n, -1] = X[row], 1.0
         self.size += np.abs(self._rows[self.n])
-        self._rows[self.n] *= sign
         self.n += 1
 
     def rows(self, start: int = 0) -> Floats:
@@ -48,7 +47,7 @@ class DenseRows:
 
 
 class SparseRows:
-    """CSR rows (no column twice) with a trailing 1, times a sign."""
+    """CSR rows (no column twice) with a trailing 1."""
 
     def __init__(self, features: int) -> None:
         self.n, self.features = 0, features
@@ -56,7 +55,7 @@ class SparseRows:
         self._values, self._column = np.empty(0), np.empty(0, dtype=np.int32)
         self._start = np.zeros(1, dtype=np.int32)
 
-    def append(self, X: sparse.csr_array, row: int, sign: float = 1.0) -> None:
+    def append(self, X: sparse.csr_array, row: int) -> None:
         """Add one row of X."""
         first, last = int(X.indptr[row]), int(X.indptr[row + 1])
         begin = int(self._start[self.n])
@@ -64,9 +63,8 @@ class SparseRows:
         if end >= len(self._values):
             self._values, self._column = enlarged(self._values, end + 1), enlarged(self._column, end + 1)
         self._start = enlarged(self._start, self.n + 2)
-        values, column = X.data[first:last], X.indices[first:last]
-        self._values[begin:end], self._column[begin:end] = values if sign == 1.0 else sign * values, column
-        self._values[end], self._column[end] = sign, self.features
+        self._values[begin:end], self._column[begin:end] = X.data[first:last], X.indices[first:last]
+        self._values[end], self._column[end] = 1.0, self.features
         self.n += 1
         self._start[self.n] = end + 1
 
@@ -80,24 +78,11 @@ class SparseRows:
             self._sized = new.stop
         return self._size
 
-    def csr(self, first: int = 0) -> Csr:
-        """Rows from `first` on; views."""
-        start, begin = self._start[first : self.n + 1], self._start[first]
-        if first:
-            start = start - begin
-        return Csr(self.n - first, self.features + 1, start, self._column[begin:], self._values[begin:])
-
     def rows(self, start: int = 0) -> sparse.csr_array:
         """Rows from `start` on; a view of the values."""
-        return self.csr(start).matrix()
-
-    def dense(self, first: int, last: int) -> Floats:
-        """Rows first … last − 1 made dense."""
-        made = np.zeros((last - first, self.features + 1))
-        for k, row in enumerate(made):
-            part = slice(self._start[first + k], self._start[first + k + 1])
-            row[self._column[part]] = self._values[part]
-        return made
+        begin = self._start[start]
+        parts = (self._start[start : self.n + 1] - begin, self._column[begin:], self._values[begin:])
+        return Csr(self.n - start, self.features + 1, *parts).matrix()
 
 
 class GrowingSet:

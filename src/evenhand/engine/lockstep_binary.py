@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from evenhand.engine.blocks import Counts, DenseBlock, Pick, SparseBlocks
+from evenhand.engine.blocks import Counts, DenseBlock, Pick
 from evenhand.engine.growing import enlarged
 from evenhand.engine.memory import Scores
 from evenhand.learners.base import Loss, Model
@@ -34,7 +34,7 @@ class BinaryTrials:
         self.learner, self.classes, self.groups, self.trials = learner, classes, groups, trials
         self.features: int = X.shape[1]
         p, shape = self.features + 1, (trials, groups)
-        block: Any = SparseBlocks if sparse.issparse(X) else DenseBlock
+        block = _kind_of_block(X)
         self._training, self._validation = (block(trials, self.features, capacity) for _ in range(2))
         self._positive = np.zeros((2, trials), dtype=np.int64)
         self._label, self._cell = np.empty((trials, capacity), dtype=bool), np.empty((trials, capacity), dtype=np.int64)
@@ -124,7 +124,7 @@ class BinaryTrials:
         """Refit sparse trials that have a model and few new rows; which of them that brought to their optimum."""
         done = np.zeros(self.trials, dtype=bool)
         trials = np.flatnonzero((new > 0) & mixed & self._warm & (new < self._theta.shape[1]))
-        if isinstance(self._training, SparseBlocks) and self._inverse is not None and trials.size:
+        if self._training.compiled and self._inverse is not None and trials.size:
             settings = (self.learner.C, self.learner.tol, STEP)
             self._training.follow(trials, self._fitted, *settings, self._theta, self._inverse, self._norm)
             done[trials] = np.isfinite(self._norm[trials])
@@ -136,7 +136,7 @@ class BinaryTrials:
         scale = C * np.maximum(n, self._training.size[pick])
         theta = self._theta[pick] if warm else np.zeros((len(scale), self.features + 1))
         inverse = None if self._inverse is None else self._inverse[pick]
-        follows = warm and new < theta.shape[1] and isinstance(self._training, DenseBlock)
+        follows = warm and new < theta.shape[1] and not self._training.compiled
         if inverse is not None and follows:
             append(BinaryBlock(self._training.part(pick, n - new, n), C, scale), theta, inverse)
         elif inverse is not None:
@@ -182,6 +182,14 @@ class BinaryTrials:
 
     def _count(self, cell: Counts) -> Counts:
         return np.bincount(cell, minlength=self.trials * self.groups).reshape(self.trials, self.groups)
+
+
+def _kind_of_block(X: Any) -> Any:
+    if not sparse.issparse(X):
+        return DenseBlock
+    from evenhand.engine.sparse_blocks import SparseBlocks
+
+    return SparseBlocks
 
 
 def _alike(wanted: Mask, *keys: NDArray[Any], limit: int | None = None) -> Iterator[Pick]:
