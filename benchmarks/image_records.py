@@ -127,7 +127,9 @@ def read_lines(paths: list[Path]) -> list[dict[str, Any]]:
     return [json.loads(line) for path in paths for line in path.read_text(encoding="utf-8").splitlines() if line]
 
 
-def collect_data(out: Path, name: str, source: Images, runs: list[tuple[str, Path]], logs: list[Path]) -> None:
+def collect_data(
+    out: Path, name: str, source: Images, runs: list[tuple[str, Path]], logs: list[Path], note: str | None = None
+) -> None:
     """Replace what the file holds of a data set."""
     kept = json.loads(out.read_text(encoding="utf-8")) if out.exists() else {}
     entry = {
@@ -136,20 +138,22 @@ def collect_data(out: Path, name: str, source: Images, runs: list[tuple[str, Pat
         "ceilings": ceilings(read_lines(logs)),
     }
     kept.setdefault("data", {})[name] = entry
-    _write(out, kept)
+    _write(out, kept, note)
 
 
-def collect_costs(out: Path, logs: list[Path]) -> None:
+def collect_costs(out: Path, logs: list[Path], note: str | None = None) -> None:
     """Replace the costs, overheads and memory rows of which there are lines."""
     kept = json.loads(out.read_text(encoding="utf-8")) if out.exists() else {}
     lines = read_lines(logs)
     for what in COSTS:
         if rows := [{k: v for k, v in line.items() if k != "what"} for line in lines if line["what"] == what]:
             kept[what] = rows
-    _write(out, kept)
+    _write(out, kept, note)
 
 
-def _write(out: Path, kept: dict[str, Any]) -> None:
+def _write(out: Path, kept: dict[str, Any], note: str | None) -> None:
+    if note is not None:
+        kept["note"] = note
     packages = ("evenhand", "torch", "numpy")
     kept["versions"] = {package: version(package).partition("+")[0] for package in packages}
     kept["cores"] = os.cpu_count()

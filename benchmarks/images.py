@@ -236,9 +236,10 @@ def collect(given: argparse.Namespace) -> None:
     runs = [(label, Path(path)) for label, _, path in (text.partition("=") for text in given.files) if path]
     logs = [Path(text) for text in given.files if "=" not in text]
     if given.data == "costs":
-        collect_costs(given.out, logs)
+        collect_costs(given.out, logs, given.note)
     else:
-        collect_data(given.out, given.data, datasets.load(given.data, data_dir=given.data_dir), runs, logs)
+        source = datasets.load(given.data, data_dir=given.data_dir)
+        collect_data(given.out, given.data, source, runs, logs, given.note)
 
 
 def figures(given: argparse.Namespace) -> None:
@@ -309,6 +310,7 @@ def main() -> None:
     collected.set_defaults(do=collect)
     collected.add_argument("data", help="a data set, or `costs`")
     collected.add_argument("files", nargs="+", metavar="RULE=RUN | LOG")
+    collected.add_argument("--note", help="the conditions of these runs, for the page; '' takes an old note away")
     collected.add_argument("--out", type=Path, default=Path("docs/results/images.json"))
     for command in (runs, ceilings, drawn, collected):
         command.add_argument("--data-dir", type=Path)

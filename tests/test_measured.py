@@ -107,5 +107,7 @@ def test_ceilings_and_costs_are_read_from_their_lines(made, tmp_path):
     assert records.ceilings(lines) == [{"trained_on": "a", "images": 9, "accuracy": [{"a": 0.1}, {"a": 0.2}]}]
     log, out = tmp_path / "log.jsonl", tmp_path / "images.json"
     log.write_text('{"what": "overhead", "rounds": 20, "ratio": 1.07}\n')
-    records.collect_costs(out, [log])
-    assert json.loads(out.read_text())["overhead"] == [{"rounds": 20, "ratio": 1.07}]
+    records.collect_costs(out, [log], "quiet")
+    records.collect_costs(out, [])
+    found = json.loads(out.read_text())
+    assert (found["overhead"], found["note"]) == ([{"rounds": 20, "ratio": 1.07}], "quiet")

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from blocks.text import duration, kept, significant, table
+from blocks.text import duration, kept, note, significant, table
 
 VERSIONS = ("python", "evenhand", "numpy", "scipy", "scikit-learn")
 
@@ -44,5 +44,5 @@ def blocks() -> dict[str, str]:
     found = kept("bench.json")
     machine = found["machine"]
     told = f"{machine['date']}, {machine['processor']}, {machine['cores']} cores, one thread; "
-    told += ", ".join(f"{name} {machine[name]}" for name in VERSIONS) + f"; `{found['command']}`."
+    told += ", ".join(f"{name} {machine[name]}" for name in VERSIONS) + f"; `{found['command']}`." + note(found)
     return {"bench": f"{told}\n\n{outcomes(found['benchmarks'])}", "growth": growth(found["growth"])}

@@ -3,7 +3,7 @@
 from itertools import groupby
 from typing import Any
 
-from blocks.text import kept, short, table, versions
+from blocks.text import kept, note, short, table, versions
 from evenhand.experiments import cifar, fashion, utkface
 from evenhand.experiments.image_figures import ROUNDS
 
@@ -34,22 +34,26 @@ def curves(data: str, found: Found) -> str:
     rows.append(["trained on all labels", *(short(min(run["final"].values())) if run["final"] else "" for run in runs)])
     paper = [PAPER[data].get(run["rule"]) for run in runs]
     rows.append([f"*the paper, {ROUNDS}*", *(f"*{short(p[0])} ± {short(p[1])}*" if p else "" for p in paper)])
-    return table(["round", *map(name, runs)], rows) + "\n\n" + "\n".join(ceiling_lines(found))
+    return table(["round", *map(name, runs)], rows) + "\n\n" + "\n".join(ceiling_lines(found, PAPER[data]["A_opt"][0]))
 
 
-def ceiling_lines(found: Found) -> list[str]:
+def ceiling_lines(found: Found, paper: float) -> list[str]:
     """What more data of the group alone, or of everything, would give."""
-    lines = []
+    lines, tops = [], []
     for one in found["ceilings"]:
         last = one["accuracy"][-1]
         group = one["trained_on"] if one["trained_on"] in last else min(last, key=lambda z: last[z])
         values = [epoch[group] for epoch in one["accuracy"]]
+        tops.append(max(values))
         alone = "alone" if group == one["trained_on"] else "of all groups"
         lines.append(
             f"- Ceiling: {short(last[group])} on {group} after {len(values)} epochs on the {one['images']:,} images "
             f"{alone} (best {short(max(values))}, epoch {1 + values.index(max(values))})."
         )
-    return lines or ["- Ceiling: not run."]
+    if not lines:
+        return ["- Ceiling: not run."]
+    side = "above" if paper > max(tops) else "not above"
+    return [*lines, f"- The paper's {short(paper)} for A_opt is {side} the best of these ({short(max(tops))})."]
 
 
 def groups(found: Found) -> str:
@@ -117,7 +121,9 @@ def sizes(found: Found) -> str:
 def blocks() -> dict[str, str]:
     """Everything on the page."""
     found = kept("images.json")
-    made = {"images-made": f"{found['cores']} cores, no GPU, {versions(found['versions'])}.\n\n{lengths(found)}"}
+    made = {
+        "images-made": f"{found['cores']} cores, no GPU, {versions(found['versions'])}.{note(found)}\n\n{lengths(found)}"
+    }
     for data, entry in found["data"].items():
         made |= {f"{data}-curves": curves(data, entry), f"{data}-groups": groups(entry), f"{data}-leads": leads(entry)}
     return made | {"images-costs": costs(found["costs"]), "images-sizes": sizes(found)}

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from blocks.text import duration, kept, table, versions
+from blocks.text import duration, kept, note, table, versions
 
 NAMES = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}
 AIM = 0.5
@@ -34,13 +34,13 @@ def soak(found: dict[str, Any]) -> str:
     tests |= {"fifty_at_once_ten_thousand_deliveries": "10,000 deliveries, 50 collectors"}
     rows = [[text, *(f"{found['crowds'][name][db]:.0f} s" for db in NAMES)] for name, text in tests.items()]
     told = f"`{found['command']}`, {found['date']}, {found['cores']} cores, {versions(found['versions'])}"
-    return f"{told}; all passed.\n\n{table(['run', *NAMES.values()], rows)}"
+    return f"{told}; all passed.{note(found)}\n\n{table(['run', *NAMES.values()], rows)}"
 
 
 def blocks() -> dict[str, str]:
     """Throughput, times, the long tests."""
     found = kept("ledger.json")
-    told = f"`{found['command']}`, {found['date']}, {found['cores']} cores, {versions(found['versions'])}."
+    told = f"`{found['command']}`, {found['date']}, {found['cores']} cores, {versions(found['versions'])}.{note(found)}"
     return {
         "ledger": f"{told}\n\n{throughput(found['rows'])}",
         "ledger-times": "\n".join(

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from blocks.text import kept, short, table, versions
+from blocks.text import kept, note, short, table, versions
 
 RULES = {"optimistic:c0=0.1": "A_opt", "greedy": "Greedy", "uniform": "Uniform", "uncurated": "Uncurated"}
 PAPER = {
@@ -48,7 +48,7 @@ def big_table() -> str:
             f"{ours['peak_mib']:.0f} MiB",
         ],
     ]
-    made = f"(`{found['command']}`, best of {found['repeats']}, {found['date']}, {found['cores']} cores.)"
+    made = f"(`{found['command']}`, best of {found['repeats']}, {found['date']}, {found['cores']} cores.{note(found)})"
     return table(["", "seconds", "times pyarrow's", "peak memory"], rows) + f"\n\n{made}"
 
 

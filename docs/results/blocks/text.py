@@ -39,6 +39,11 @@ def significant(value: float) -> str:
     return f"{value:,.0f}" if value >= 99.5 else f"{value:#.2g}".rstrip(".")
 
 
+def note(found: dict[str, Any]) -> str:
+    """What a file says of the conditions it was made in, as a sentence, where it says something."""
+    return f" Note: {found['note']}." if found.get("note") else ""
+
+
 def versions(found: dict[str, str]) -> str:
     """Packages and their versions."""
     return ", ".join(f"{name} {version}" for name, version in found.items())

@@ -82,7 +82,9 @@ def coverage() -> str:
     kinds = {"sequence_misses": "error-rate sequence", "running_misses": "running"}
     kinds |= {"bernstein_misses": "empirical Bernstein (beta-distributed losses)"}
     rows = [[f"{p:g}", *(f"{misses[kind, p]}" for kind in kinds)] for p in sorted({p for _, p in misses})]
-    told = f"\n\n(`{found['command']}`, {found['date']}; a short form runs in `make test`.)"
+    told = (
+        f"\n\n(`{found.get('coverage_command', found['command'])}`, {found['date']}; a short form runs in `make test`.)"
+    )
     return table(["error rate", *kinds.values()], rows) + told
 
 
