@@ -94,3 +94,20 @@ def test_an_experiment_knows_its_scales():
     assert all(isinstance(experiment, Experiment) for experiment in known.values())
     assert known["fig-german"].at("paper", None, None)["german"].trials == 500
     assert known["fig-german"].at("quick", 7, 3)["german"].trials == 7
+
+
+def test_images_may_be_cut_short_and_nothing_else_is():
+    studies = experiments()["table-final"].at("paper", None, None, 100)
+    cut = studies["FashionMNIST"]
+    assert (cut.budget, cut.trials, cut.evaluate) == (10_000, 1, 10)
+    assert experiments()["fig-cifar"].at("paper", 3, None, 40)["CIFAR-10"].trials == 3
+    assert (studies["Adult"].budget, studies["Adult"].trials) == (8000, 10)
+    with pytest.raises(ValueError, match="11 or more"):
+        Options(image_rounds=10)
+
+
+def test_one_trial_has_no_interval():
+    one = measures.paired(np.array([0.75]), np.array([0.5]))
+    assert str(one) == "+0.2500 in the one trial"
+    assert not one.above
+    assert measures.mean_number("worst", np.array([0.75])).sd is None

@@ -48,10 +48,12 @@ def _row(record: Record, labels: int | None) -> int:
 
 
 class Gain(tuple[float, float, float]):
-    """A paired difference: mean and the ends of its 95 % interval."""
+    """A paired difference: mean and the ends of its 95 % interval, infinite where there is one trial."""
 
     def __str__(self) -> str:
         mean, low, high = self
+        if np.isinf(low):
+            return f"{mean:+.4f} in the one trial"
         return f"{mean:+.4f} [{low:+.4f}, {high:+.4f}]"
 
     @property
@@ -82,7 +84,7 @@ def gain(runs: Mapping[str, Record], a: str, b: str, at: int | None = None) -> G
 
 def mean_number(name: str, values: Floats, paper: float | None = None, paper_sd: float | None = None) -> Number:
     """Mean and standard deviation over trials, beside the paper's."""
-    sd = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+    sd = float(np.std(values, ddof=1)) if len(values) > 1 else None
     return Number(name, float(np.mean(values)), sd, paper, paper_sd)
 
 

@@ -60,7 +60,8 @@ class Study:
     def at(
         self, scale: str, trials: int | None = None, seed: int | None = None, image_rounds: int | None = None
     ) -> Study:
-        """The study at a scale, with other trials, another seed or, on images, fewer rounds where they are given."""
+        """The study at a scale, with other trials, another seed where they are given; with `image_rounds`, images have so
+        many, and one trial if nothing else is said."""
         changes: dict[str, Any] = dict(self.quick) if scale == "quick" else {}
         if trials is not None:
             changes["trials"] = trials
@@ -68,7 +69,7 @@ class Study:
             changes["seed"] = seed
         if image_rounds is not None and self.of_images:
             evaluate = max(1, min(self.evaluate, image_rounds // 10))
-            changes |= {"budget": image_rounds * 2 * self.batch, "evaluate": evaluate}
+            changes |= {"budget": image_rounds * 2 * self.batch, "evaluate": evaluate, "trials": trials or 1}
         return replace(self, **changes, quick={})
 
     @property

@@ -53,7 +53,7 @@ def draw(table: pd.DataFrame) -> Figure:
     """The table as a picture."""
     cells = []
     for name, rows in table.groupby("data", sort=False):
-        means = {row.strategy: f"{row.mean:.3f} ± {row.sd:.3f}\n({_paper(row)})" for row in rows.itertuples()}
+        means = {row.strategy: f"{row.mean:.3f}{_sd(row)}\n({_paper(row)})" for row in rows.itertuples()}
         cells.append([str(name), *(means.get(rule, "—") for rule in RULES)])
     figure = Figure(figsize=(8.5, 0.8 + 0.6 * len(cells)), layout="constrained")
     ax = figure.subplots()
@@ -64,6 +64,10 @@ def draw(table: pd.DataFrame) -> Figure:
     drawn.set_fontsize(9)
     drawn.scale(1, 2.4)
     return figure
+
+
+def _sd(row: Any) -> str:
+    return "" if pd.isna(row.sd) else f" ± {row.sd:.3f}"
 
 
 def _paper(row: Any) -> str:
