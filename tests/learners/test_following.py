@@ -114,3 +114,9 @@ def test_a_useless_inverse_is_noticed():
     block.follow(np.array([0]), np.array([79]), 1.0, TOL, SMALL, theta, 50.0 * np.eye(6)[None], norm)
     assert norm[0] == np.inf
     assert np.isfinite(theta).all()
+
+
+def test_a_function_is_compiled_also_where_nothing_can_be_kept():
+    space: dict = {}
+    exec("def twice(x):\n    return 2 * x", space)  # without a file there is no place beside it
+    assert following._compiled(space["twice"])(21) == 42

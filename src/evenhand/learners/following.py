@@ -28,8 +28,12 @@ BLOCK = 256  # rows read for their margins and again for the gradient while they
 
 
 def _compiled(function: _F) -> _F:
-    """The function, compiled when it is first called."""
-    made: Any = numba.njit(cache=True, error_model="numpy")(function)
+    """The function, compiled when it is first called; kept on disk where there is a place for it."""
+    made: Any
+    try:
+        made = numba.njit(cache=True, error_model="numpy")(function)
+    except RuntimeError:
+        made = numba.njit(error_model="numpy")(function)
     return cast(_F, made)
 
 
