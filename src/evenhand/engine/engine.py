@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ from evenhand.strategies.base import COINS, Rule, Strategy
 __all__ = ["Engine"]
 
 _COINS, _ROLES = 0, 1
+_AHEAD = 128
 Counts = NDArray[np.int64]
 
 
@@ -66,6 +68,7 @@ class Engine:
         self.asked = np.zeros(shape[0], dtype=np.int64)
         self._coins = Coins(seed, _COINS, self.trials, COINS)
         self._roles = fold(begin(seed), _ROLES, self.trials[:, None], np.arange(shape[1])).ravel()
+        self._drawn: dict[int, tuple[int, list[float]]] = {}
         self.fresh = np.zeros(shape, dtype=bool)
 
     def standing(self) -> Standing:
@@ -111,15 +114,31 @@ class Engine:
         validating = self.validation_examples(told + total) - self.held.ravel()
         return np.asarray(rank >= total[cell] - np.clip(validating, 0, total)[cell])
 
+    def roles_of(self, group: int, rows: int, *, training: int, held: int) -> list[bool]:
+        """The same for rows of one group that had so many before (T = 1): quick where they are few."""
+        first = training + held
+        start, keys = self._drawn.get(group, (0, []))
+        if not start <= first <= start + len(keys) - rows:
+            places = np.arange(first, first + rows + _AHEAD)
+            start, keys = first, (group + numbers(fold(self._roles[[group]], places))).tolist()
+            self._drawn[group] = start, keys
+        order = sorted(range(first - start, first - start + rows), key=keys.__getitem__)
+        validating = min(max(self.validating(first + rows) - held, 0), rows)
+        chosen = set(order[rows - validating :])
+        return [place in chosen for place in range(first - start, first - start + rows)]
+
     def validation_examples(self, told: Counts) -> Counts:
         """How many of a group's first `told` examples validate."""
         return np.asarray(np.floor(told * self.validation + 1e-9), dtype=np.int64)
 
+    def validating(self, told: int) -> int:
+        """The same for one number."""
+        return math.floor(told * self.validation + 1e-9)
+
     def expected_validation(self, group: int, size: int) -> int:
         """How many of `size` further examples of a group will validate, once what is open has arrived (T = 1)."""
-        told = self.counts + self.held + self.pending + self.pending_validation
-        before, after = self.validation_examples(told[0, group] + np.array([0, size]))
-        return int(after - before)
+        told = sum(int(n[0, group]) for n in (self.counts, self.held, self.pending, self.pending_validation))
+        return self.validating(told + size) - self.validating(told)
 
     def record(
         self, trial: Counts, group: Counts, X: Any, y: Counts, validation: NDArray[np.bool_] | None = None

@@ -15,6 +15,7 @@ from evenhand.ledger import Draft, Event, Ledger, State, Writer
 from evenhand.live import evidence
 from evenhand.live.choosing import Chooser
 from evenhand.live.delivery import Checker, Told, plain
+from evenhand.live.dense import pack
 from evenhand.live.fitting import Fitter
 from evenhand.live.parcel import Parcel
 from evenhand.live.receipts import LiveReceipt, LiveRequest
@@ -115,7 +116,7 @@ class LiveCampaign:
             raise ValueError("tell either rows, tell(request, X, y), or their number, tell(request, n=...)")
         if n is not None:
             return self._deliver(Told(_number(request), int(n), None, collector, True))
-        return self.tell_parcel(request, Parcel.of(*plain(X, y)), collector=collector)
+        return self.tell_parcel(request, pack(*plain(X, y)), collector=collector)
 
     def tell_parcel(self, request: Request | int, parcel: Parcel, *, collector: str | None = None) -> LiveReceipt:
         """Answer a request with a table as it was read from a file."""

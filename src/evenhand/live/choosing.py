@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.campaign import Campaign
 from evenhand.ledger import State
@@ -14,8 +13,6 @@ from evenhand.standing import Standing
 from evenhand.stats import RunningTrend
 
 __all__ = ["Chooser"]
-
-Counts = NDArray[np.int64]
 
 
 class Chooser:
@@ -35,57 +32,59 @@ class Chooser:
         if count < 1:
             raise ValueError(f"ask for 1 request or more, not {count}")
         waiting = [header for number, header in state.open.items() if number not in gone]
-        unspent = state.settings["budget"] - state.labels_used - sum(header["size"] for header in waiting)
-        pending = np.zeros((2, len(self._index)), dtype=np.int64)  # those for training, those for validation
+        unspent = state.settings["budget"] - state.labels_used
+        training, held = ([0] * len(self._index) for _ in range(2))  # what is still to come
         for header in waiting:
-            self._expect(pending, header["group"], header["size"], header["validating"])
+            unspent -= header["size"]
+            z = self._index[header["group"]]
+            training[z] += header["size"] - header["validating"]
+            held[z] += header["validating"]
+        some = len(state.unavailable) < len(self._index)
         found: list[Request] = []
         while len(found) < count:
             size = min(2 * self._batch, unspent)
-            some = len(state.unavailable) < len(self._index)
             if reason := why_nothing(size, available=some, waiting=bool(waiting or found)):
                 if found:
                     break
                 raise NothingToAsk(reason)
-            request = self._request(state, state.asked + len(found), size, pending)
-            self._expect(pending, request.group, size, request.validating)
+            request, z = self._request(state, state.asked + len(found), size, training, held)
+            training[z] += size - request.validating
+            held[z] += request.validating
             unspent -= size
             found.append(request)
         return found
 
-    def _expect(self, pending: Counts, group: str, size: int, validating: int) -> None:
-        z = self._index[group]
-        pending[0, z] += size - validating
-        pending[1, z] += validating
-
-    def _request(self, state: State, asked: int, size: int, pending: Counts) -> Request:
+    def _request(
+        self, state: State, asked: int, size: int, training: list[int], held: list[int]
+    ) -> tuple[Request, int]:
+        """The next request, and its group's place."""
         engine = self._engine
         engine.asked[0] = asked
-        decision = engine.strategy(self._standing(state, asked, pending), engine.coins()[0])
+        decision = engine.strategy(self._standing(state, asked, training, held), engine.coins()[0])
         z = int(decision.index)
-        told = state.counts[z] + state.held[z] + pending[:, z].sum()
-        before, after = engine.validation_examples(told + np.array([0, size]))
-        return Request(asked + 1, engine.groups[z], size, int(after - before), decision)
+        told = state.counts[z] + state.held[z] + training[z] + held[z]
+        validating = engine.validating(told + size) - engine.validating(told)
+        return Request(asked + 1, engine.groups[z], size, validating, decision), z
 
-    def _standing(self, state: State, asked: int, pending: Counts) -> Standing:
+    def _standing(self, state: State, asked: int, training: list[int], held: list[int]) -> Standing:
         if self._recent != state.recent:
             self._recent = list(state.recent)
             window = np.full((len(self._index), state.settings["window"]), np.nan)
             for z, values in enumerate(state.recent):
                 window[z, : len(values)] = values
             self._accuracies, self._trend = window, RunningTrend.of(window).trend
-        available = [group not in state.unavailable for group in self._index]
-        unscored = any(offered and not n for offered, n in zip(available, state.scored, strict=True))
+        gone = state.unavailable
+        unscored = any(not n and group not in gone for group, n in zip(self._index, state.scored, strict=True))
         return Standing(
             groups=self._engine.groups,
             counts=np.array(state.counts),
-            pending=pending[0],
+            pending=np.array(training),
             validated=np.array(state.scored),
-            pending_validation=pending[1],
+            pending_validation=np.array(held),
             loss_sum=np.array(state.loss_sum),
             accuracies=self._accuracies,
             trend=self._trend,
-            available=np.array(available),
+            available=np.array([group not in gone for group in self._index]),
             starting=np.array(asked < self._engine.n0 or unscored),
             population=self._engine.population,
         )

@@ -64,7 +64,7 @@ class Checker:
         unknown = sorted(set(parcel.groups or ()) - set(self.groups))
         if unknown:
             raise ValueError(f"unknown group {unknown[0]!r}: the groups are {', '.join(map(repr, self.groups))}")
-        if self.first is None:
+        if self.first is None or parcel.kind == self.first.kind == "dense":
             return parcel
         if rows.kind_of(X) in ("dense", "sparse") and parcel.kind != self.first.kind:
             return Parcel.of(X, labels, parcel.groups)
@@ -94,7 +94,8 @@ class Told:
 
     def checked(self, checker: Checker) -> Told:
         """The same delivery, once its rows can be used."""
-        return replace(self, parcel=None if self.parcel is None else checker.check(self.parcel))
+        parcel = None if self.parcel is None else checker.check(self.parcel)
+        return self if parcel is self.parcel else replace(self, parcel=parcel)
 
     def seal(self) -> None:
         """Do beforehand what takes long, so that the write lock is held briefly."""
@@ -109,15 +110,12 @@ class Told:
                 f"request {self.request} has expired and its labels went back to the budget, which has "
                 f"{max(state.unspent, 0)} left: of these {self.count} rows {max(state.unspent, 0)} would fit"
             )
-        named = (self.parcel.groups if self.parcel else None) if asked is None else [asked["group"]] * self.count
-        group = np.array([engine.groups.index(name) for name in named or ()], dtype=np.int64)
-        engine.counts[0], engine.held[0] = state.counts, state.held
-        validation = engine.roles(np.zeros(self.count, dtype=np.int64), group)
+        groups, roles = self._roles(engine, state, asked)
         header = {
             "group": asked["group"] if asked else None,
-            "groups": _tally(engine.groups, group, validation),
+            "groups": groups,
             "rows": self.count,
-            "roles": "".join("tv"[role] for role in validation.astype(int)),
+            "roles": "".join(["v" if validates else "t" for validates in roles]),
             "digest": self.digest,
             "stored": self.parcel is not None,
             "charged": self.count if self.charge else 0,
@@ -127,6 +125,20 @@ class Told:
             "classes": _new_classes(state.classes, self.parcel),
         }
         return Draft("told", header, self.request, rows=self.data)
+
+    def _roles(
+        self, engine: Engine, state: State, asked: dict[str, Any] | None
+    ) -> tuple[dict[str, list[int]], list[bool]]:
+        """Training and validation rows of every group that has any, and which rows validate."""
+        if asked is not None:
+            z = engine.groups.index(asked["group"])
+            roles = engine.roles_of(z, self.count, training=state.counts[z], held=state.held[z])
+            return {asked["group"]: [self.count - sum(roles), sum(roles)]}, roles
+        named = (self.parcel.groups if self.parcel else None) or ()
+        group = np.array([engine.groups.index(name) for name in named], dtype=np.int64)
+        engine.counts[0], engine.held[0] = state.counts, state.held
+        validation = engine.roles(np.zeros(self.count, dtype=np.int64), group)
+        return _tally(engine.groups, group, validation), validation.tolist()
 
     def receipt(self, event: Event, *, repeated: bool = False) -> LiveReceipt:
         """What the event brought."""
@@ -152,7 +164,7 @@ def _tally(groups: Sequence[str], group: Any, validation: Any) -> dict[str, list
 
 
 def _new_classes(known: list[Any], parcel: Parcel | None) -> list[Any]:
-    if parcel is None:
+    if parcel is None or set(known).issuperset(parcel.y):
         return []
     labels = Labels(known, fixed=False)
     labels.learn(parcel.y)

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -59,13 +60,13 @@ class Parcel:
     def __len__(self) -> int:
         return int(self.table.num_rows)
 
-    @property
+    @cached_property
     def X(self) -> Any:
         """The features, in the kind they came; frames of any library as pandas."""
         kind = self.kind if self.kind in _ARRAYS else "pandas"
         return rows.from_table(self.table.select(self.features).replace_schema_metadata(None), kind, self.width)
 
-    @property
+    @cached_property
     def y(self) -> list[Any]:
         """The labels."""
         found: list[Any] = self.table.column(self.label).to_pylist()

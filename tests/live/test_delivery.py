@@ -1,0 +1,65 @@
+"""Quick ways of packing a delivery and giving its roles come to the same as the general ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from evenhand.engine.engine import Engine
+from evenhand.live.delivery import plain
+from evenhand.live.dense import DenseParcel, pack
+from evenhand.live.parcel import Parcel
+from evenhand.strategies import Uniform
+
+FEATURES = hnp.arrays(float, st.tuples(st.integers(1, 9), st.integers(1, 6)))
+LABELS = st.one_of(st.integers(-(2**63), 2**63 - 1), st.floats(allow_nan=False))
+
+
+@given(X=FEATURES, data=st.data())
+def test_plain_numbers_are_packed_as_arrow_does(X: Any, data: st.DataObject) -> None:
+    kind = data.draw(st.sampled_from([int, float]))
+    labels = LABELS.filter(lambda label: isinstance(label, kind))
+    X, y = plain(X, data.draw(st.lists(labels, min_size=len(X), max_size=len(X))))
+    quick, general = pack(X, y), Parcel.of(X, y)
+    assert type(quick) is DenseParcel
+    assert quick.to_bytes() == general.to_bytes()
+    assert quick.digest == general.digest == Parcel.from_bytes(quick.to_bytes()).digest
+    assert quick.table.schema == general.table.schema
+    about = [[p.kind, p.features, p.width, p.label, p.group, p.groups, len(p), p.y] for p in (quick, general)]
+    assert about[0] == about[1]
+    np.testing.assert_array_equal(quick.X, general.X)
+
+
+@pytest.mark.parametrize("y", [["a", "b"], [True, False], [1, 2.5]])
+def test_other_labels_go_through_arrow(y: list[Any]) -> None:
+    assert type(pack(np.eye(2), y)) is Parcel
+
+
+def test_rows_in_any_order_of_memory() -> None:
+    X = np.asfortranarray(np.arange(12.0).reshape(4, 3))[::2]
+    assert pack(X, [1, 2]).to_bytes() == Parcel.of(X, [1, 2]).to_bytes()
+
+
+def test_labels_too_large_are_refused_as_before() -> None:
+    with pytest.raises((OverflowError, pa.ArrowInvalid)):
+        pack(np.eye(2), [2**70, 1]).to_bytes()
+
+
+@given(
+    seed=st.integers(0, 2**40),
+    group=st.integers(0, 2),
+    share=st.floats(0.01, 0.99),
+    steps=st.lists(st.tuples(st.integers(0, 300), st.integers(0, 300), st.integers(1, 200)), min_size=1, max_size=5),
+)
+def test_roles_of_one_group(seed: int, group: int, share: float, steps: list[tuple[int, int, int]]) -> None:
+    engine = Engine(["u", "v", "w"], Uniform(), None, seed=seed, validation=share)
+    for training, held, rows in steps:
+        engine.counts[0, group], engine.held[0, group] = training, held
+        expected = engine.roles(np.zeros(rows, dtype=np.int64), np.full(rows, group))
+        assert engine.roles_of(group, rows, training=training, held=held) == expected.tolist()
