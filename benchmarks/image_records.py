@@ -1,6 +1,7 @@
 """What image runs left behind, as `docs/results/images.json`: curves, ceilings, costs.
 
-A run is a checkpoint (finished or not), a folder of checkpoints (one a trial), or a folder that `Result.save` wrote.
+A run is a checkpoint (finished or not), a folder of checkpoints (one a trial), a folder that `Result.save` wrote, or one
+of the folders in which `evenhand reproduce` keeps trials.
 Logs are what the other subcommands of `images.py` print: JSON lines.
 """
 
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from evenhand.experiments.store import read_record
 from evenhand.result import load
 from evenhand.sources.images import Images
 
@@ -89,6 +91,27 @@ def of_result(folder: Path) -> dict[str, Any]:
     }
 
 
+def of_trials(folder: Path) -> dict[str, Any]:
+    """Trials of one rule that `evenhand reproduce` kept."""
+    paths = sorted(folder.glob("*.npz"))
+    records = [read_record(path) for path in paths]
+    groups, first = records[0].groups, records[0]
+    tested = np.flatnonzero(~np.isnan(first.accuracy).all(axis=(1, 2)))
+    accuracy = np.concatenate([record.accuracy[tested] for record in records], axis=1)
+    counts = np.concatenate([record.counts[-1] for record in records])
+    update = re.search(r"update=(\w+)", json.loads((folder / "settings.json").read_text(encoding="utf-8"))["learner"])
+    return {
+        "update": update[1] if update else "step",
+        "rounds": len(first.labels),
+        "trials": len(counts),
+        "seconds": round(sum(record.seconds for record in records), 1),
+        "date": datetime.fromtimestamp(max(path.stat().st_mtime for path in paths), UTC).strftime("%Y-%m-%d"),
+        **_means(groups, (tested + 1).tolist(), accuracy.transpose(1, 0, 2)),
+        "mixture": _by_group(groups, (counts / counts.sum(axis=1, keepdims=True)).mean(axis=0)),
+        "final": _by_group(groups, np.concatenate([record.final_accuracy for record in records]).mean(axis=0)),
+    }
+
+
 def _means(groups: tuple[str, ...], rounds: list[int], accuracy: Any) -> dict[str, Any]:
     """Means over trials: the worst group by round, every group at the end; accuracy (trial, round, group)."""
     worst = accuracy.min(axis=2)
@@ -105,6 +128,8 @@ def of_run(path: Path, source: Images) -> dict[str, Any]:
     """A run from whatever it left."""
     if (path / "summary.json").exists():
         return of_result(path)
+    if (path / "settings.json").exists():
+        return of_trials(path)
     paths = sorted(path.glob("*.pt")) if path.is_dir() else [path]
     if not paths:
         raise ValueError(f"{path} holds neither a saved result nor checkpoints (*.pt)")

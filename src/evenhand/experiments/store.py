@@ -14,7 +14,7 @@ from evenhand.engine.run import Record
 from evenhand.experiments.study import key_of
 from evenhand.files import write_atomically
 
-__all__ = ["Store"]
+__all__ = ["Store", "read_record"]
 
 _BY_ROUND = ("labels", "chosen", "kind", "counts", "validation_loss", "accuracy")
 _SMALL = {"labels": np.int32, "chosen": np.int16, "kind": np.int8, "counts": np.int32}
@@ -52,7 +52,7 @@ class Store:
         wanted = set(trials)
         for path in self._files(settings):
             if wanted & set(_numbers(path)):
-                records.append(_read(path))
+                records.append(read_record(path))
                 wanted -= set(_numbers(path))
         return _joined(records, trials) if records else None
 
@@ -65,7 +65,8 @@ def _write(path: Path, arrays: dict[str, Any]) -> None:
         np.savez_compressed(file, **arrays)
 
 
-def _read(path: Path) -> Record:
+def read_record(path: Path) -> Record:
+    """The record a file holds."""
     try:
         with path.open("rb") as file, np.load(file) as kept:
             found = {name: kept[name] for name in kept.files}
