@@ -1,9 +1,10 @@
 """Measures the ledger: throughput against bare transactions, the time of an ask, the time of opening.
 
-    python benchmarks/ledger.py [--seconds 3] [--repeats 3] [--postgresql]
+    python benchmarks/ledger.py [--seconds 3] [--repeats 3] [--postgresql own] [--json FILE]
 
 Throughput is a ratio in one run: ours against one bare single-row transaction of the same bytes, with the same database
-settings and as many writers.
+settings and as many writers. A *step* is an ask or a tell of two rows; an *append* is the ledger's own part of it, one
+event with its detail and rows under the campaign's lock, its number checked, without a campaign above it.
 """
 
 from __future__ import annotations
@@ -11,9 +12,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import platform
+import sqlite3
+import sys
 import tempfile
 import time
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +88,7 @@ def bare(url: str, size: int, *, locking: bool = False) -> Callable[[int], Calla
     return make
 
 
-def ours(url: str) -> Callable[[int], Callable[[], int]]:
+def step(url: str) -> Callable[[int], Callable[[], int]]:
     """An ask and a tell of two rows: two transactions."""
 
     def make(i: int) -> Callable[[], int]:
@@ -94,6 +99,28 @@ def ours(url: str) -> Callable[[int], Callable[[], int]]:
             request = campaign.ask(collector=str(i))
             campaign.tell(request, rng.normal(size=(2, 5)), rng.integers(0, 2, 2))
             return 2
+
+        return work
+
+    return make
+
+
+def append(url: str, size: int) -> Callable[[int], Callable[[], int]]:
+    """One event of `size` bytes in all, header, detail and rows, appended to a ledger of its own."""
+    header = {"groups": {GROUPS[0]: [1, 1]}, "rows": 2, "roles": "tv", "charged": 2, "stored": True, "classes": []}
+    detail = {"note": "x" * (size // 4)}
+    rows = os.urandom(size - len(json.dumps(header)) - len(json.dumps(detail)))
+
+    def make(i: int) -> Callable[[], int]:
+        ledger = Ledger(url)
+        number = ledger.find("appended")
+        state = ledger.state(number)
+
+        def work() -> int:
+            with ledger.writing(number, state) as writer:
+                written = writer.append([Draft("told", header, None, detail, rows)])
+            state.fold(written)
+            return 1
 
         return work
 
@@ -111,24 +138,28 @@ def stored_bytes(url: str) -> int:
         return int((size + rows) / count)
 
 
-def throughput(url: str, writers: int, seconds: float, repeats: int, *, locking: bool = False) -> dict[str, Any]:
-    live.create(url, "bench", GROUPS, "optimistic", "logistic", budget=10**8, refit="background").ledger.close()
-    in_processes(1, 1.0, ours(url))
+def throughput(url: str, writers: int, seconds: float, repeats: int, *, locking: bool = False) -> list[dict[str, Any]]:
+    """Steps and appends against bare transactions, each the middle of its repeats."""
+    campaign = live.create(url, "bench", GROUPS, "optimistic", "logistic", budget=10**8, refit="background")
+    campaign.ledger.create("appended", campaign.refresh().settings)
+    campaign.ledger.close()
+    in_processes(1, 1.0, step(url))
     size = stored_bytes(url)
-    pairs = [
-        (in_processes(writers, seconds, bare(url, size, locking=locking)), in_processes(writers, seconds, ours(url)))
-        for _ in range(repeats)
-    ]
-    ratios = [b / a for a, b in pairs]
-    middle = int(np.argsort(ratios)[len(ratios) // 2])
-    return {
-        "writers": writers,
-        "bytes": size,
-        "bare_per_second": round(pairs[middle][0], 1),
-        "ours_per_second": round(pairs[middle][1], 1),
-        "ratio": round(ratios[middle], 2),
-        "ratios": [round(r, 2) for r in ratios],
-    }
+    makers = {"step": step(url), "append": append(url, size)}
+    bares: list[float] = []
+    done: dict[str, list[float]] = {what: [] for what in makers}
+    for _ in range(repeats):
+        bares.append(in_processes(writers, seconds, bare(url, size, locking=locking)))
+        for what, maker in makers.items():
+            done[what].append(in_processes(writers, seconds, maker))
+    found = []
+    for what, ours in done.items():
+        ratios = [a / b for a, b in zip(ours, bares, strict=True)]
+        middle = int(np.argsort(ratios)[len(ratios) // 2])
+        row = {"writers": writers, "what": what, "bytes": size, "bare_under_row_lock": locking}
+        row |= {"bare_per_second": round(bares[middle], 1), "ours_per_second": round(ours[middle], 1)}
+        found.append({**row, "ratio": round(ratios[middle], 2), "ratios": [round(r, 2) for r in ratios]})
+    return found
 
 
 def ask_times(url: str, examples: int = 50_000, asks: int = 500) -> dict[str, Any]:
@@ -148,8 +179,8 @@ def ask_times(url: str, examples: int = 50_000, asks: int = 500) -> dict[str, An
         fresh.abandon(request)
     return {
         "examples": campaign.refresh().examples,
-        "median_ms": round(float(np.median(taken)), 2),
-        "p99_ms": round(float(np.percentile(taken, 99)), 2),
+        "median": round(float(np.median(taken)), 2),
+        "p99": round(float(np.percentile(taken, 99)), 2),
     }
 
 
@@ -172,43 +203,75 @@ def opening(url: str, events: int = 100_000) -> dict[str, Any]:
             written = writer.append(drafts)
         state.fold(written)
 
-    def best(snapshot: bool) -> list[float]:
+    def best(snapshot: bool) -> float:
         taken = []
         for _ in range(5):
-            start, work = time.perf_counter(), time.process_time()
+            start = time.perf_counter()
             with Ledger(url) as fresh:
                 found = fresh.state(fresh.find("long"), snapshot=snapshot)
-            taken.append([round(time.perf_counter() - start, 3), round(time.process_time() - work, 3)])
+            taken.append(1000 * (time.perf_counter() - start))
             assert found == state
-        return min(taken)
+        return round(min(taken), 1)
 
-    return {"events": state.seq, "with_snapshot_wall_cpu_s": best(True), "without_wall_cpu_s": best(False)}
+    return {"events": state.seq, "with_snapshot": best(True), "without_snapshot": best(False)}
 
 
 def main() -> None:
+    """Measure everything, line by line."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, default=3.0)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--postgresql", help="measure PostgreSQL too: the URL of a server, or `own` to start one")
+    parser.add_argument("--json", type=Path, help="write all figures to this file")
     given = parser.parse_args()
-    print(json.dumps({"load": os.getloadavg(), "cpus": os.cpu_count(), "date": time.strftime("%Y-%m-%d")}))
+    server = own_server() if given.postgresql == "own" else given.postgresql
+    found: dict[str, Any] = {**conditions(server), "rows": []}
+
+    def tell(**figures: Any) -> None:
+        print(json.dumps(figures), flush=True)
+
+    def measure(database: str, synchronous: str, url: str, writers: int, *, locking: bool = False) -> None:
+        for row in throughput(url, writers, given.seconds, given.repeats, locking=locking):
+            found["rows"].append({"database": database, "synchronous": synchronous, **row})
+            tell(**found["rows"][-1])
+
+    tell(**{key: value for key, value in found.items() if key != "rows"})
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
-        databases = {"sqlite full": "?synchronous=full", "sqlite normal": "?synchronous=normal"}
-        for name, query in databases.items():
+        for synchronous in ("full", "normal"):
             for writers in (1, 8):
-                url = f"sqlite:///{folder}/{name[7:]}{writers}.db{query}"
-                found = throughput(url, writers, given.seconds, given.repeats)
-                print(json.dumps({"throughput": name, **found}), flush=True)
-        if given.postgresql:
-            server = own_server() if given.postgresql == "own" else given.postgresql
-            for writers, locking in ((1, False), (8, True), (8, False)):
-                url = schema_of(server, f"bench{writers}{locking}_{os.getpid()}")
-                found = throughput(url, writers, given.seconds, given.repeats, locking=locking)
-                name = "postgresql, bare under a row lock" if locking else "postgresql"
-                print(json.dumps({"throughput": name, **found}), flush=True)
-        print(json.dumps({"ask": ask_times(f"sqlite:///{folder}/ask.db")}), flush=True)
-        print(json.dumps({"open": opening(f"sqlite:///{folder}/open.db?synchronous=normal")}), flush=True)
-    print(json.dumps({"load": os.getloadavg()}))
+                url = f"sqlite:///{folder}/{synchronous}{writers}.db?synchronous={synchronous}"
+                measure("sqlite", synchronous, url, writers)
+        for writers, locking in ((1, False), (8, True), (8, False)) if server else ():
+            url = schema_of(server, f"bench{writers}{locking}_{os.getpid()}")
+            measure("postgresql", "full", url, writers, locking=locking)
+        found["ask_ms"] = ask_times(f"sqlite:///{folder}/ask.db")
+        tell(ask_ms=found["ask_ms"])
+        found["open_ms"] = opening(f"sqlite:///{folder}/open.db?synchronous=normal")
+        tell(open_ms=found["open_ms"])
+    found["load_after"] = [round(load, 2) for load in os.getloadavg()]
+    tell(load_after=found["load_after"])
+    if given.json is not None:
+        given.json.write_text(json.dumps(found, indent=1) + "\n")
+
+
+def conditions(server: str | None) -> dict[str, Any]:
+    """When, where and with what this is measured."""
+    postgresql = None
+    if server is not None:
+        engine = create_engine(server.replace("postgresql://", "postgresql+psycopg://"))
+        with engine.connect() as connection:
+            postgresql = connection.execute(text("SHOW server_version")).scalar_one()
+        engine.dispose()
+    return {
+        "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "command": " ".join(["python", *sys.argv]),
+        "python": platform.python_version(),
+        "sqlite": sqlite3.sqlite_version,
+        "postgresql": postgresql,
+        "evenhand": version("evenhand"),
+        "cores": os.cpu_count(),
+        "load": [round(load, 2) for load in os.getloadavg()],
+    }
 
 
 def own_server() -> str:
