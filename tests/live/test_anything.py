@@ -55,7 +55,7 @@ def do(kept: LiveCampaign, now: list[float], step: str, value: Any) -> None:
         pass
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 @given(steps=st.lists(STEPS, min_size=5, max_size=40), rule=st.sampled_from(["optimistic:c1=0.1", "greedy", "uniform"]))
 def test_anything(steps: list[tuple[str, Any]], rule: str) -> None:
     now = [1e9]
