@@ -52,9 +52,11 @@ class Link:
                 cursor = self._driver.execute(self._words.get(statement) or self._word(statement), values)
         return cursor.fetchall() if cursor.description else []
 
-    def begin(self, *work: Work) -> list[Any]:
-        """Begin a transaction that writes, with its first statements; on SQLite it has the file to itself."""
-        return self.run((self._begin, {}), *work)
+    def begin(self, *work: Work, lock: Work | None = None) -> list[Any]:
+        """Begin a transaction that writes, with its first statements; on SQLite the whole file is its `lock`."""
+        if lock is None or self._begin is _BEGIN_IMMEDIATE:
+            return self.run((self._begin, {}), *work)
+        return self.run((self._begin, {}), lock, *work)
 
     def commit(self, *work: Work) -> None:
         """End the transaction, with its last statements; what it did is on disk then.

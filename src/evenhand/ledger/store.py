@@ -24,7 +24,7 @@ _C, _R, _S, _L = schema.campaigns.c, schema.rows.c, schema.snapshots.c, schema.l
 _OURS: BindParameter[int] = bindparam("campaign")
 _CAMPAIGNS = select(_C.name, _C.id).order_by(_C.id)
 _NEW = insert(schema.campaigns).values(name=bindparam("name")).returning(_C.id)
-_LOCK = select(_C.id).where(_C.id == _OURS).with_for_update()  # SQLite locks the whole file instead
+_LOCK = select(_C.id).where(_C.id == _OURS).with_for_update()
 _ROWS = select(_R.seq, _R.data).where(_R.campaign == _OURS, _R.seq > bindparam("after")).order_by(_R.seq)
 _ROWS_UPTO = _ROWS.where(_R.seq <= bindparam("upto"))
 _SNAPSHOT = select(_S.state).where(_S.campaign == _OURS)
@@ -160,8 +160,8 @@ class Ledger:
         Everything appended is stored together at the end, or nothing is.
         """
         with self._links.one() as link:
-            # each statement sees what is stored when it begins, so the second all that was written before the lock
-            read_on(link, campaign, state, link.begin(_lock(campaign), next_page(campaign, state)))
+            # each statement sees what is stored when it begins, so that after the lock all that was written before
+            read_on(link, campaign, state, link.begin(next_page(campaign, state), lock=_lock(campaign)))
             writer = Writer(link, campaign, state)
             yield writer
             link.commit(*writer.work)
@@ -170,7 +170,7 @@ class Ledger:
         """Take or renew the campaign's refit lease; False while another holder has it. 0 seconds gives it back."""
         now, ours = time.time(), {"campaign": campaign}
         with self._links.one() as link:
-            held = link.begin(_lock(campaign), (_LEASE, ours))
+            held = link.begin((_LEASE, ours), lock=_lock(campaign))
             mine = all(name == holder or until <= now for name, until in held)
             work: list[Work] = [(_NO_LEASE, ours)] if mine else []
             if mine and seconds > 0:

@@ -23,6 +23,8 @@ from evenhand.live.receipts import LiveReceipt
 
 __all__ = ["Checker", "Told", "plain", "wants_numbers"]
 
+_LABELS = (str, int, float, bool)
+
 
 def plain(X: Any, y: Any) -> tuple[Any, list[Any]]:
     """Rows and labels in their plain form."""
@@ -48,6 +50,7 @@ class Checker:
     def __init__(self, settings: Mapping[str, Any], first: Parcel | None) -> None:
         self.first, self.groups = first, list(settings["groups"])
         self.learner = live_learner(settings["learner"])
+        self._numbers = self.learner is not None and wants_numbers(self.learner)
         self._shelf = Shelf(tuple(self.groups), self.learner, Labels(settings["classes"]), 0)
         if first is not None:
             empty = np.zeros(0, dtype=np.int64)
@@ -56,13 +59,12 @@ class Checker:
     def check(self, parcel: Parcel) -> Parcel:
         """The parcel, in the kind of the first one."""
         X, labels = self._shelf.check(parcel.X, parcel.y)
-        if self.learner is not None and wants_numbers(self.learner):
+        if self._numbers:
             _check_numbers(X)
         for label in labels:
-            if not isinstance(label, str | int | float | bool):
+            if not isinstance(label, _LABELS):
                 raise ValueError(f"the label {label!r} is neither text nor a number")
-        unknown = sorted(set(parcel.groups or ()) - set(self.groups))
-        if unknown:
+        if unknown := sorted(set(parcel.groups or ()).difference(self.groups)):
             raise ValueError(f"unknown group {unknown[0]!r}: the groups are {', '.join(map(repr, self.groups))}")
         if self.first is None or parcel.kind == self.first.kind == "dense":
             return parcel

@@ -93,7 +93,7 @@ class Parcel:
         about = {"kind": self.kind, "features": self.features, "width": self.width}
         about |= {"label": self.label, "group": self.group}
         sink = pa.BufferOutputStream()
-        table = self.table.replace_schema_metadata({_KEY: json.dumps(about)})
+        table = self.table.replace_schema_metadata({_KEY: json.dumps(about, separators=(",", ":"))})
         with pa.ipc.new_stream(sink, table.schema) as stream:
             stream.write_table(table)
         return bytes(sink.getvalue().to_pybytes())
