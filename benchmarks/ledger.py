@@ -156,13 +156,13 @@ def throughput(url: str, writers: int, seconds: float, repeats: int, *, locking:
     for what, ours in done.items():
         ratios = [a / b for a, b in zip(ours, bares, strict=True)]
         middle = int(np.argsort(ratios)[len(ratios) // 2])
-        row = {"writers": writers, "what": what, "bytes": size, "bare_under_row_lock": locking}
+        row = {"writers": writers, "what": what, "bytes": size, "locking": locking}
         row |= {"bare_per_second": round(bares[middle], 1), "ours_per_second": round(ours[middle], 1)}
         found.append({**row, "ratio": round(ratios[middle], 2), "ratios": [round(r, 2) for r in ratios]})
     return found
 
 
-def ask_times(url: str, examples: int = 50_000, asks: int = 500) -> dict[str, Any]:
+def ask_times(url: str, examples: int = 50_000, asks: int = 500) -> dict[str, float]:
     """An ask with many stored examples and no refit due."""
     campaign = live.create(url, "asks", GROUPS, "optimistic", "logistic", budget=10**7, refit=10**6)
     rng = np.random.default_rng(0)
@@ -177,14 +177,10 @@ def ask_times(url: str, examples: int = 50_000, asks: int = 500) -> dict[str, An
         request = fresh.ask()
         taken.append(1000 * (time.perf_counter() - start))
         fresh.abandon(request)
-    return {
-        "examples": campaign.refresh().examples,
-        "median": round(float(np.median(taken)), 2),
-        "p99": round(float(np.percentile(taken, 99)), 2),
-    }
+    return {"median": round(float(np.median(taken)), 2), "p99": round(float(np.percentile(taken, 99)), 2)}
 
 
-def opening(url: str, events: int = 100_000) -> dict[str, Any]:
+def opening(url: str, events: int = 100_000) -> dict[str, float]:
     """Opening a campaign with a long history, with its snapshot and without."""
     campaign = live.create(url, "long", GROUPS, "optimistic", None, budget=10**8)
     ledger, state = campaign.ledger, campaign.refresh()
@@ -213,7 +209,7 @@ def opening(url: str, events: int = 100_000) -> dict[str, Any]:
             assert found == state
         return round(min(taken), 1)
 
-    return {"events": state.seq, "with_snapshot": best(True), "without_snapshot": best(False)}
+    return {"with_snapshot": best(True), "without_snapshot": best(False)}
 
 
 def main() -> None:
@@ -262,14 +258,13 @@ def conditions(server: str | None) -> dict[str, Any]:
         with engine.connect() as connection:
             postgresql = connection.execute(text("SHOW server_version")).scalar_one()
         engine.dispose()
+    versions = {"python": platform.python_version(), "sqlite": sqlite3.sqlite_version, "postgresql": postgresql}
+    versions["evenhand"] = version("evenhand")
     return {
-        "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
         "command": " ".join(["python", *sys.argv]),
-        "python": platform.python_version(),
-        "sqlite": sqlite3.sqlite_version,
-        "postgresql": postgresql,
-        "evenhand": version("evenhand"),
         "cores": os.cpu_count(),
+        "versions": {name: number for name, number in versions.items() if number},
         "load": [round(load, 2) for load in os.getloadavg()],
     }
 

@@ -118,10 +118,24 @@ def test_the_final_model_learns_from_all_labels_and_leaves_the_current_one() -> 
     memory = filled(make_memory(learner(final_updates=5), Labels([0, 1]), 3))
     before = [p.clone() for p in memory.trainer.module.parameters()]
     final = memory.final_models()[0]
-    assert final.trainer.updates == memory.trainer.updates + 5
+    both = [memory._training, memory._validation]
+    assert memory.trainer.updates < final.trainer.updates <= memory.trainer.updates + 5
+    assert final.trainer.mean_loss(both) < memory.trainer.mean_loss(both)
     assert all(torch.equal(p, q) for p, q in zip(memory.trainer.module.parameters(), before, strict=True))
     assert memory.models()[0].module is memory.trainer.module
     assert make_memory(learner(), Labels([0, 1]), 3).models() == [None]
+
+
+def test_a_final_model_that_is_thrown_off_is_not_given() -> None:
+    wild = TorchLearner(small, optimizer=lambda parameters: torch.optim.SGD(parameters, lr=50.0), final_updates=3)
+    memory = filled(make_memory(learner(), Labels([0, 1]), 3), rounds=20)
+    memory.learner = memory.trainer.learner = wild
+    memory.trainer.optimizer = wild.make_optimizer(memory.trainer.module.parameters())
+    both = [memory._training, memory._validation]
+    thrown = memory.trainer.copy()
+    thrown.update(both)
+    assert thrown.mean_loss(both) > memory.trainer.mean_loss(both)
+    assert memory.final_models()[0].trainer.mean_loss(both) <= memory.trainer.mean_loss(both)
 
 
 @pytest.mark.parametrize("update", ["step", "epoch"])

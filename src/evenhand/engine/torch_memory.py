@@ -7,6 +7,7 @@ different validation examples; examples that came since the last update are all 
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass, fields
 from hashlib import sha256
 from typing import Any
@@ -132,11 +133,19 @@ class TorchMemory:
         return [self._told(TorchModel(self.trainer, self.classes), "test") if self.fits else None]
 
     def final_models(self) -> list[Model]:
-        """A copy of the network after `final_updates` more updates on training and validation examples together."""
-        trainer = self.trainer.copy()
-        if self._journal is None or not self._journal.replaying:
+        """A copy of the network, fitted on training and validation examples together.
+
+        It gets `final_updates` more updates. Examples it has never seen can throw a trained network far off at first,
+        so of all networks on the way, the first one among them, the one with the smallest loss on all labels is given.
+        """
+        trainer, sets = self.trainer.copy(), [self._training, self._validation]
+        if self.learner.final_updates and (self._journal is None or not self._journal.replaying):
+            best, kept = trainer.mean_loss(sets), deepcopy(trainer.state())
             for _ in range(self.learner.final_updates):
-                trainer.update([self._training, self._validation], self.names)
+                trainer.update(sets, self.names)
+                if (loss := trainer.mean_loss(sets)) < best:
+                    best, kept = loss, deepcopy(trainer.state())
+            trainer.load(kept)
         return [self._told(TorchModel(trainer, self.classes), "final")]
 
     def _told(self, model: TorchModel, kind: str) -> Model:

@@ -41,7 +41,7 @@ class TorchLearner:
         precision: `"float32"`, or `"bf16"` where the processor can.
         channels_last: PyTorch's layout for convolutions that is often faster.
         threads: CPU threads; the last digits of a result may depend on it.
-        final_updates: how many more updates, on all labels together, the final model gets.
+        final_updates: how many more updates, on all labels together, are tried for the final model.
         checkpoint: a folder; a run that was killed and is started again goes on from there, to the same result.
         checkpoint_every: updates between two checkpoints.
     """

@@ -123,6 +123,14 @@ class Trainer:
             parts = [self._forward(part, training=False).float() for part in torch.split(X, self.learner.chunk)]
         return torch.cat(parts)
 
+    def mean_loss(self, sets: list[Kept]) -> float:
+        """The mean loss on these examples, in evaluation mode; infinite where it is not a number."""
+        found, total = 0.0, 0.0
+        for block in (block for kept in sets for block in kept.blocks()):
+            losses = self.learner.losses_of(self.logits(block.X), block.y).double() * block.weight
+            found, total = found + float(losses.sum()), total + float(block.weight.sum())
+        return found / total if np.isfinite(found) and total else np.inf
+
     def outputs(self, X: Any) -> NDArray[np.float32]:
         """`logits` of rows of any kind; image rows are decoded a chunk at a time."""
         size = self.learner.chunk
