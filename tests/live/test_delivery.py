@@ -1,7 +1,8 @@
-"""Quick ways of packing a delivery and giving its roles come to the same as the general ones."""
+"""Quick ways of packing deliveries, giving roles and writing decisions come to the same as the general ones."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from evenhand.decision import KINDS, Decision
 from evenhand.engine.engine import Engine
 from evenhand.live.delivery import plain
 from evenhand.live.dense import DenseParcel, pack
 from evenhand.live.parcel import Parcel
+from evenhand.live.reasons import Reasons
 from evenhand.strategies import Uniform
 
 FEATURES = hnp.arrays(float, st.tuples(st.integers(1, 9), st.integers(1, 6)))
@@ -63,3 +66,15 @@ def test_roles_of_one_group(seed: int, group: int, share: float, steps: list[tup
         engine.counts[0, group], engine.held[0, group] = training, held
         expected = engine.roles(np.zeros(rows, dtype=np.int64), np.full(rows, group))
         assert engine.roles_of(group, rows, training=training, held=held) == expected.tolist()
+
+
+@given(
+    values=hnp.arrays(float, (2, 3)),
+    index=st.integers(0, 2),
+    code=st.integers(0, len(KINDS) - 1),
+    drawn=st.booleans(),
+)
+def test_decisions_are_written_as_they_are_read(values: Any, index: int, code: int, drawn: bool) -> None:
+    groups, terms = ('a "b"', "ä", "c"), {'l"oss': values[0], "count": values[1]}
+    decision = Decision(groups, np.array(index), np.array(code), terms, values[1] if drawn else None)
+    assert json.loads(Reasons(groups).text(decision)) == decision.as_dict()

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
-__all__ = ["LedgerError", "translated"]
+__all__ = ["LedgerError", "in_words", "translated"]
 
 _MEANINGS = (
     (
@@ -32,8 +32,13 @@ def translated(engine: Engine) -> Iterator[None]:
     try:
         yield
     except (DBAPIError, engine.dialect.loaded_dbapi.Error) as error:
-        raw = str(getattr(error, "orig", error)).strip()
-        for marks, meaning in _MEANINGS:
-            if any(mark in raw.lower() for mark in marks):
-                raise LedgerError(f"{meaning} ({raw})") from error
-        raise LedgerError(f"the database failed: {raw}; whether it stored the last step is open, repeat it") from error
+        raise in_words(error) from error
+
+
+def in_words(error: Exception) -> LedgerError:
+    """What the error of a driver means."""
+    raw = str(getattr(error, "orig", error)).strip()
+    for marks, meaning in _MEANINGS:
+        if any(mark in raw.lower() for mark in marks):
+            return LedgerError(f"{meaning} ({raw})")
+    return LedgerError(f"the database failed: {raw}; whether it stored the last step is open, repeat it")

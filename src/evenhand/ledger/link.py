@@ -8,9 +8,10 @@ from contextlib import contextmanager, nullcontext
 from typing import Any, cast
 
 from sqlalchemy import Engine, text
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql.expression import ClauseElement
 
-from evenhand.ledger.errors import translated
+from evenhand.ledger.errors import in_words
 
 __all__ = ["Link", "Links", "Work"]
 
@@ -93,20 +94,24 @@ class Links:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._errors = (DBAPIError, engine.dialect.loaded_dbapi.Error)
         self._idle: list[Link] = []
         self._words: dict[ClauseElement, str] = {}
 
     @contextmanager
     def one(self) -> Iterator[Link]:
         """A link for a while; after an error its transaction is undone."""
-        with translated(self._engine):
+        link = None
+        try:
             link = self._take()
-            try:
-                yield link
-            except BaseException:
+            yield link
+        except BaseException as error:
+            if link is not None:
                 self._undo(link)
-                raise
-            self._keep(link)
+            if isinstance(error, self._errors):
+                raise in_words(error) from error
+            raise
+        self._keep(link)
 
     def close(self) -> None:
         """Close the links nobody uses, and the engine."""
@@ -131,7 +136,7 @@ class Links:
     def _undo(self, link: Link) -> None:
         try:
             link.rollback()
-        except self._engine.dialect.loaded_dbapi.Error:
+        except self._errors:
             link.close()
         else:
             self._keep(link)

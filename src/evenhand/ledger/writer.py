@@ -70,7 +70,9 @@ class Writer:
         for seq, draft in enumerate(drafts, start=self.state.seq + 1):
             if draft.kind not in KINDS:
                 raise ValueError(f"unknown kind of event {draft.kind!r}: use one of {', '.join(KINDS)}")
-            header, detail = _text(draft.header), None if draft.detail is None else _text(draft.detail)
+            header, detail = _text(draft.header), draft.detail
+            if detail is not None and not isinstance(detail, str):
+                detail = _text(detail)
             events.append(Event(seq, draft.kind, at, json.loads(header), draft.request))
             record = {"kind": draft.kind, "request": draft.request, "at": at, "header": header, "detail": detail}
             self.work.append((_EVENT, {"campaign": self.campaign, "seq": seq, **record}))

@@ -18,6 +18,7 @@ from evenhand.live.delivery import Checker, Told, plain
 from evenhand.live.dense import pack
 from evenhand.live.fitting import Fitter
 from evenhand.live.parcel import Parcel
+from evenhand.live.reasons import Reasons
 from evenhand.live.receipts import LiveReceipt, LiveRequest
 from evenhand.live.replay import as_asked, restore
 from evenhand.live.settings import check_change, make_campaign
@@ -51,7 +52,7 @@ class LiveCampaign:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # said once, when the campaign was created
             self._campaign = make_campaign(self._state.settings)
-        self._chooser = Chooser(self._campaign)
+        self._chooser, self._reasons = Chooser(self._campaign), Reasons(self._campaign.groups)
         self._trainer = Trainer(ledger, self.number)
         self._check: Checker | None = None
 
@@ -74,7 +75,7 @@ class LiveCampaign:
             found.extend(self._proposed(state, count, overdue))
             facts = {"until": None if lease is None else now + lease, "by": collector, "rests_on": max(state.rests_on)}
             facts |= {"scored_at": state.scored_at, "behind": state.examples - state.scored_labels}
-            return [*(Draft("expired", {}, n) for n in overdue), *(_asked(request, facts) for request in found)]
+            return [*(Draft("expired", {}, n) for n in overdue), *(self._asked(request, facts) for request in found)]
 
         asked = [event for event in self._write(step) if event.kind == "asked"]
         return [as_asked(request, event) for request, event in zip(found, asked, strict=True)]
@@ -285,6 +286,11 @@ class LiveCampaign:
             raise NothingToAsk("stopping rule")
         return self._chooser.requests(state, count, gone=overdue)
 
+    def _asked(self, request: Request, facts: dict[str, Any]) -> Draft:
+        header = {"group": request.group, "kind": request.decision.kind, "size": request.size}
+        header |= {"validating": request.validating, **facts}
+        return Draft("asked", header, request.id, self._reasons.text(request.decision))
+
     def _deliver(self, told: Told) -> LiveReceipt:
         if told.count < 1:
             raise ValueError("an empty delivery: tell at least one row, or abandon the request")
@@ -331,11 +337,6 @@ class LiveCampaign:
     def _copy(self) -> State:
         with self._lock:
             return self.refresh().copy()
-
-
-def _asked(request: Request, facts: dict[str, Any]) -> Draft:
-    header = {"group": request.group, "kind": request.decision.kind, "size": request.size}
-    return Draft("asked", {**header, "validating": request.validating, **facts}, request.id, request.decision.as_dict())
 
 
 def _number(request: Request | int) -> int:
