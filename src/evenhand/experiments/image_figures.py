@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 from evenhand.experiments.base import Experiment, Findings, Runs, judge
@@ -24,11 +24,12 @@ ROUNDS, BATCH = 500, 50
 Paper = Mapping[str, tuple[float, float]]
 
 
-def image_study(source: str) -> Study:
+def image_study(source: str, rules: Iterable[str] = RULES) -> Study:
     """500 rounds of two batches of 50, ten trials; at the quick scale 30 rounds and two trials."""
+    chosen = {label: RULES[label] for label in rules}
     quick = {"trials": 2, "budget": 30 * 2 * BATCH, "evaluate": 5}
     budget = ROUNDS * 2 * BATCH
-    return Study(source, RULES, budget, 10, quick, learner="network", batch=BATCH, n0=10, evaluate=50, block=1)
+    return Study(source, chosen, budget, 10, quick, learner="network", batch=BATCH, n0=10, evaluate=50, block=1)
 
 
 def _enough(runs: Runs, name: str) -> bool:
