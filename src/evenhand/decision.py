@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -77,7 +78,8 @@ class Decision:
         """A single decision as plain JSON values, the same in Python, CLI, trace, ledger and page."""
 
         def named(values: NDArray[np.float64]) -> dict[str, float | None]:
-            return {g: (float(v) if np.isfinite(v) else None) for g, v in zip(self.groups, values, strict=True)}
+            numbers = np.asarray(values, dtype=float).tolist()
+            return {g: v if math.isfinite(v) else None for g, v in zip(self.groups, numbers, strict=True)}
 
         drawn = self.kind in ("explore", "population") and self.probability is not None
         return {

@@ -12,7 +12,7 @@ from evenhand.bounds import RademacherBound, VCBound, as_bound
 from evenhand.decision import Decision
 from evenhand.standing import Standing
 from evenhand.strategies import terms as named
-from evenhand.strategies.base import FORCED, SCORE, START, Loss, Numbers, Rule, choose_start, decide, pick
+from evenhand.strategies.base import FORCED, SCORE, START, Loss, Numbers, Rule, decide, pick
 
 __all__ = ["BOUND_NAMES", "Optimistic"]
 
@@ -124,14 +124,11 @@ class Optimistic(Rule):
     def __call__(self, standing: Standing, coins: Numbers) -> Decision:
         """Start, then forced exploration where a group lags behind, else the largest score."""
         found = self.score_terms(standing)
-        score = sum(found.values(), np.zeros(()))
         n = standing.examples
         behind = (n < n.sum(axis=-1, keepdims=True) ** self.xi) & standing.available
         forced = behind.any(axis=-1)
-        by_count = standing.starting | forced
-        index = np.where(
-            by_count, choose_start(standing, coins[..., 0]), pick(score, standing.available, coins[..., 0])
-        )
+        by_count = (standing.starting | forced)[..., None]  # then the fewest examples first
+        index = pick(np.where(by_count, -n, sum(found.values())), standing.available, coins[..., 0])
         code = np.where(standing.starting, START, np.where(forced, FORCED, SCORE))
         return decide(standing, index, code, found)
 
