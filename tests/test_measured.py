@@ -68,7 +68,7 @@ def test_files_say_when_and_how_they_were_made(file):
 
 
 def test_a_soak_report_becomes_numbers(made):
-    case = '<testcase name="{}" time="{}">{}</testcase>'
+    case = '<testcase classname="tests" name="{}" time="{}">{}</testcase>'
     cases = [
         case.format("test_killed_two_hundred_times[sqlite]", 35.04, ""),
         case.format(
@@ -81,8 +81,10 @@ def test_a_soak_report_becomes_numbers(made):
     assert found["date"] == "2026-11-15"
     assert found["crowds"] == {"killed_two_hundred_times": {"sqlite": 35.0}}
     assert found["coverage"] == [{"kind": "running_misses", "p": 0.5, "misses": 79}]
+    failing = report.replace("</testcase>", "<failure/></testcase>", 1)
     with pytest.raises(ValueError, match="failed"):
-        made("soak").read(report.replace("</testcase>", "<failure/></testcase>", 1))
+        made("soak").read(report, failing)
+    assert made("soak").read(failing, report) == found
 
 
 def test_runs_are_read_from_saved_results(made, tmp_path):

@@ -1,6 +1,8 @@
 """Keeps the numbers of the long tests: a JUnit report of `make soak` becomes `soak.json`.
 
 Run: make soak && python docs/results/soak.py .venv/soak.xml
+
+Of several reports, the last one that has a test counts for it.
 """
 
 import json
@@ -16,16 +18,17 @@ from xml.etree import ElementTree
 FILE = Path(__file__).parent / "soak.json"
 
 
-def read(report: str) -> dict[str, Any]:
+def read(*reports: str) -> dict[str, Any]:
     """Seconds of the crowds, misses of the sequences."""
-    root = ElementTree.fromstring(report)
-    if any(case.find(bad) is not None for case in root.iter("testcase") for bad in ("failure", "error")):
-        raise ValueError("some tests of this report failed: nothing to keep")
-    suite = next(root.iter("testsuite"))
+    roots = [ElementTree.fromstring(report) for report in reports]
+    cases = {case.attrib["classname"] + case.attrib["name"]: case for root in roots for case in root.iter("testcase")}
+    if any(case.find(bad) is not None for case in cases.values() for bad in ("failure", "error")):
+        raise ValueError("some tests failed: nothing to keep")
+    suite = next(roots[-1].iter("testsuite"))
     found: dict[str, Any] = {"date": suite.attrib["timestamp"][:10], "command": "make soak", "cores": os.cpu_count()}
     found["versions"] = {"python": platform.python_version()} | {p: version(p) for p in ("evenhand", "numpy")}
     found |= {"crowds": {}, "coverage": []}
-    for case in root.iter("testcase"):
+    for case in cases.values():
         name, _, parameters = case.attrib["name"].rstrip("]").partition("[")
         values = {one.attrib["name"]: one.attrib["value"] for one in case.iter("property")}
         if crowd := re.fullmatch("test_(killed_two_hundred_times|fifty_at_once_ten_thousand_deliveries)", name):
@@ -37,5 +40,5 @@ def read(report: str) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    made = read(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    made = read(*(Path(name).read_text(encoding="utf-8") for name in sys.argv[1:]))
     FILE.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")

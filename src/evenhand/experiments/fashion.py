@@ -6,7 +6,7 @@ import numpy as np
 
 from evenhand.experiments.base import Experiment, Findings, Runs, judge
 from evenhand.experiments.drawing import draw_mixture, panels
-from evenhand.experiments.image_figures import NOTE, ROUNDS, groups_figure, image_study, worst_figure
+from evenhand.experiments.image_figures import NOTE, ROUNDS, groups_figure, image_study, length, worst_figure
 from evenhand.experiments.measures import curves, final_share, mean_number
 
 NAME = "FashionMNIST"
@@ -23,16 +23,15 @@ def find_mixture(runs: Runs, scale: str) -> Findings:
     shares = {group: final_share(record, group) for group in record.groups}
     numbers = [mean_number(f"final share of {group}", values) for group, values in shares.items()]
     both = float(np.mean(shares[HARD[0]] + shares[HARD[1]]))
-    length = f"{len(record.labels)} of {ROUNDS} rounds, {len(record.trials)} trials"
     claims = [
         judge(
             "The vast majority of the examples are T-shirt/Shirt and Pullover/Coat",
             both > 2 / 3,
-            f"together {both:.1%} of the training set ({length})",
+            f"together {both:.1%} of the training set ({length(record)})",
             tested=len(record.labels) >= ROUNDS // 2,
         )
     ]
-    return Findings(figure, curves({"A_opt": record}, source=NAME), numbers, claims, [length])
+    return Findings(figure, curves({"A_opt": record}, source=NAME), numbers, claims, [length(record)])
 
 
 EXPERIMENTS = (

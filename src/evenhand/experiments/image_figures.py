@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
+from evenhand.engine.run import Record
 from evenhand.experiments.base import Experiment, Findings, Runs, judge
 from evenhand.experiments.drawing import draw_groups, draw_worst, panels
 from evenhand.experiments.measures import curves, gain, mean_number, paired, spread_of, worst
 from evenhand.experiments.study import Study
 
-__all__ = ["RULES", "groups_figure", "image_study", "worst_figure"]
+__all__ = ["RULES", "groups_figure", "image_study", "length", "worst_figure"]
 
 RULES = {
     "A_opt": "optimistic:c0=0.1",
@@ -38,9 +39,10 @@ def _enough(runs: Runs, name: str) -> bool:
     return len(record.labels) >= ROUNDS and len(record.trials) >= 3
 
 
-def _length(runs: Runs, name: str) -> str:
-    record = runs[name]["A_opt"]
-    return f"{len(record.labels)} of the paper's {ROUNDS} rounds, {len(record.trials)} trials"
+def length(record: Record) -> str:
+    """How long the runs are, in words."""
+    trials = len(record.trials)
+    return f"{len(record.labels)} of the paper's {ROUNDS} rounds, {trials} trial{'s' if trials > 1 else ''}"
 
 
 def find_worst(name: str, paper: Paper, runs: Runs, scale: str) -> Findings:
@@ -53,10 +55,13 @@ def find_worst(name: str, paper: Paper, runs: Runs, scale: str) -> Findings:
         mean_number(label, worst(record), *(paper.get(label, ()) if enough else ())) for label, record in found.items()
     ]
     differences = {label: gain(found, label, "Uniform") for label in ("A_opt", "Greedy")}
-    evidence = "; ".join(f"{label} − Uniform: {value}" for label, value in differences.items())
+    evidence, long = (
+        "; ".join(f"{label} − Uniform: {value}" for label, value in differences.items()),
+        length(found["A_opt"]),
+    )
     text = "Adaptive beats Uniform on the worst group"
-    claims = [judge(text, differences["A_opt"].above, f"{evidence} ({_length(runs, name)})", tested=enough)]
-    return Findings(figure, curves(found, source=name), numbers, claims, [_length(runs, name)])
+    claims = [judge(text, differences["A_opt"].above, f"{evidence} ({length(runs[name]['A_opt'])})", tested=enough)]
+    return Findings(figure, curves(found, source=name), numbers, claims, [long])
 
 
 def find_groups(name: str, runs: Runs, scale: str) -> Findings:
@@ -68,9 +73,9 @@ def find_groups(name: str, runs: Runs, scale: str) -> Findings:
     spread = {label: spread_of(record) for label, record in found.items()}
     numbers = [mean_number(f"best less worst group, {label}", values) for label, values in spread.items()]
     smaller = paired(spread["Uniform"], spread["A_opt"])
-    evidence = f"Uniform's spread less A_opt's: {smaller} ({_length(runs, name)})"
+    evidence = f"Uniform's spread less A_opt's: {smaller} ({length(runs[name]['A_opt'])})"
     claims = [judge("A_opt keeps the groups closer together", smaller.above, evidence, tested=_enough(runs, name))]
-    return Findings(figure, curves(found, source=name), numbers, claims, [_length(runs, name)])
+    return Findings(figure, curves(found, source=name), numbers, claims, [long])
 
 
 def worst_figure(id: str, name: str, study: Study, paper: Paper, says: str) -> Experiment:
