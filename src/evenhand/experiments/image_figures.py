@@ -73,7 +73,8 @@ def find_groups(name: str, runs: Runs, scale: str) -> Findings:
     spread = {label: spread_of(record) for label, record in found.items()}
     numbers = [mean_number(f"best less worst group, {label}", values) for label, values in spread.items()]
     smaller = paired(spread["Uniform"], spread["A_opt"])
-    evidence = f"Uniform's spread less A_opt's: {smaller} ({length(runs[name]['A_opt'])})"
+    long = length(found["A_opt"])
+    evidence = f"Uniform's spread less A_opt's: {smaller} ({long})"
     claims = [judge("A_opt keeps the groups closer together", smaller.above, evidence, tested=_enough(runs, name))]
     return Findings(figure, curves(found, source=name), numbers, claims, [long])
 
