@@ -55,12 +55,9 @@ def find_worst(name: str, paper: Paper, runs: Runs, scale: str) -> Findings:
         mean_number(label, worst(record), *(paper.get(label, ()) if enough else ())) for label, record in found.items()
     ]
     differences = {label: gain(found, label, "Uniform") for label in ("A_opt", "Greedy")}
-    evidence, long = (
-        "; ".join(f"{label} − Uniform: {value}" for label, value in differences.items()),
-        length(found["A_opt"]),
-    )
+    evidence, long = "; ".join(f"{a} − Uniform: {value}" for a, value in differences.items()), length(found["A_opt"])
     text = "Adaptive beats Uniform on the worst group"
-    claims = [judge(text, differences["A_opt"].above, f"{evidence} ({length(runs[name]['A_opt'])})", tested=enough)]
+    claims = [judge(text, differences["A_opt"].above, f"{evidence} ({long})", tested=enough)]
     return Findings(figure, curves(found, source=name), numbers, claims, [long])
 
 
