@@ -22,7 +22,9 @@ def reproduce(
     show: Annotated[bool, typer.Option("--list", help="list the experiments and stop")] = False,
     scale: Annotated[str, typer.Option(help="quick (minutes) or paper (the paper's trials and budgets)")] = "quick",
     trials: Annotated[int | None, typer.Option(help="another number of trials")] = None,
-    image_rounds: Annotated[int | None, typer.Option(help="image experiments with one trial of so many rounds, not ten of 500")] = None,
+    image_rounds: Annotated[
+        int | None, typer.Option(help="image experiments with one trial of so many rounds, not ten of 500")
+    ] = None,
     jobs: Annotated[int, typer.Option(help="processes")] = 2,
     seed: Annotated[int | None, typer.Option(help="another seed than 0")] = None,
     out: Annotated[Path, typer.Option(help="folder for figures, numbers, verdicts and the finished trials")] = Path(
