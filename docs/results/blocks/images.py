@@ -38,22 +38,34 @@ def curves(data: str, found: Found) -> str:
 
 
 def ceiling_lines(found: Found, paper: float) -> list[str]:
-    """What more data of the group alone, or of everything, would give."""
-    lines, tops = [], []
+    """What more data of a group alone, or of everything, would give."""
+    lines = []
     for one in found["ceilings"]:
-        last = one["accuracy"][-1]
-        group = one["trained_on"] if one["trained_on"] in last else min(last, key=lambda z: last[z])
+        alone = one["trained_on"] in found["groups"]
+        group = one["trained_on"] if alone else hard(found)
         values = [epoch[group] for epoch in one["accuracy"]]
-        tops.append(max(values))
-        alone = "alone" if group == one["trained_on"] else "of all groups"
         lines.append(
-            f"- Ceiling: {short(last[group])} on {group} after {len(values)} epochs on the {one['images']:,} images "
-            f"{alone} (best {short(max(values))}, epoch {1 + values.index(max(values))})."
+            f"- Ceiling: {short(values[-1])} on {group} after {len(values)} epochs on the {one['images']:,} images "
+            f"{'alone' if alone else 'of all groups'} (best {short(max(values))}, epoch {1 + values.index(max(values))})."
         )
     if not lines:
         return ["- Ceiling: not run."]
-    side = "above" if paper > max(tops) else "not above"
-    return [*lines, f"- The paper's {short(paper)} for A_opt is {side} the best of these ({short(max(tops))})."]
+    side = "above" if paper > top(found) else "not above"
+    return [
+        *lines,
+        f"- The paper's {short(paper)} for A_opt is {side} the best of {hard(found)} ({short(top(found))}).",
+    ]
+
+
+def hard(found: Found) -> str:
+    """The group that was trained on alone first: the worst-off one."""
+    name: str = found["ceilings"][0]["trained_on"]
+    return name
+
+
+def top(found: Found) -> float:
+    """The best accuracy on that group in any epoch of any ceiling."""
+    return max(epoch[hard(found)] for one in found["ceilings"] for epoch in one["accuracy"])
 
 
 def groups(found: Found) -> str:
@@ -66,6 +78,18 @@ def groups(found: Found) -> str:
         last = one["accuracy"][-1]
         rows.append([f"*ceiling, trained on {one['trained_on']}*", *(f"*{short(last[z])}*" for z in found["groups"])])
     return table(["accuracy (share)", *found["groups"]], rows)
+
+
+def summary(found: Found) -> str:
+    """The worst group at the end of every run, beside the paper's and the best ceiling."""
+    rows = []
+    for data, entry in found["data"].items():
+        best = short(top(entry)) if entry["ceilings"] else ""
+        for run in entry["runs"]:
+            paper = PAPER[data].get(run["rule"])
+            told = f"{short(paper[0])} ± {short(paper[1])}" if paper else ""
+            rows.append([data, name(run), f"{run['curve'][-1][0]}", short(run["curve"][-1][1]), best, told])
+    return table(["data", "rule", "at round", "worst group", "ceiling", f"the paper, round {ROUNDS}"], rows)
 
 
 def lengths(found: Found) -> str:
@@ -85,7 +109,8 @@ def leads(found: Found) -> str:
     uniform = {run["update"]: dict(run["curve"]) for run in found["runs"] if run["rule"] == "Uniform"}
     for run in found["runs"]:
         other = uniform.get(run["update"], {})
-        gaps = {r: value - other[r] for r, value in run["curve"] if r in other}
+        near = {r: next((q for q in (r, r + 1, r - 1) if q in other), None) for r, _ in run["curve"]}
+        gaps = {r: value - other[q] for r, value in run["curve"] if (q := near[r]) is not None}
         if run["rule"] == "Uniform" or not gaps:
             continue
         ahead, last = sum(gap > 0 for gap in gaps.values()), max(gaps)
@@ -126,4 +151,5 @@ def blocks() -> dict[str, str]:
     }
     for data, entry in found["data"].items():
         made |= {f"{data}-curves": curves(data, entry), f"{data}-groups": groups(entry), f"{data}-leads": leads(entry)}
+    made["images-summary"] = summary(found)
     return made | {"images-costs": costs(found["costs"]), "images-sizes": sizes(found)}
