@@ -125,9 +125,10 @@ class BinaryTrials:
         done = np.zeros(self.trials, dtype=bool)
         trials = np.flatnonzero((new > 0) & mixed & self._warm & (new < self._theta.shape[1]))
         if self._training.compiled and self._inverse is not None and trials.size:
-            settings = (self.learner.C, self.learner.tol, STEP)
+            settings, before = (self.learner.C, self.learner.tol, STEP), self._theta[trials]
             self._training.follow(trials, self._fitted, *settings, self._theta, self._inverse, self._norm)
-            done[trials] = np.isfinite(self._norm[trials])
+            done[trials] = reached = np.isfinite(self._norm[trials])
+            self._theta[trials[~reached]] = before[~reached]
         return done
 
     def _refit(self, pick: Pick, n: int, new: int) -> None:

@@ -11,7 +11,7 @@ Rows of trial t: row i has `values[t, start[t, i]:start[t, i + 1]]` in the colum
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import exp
+from math import exp, isfinite
 from typing import Any, TypeVar, cast
 
 import numba
@@ -99,8 +99,8 @@ def follow(
 ) -> None:
     """Bring some trials, fitted on their first rows, to the optimum of all n.
 
-    `theta` (T, p), `inverse` (T, p, p) and `norm` (T,) are moved in place; the norm is infinite where the solver has
-    to go on. The last three are room to work in.
+    `theta` (T, p), `inverse` (T, p, p) and `norm` (T,) are moved in place; where the norm is infinite they are of no
+    use, and the solver has to do it. The last three are room to work in.
     """
     for k in range(len(trials)):
         t = trials[k]
@@ -166,19 +166,20 @@ def _passes(
     thin: Any,
     slope: Any,
 ) -> float:
-    """Passes until the tolerance is reached: the norm there, or infinity where the solver has to go on."""
+    """Passes until the tolerance is reached: the norm there, or infinity where the solver has to do it."""
     gradient, change, step = work[0], work[1], work[2]
     p, target, polish = len(theta), np.inf, _MAX_POLISH
     for number in range(_MAX_PASSES):
         for j in range(p):
             change[j] = -gradient[j]
         _gradient(start, column, values, n, C, theta, gradient, slope)
-        norm = 0.0
+        norm, total = 0.0, 0.0
         for j in range(p):
             change[j] += gradient[j]
             norm = max(norm, abs(gradient[j]) / scale[j])
-        if not norm <= target:
-            break
+            total += gradient[j]
+        if not (norm <= target and isfinite(total)):  # a maximum does not show NaN
+            return np.inf
         if number:
             _secant(inverse, step, change, thin)
         _times(inverse, gradient, thin[0], thin[1])
@@ -195,8 +196,6 @@ def _passes(
         target = norm if norm <= tol else max(tol, 0.5 * norm)
         for j in range(p):
             theta[j] += step[j]
-    for j in range(p):
-        theta[j] -= step[j]
     return np.inf
 
 
