@@ -13,7 +13,8 @@ from sqlalchemy import text
 
 from evenhand import live
 from evenhand.decision import KINDS, Decision
-from evenhand.ledger import Ledger
+from evenhand.ledger import Event, Ledger
+from evenhand.ledger.schema import SPAN
 from evenhand.live import LiveCampaign
 from evenhand.live.learners import live_learner
 from evenhand.live.parcel import Parcel
@@ -47,6 +48,10 @@ def tamper(kept: LiveCampaign, statement: str, **given: Any) -> LiveCampaign:
     return LiveCampaign(Ledger(str(kept.ledger.engine.url)), "survey")
 
 
+def place(kept: LiveCampaign, event: Event) -> int:
+    return kept.number * SPAN + event.seq
+
+
 def test_a_sound_ledger(kept: LiveCampaign) -> None:
     found = verify(kept)
     assert found["problems"] == []
@@ -56,7 +61,7 @@ def test_a_sound_ledger(kept: LiveCampaign) -> None:
 def test_scores_that_do_not_come_out_again(kept: LiveCampaign) -> None:
     event = kept.ledger.events(kept.number, kind="scored")[3]
     event.header["groups"]["u"]["errors"] += 1
-    changed = tamper(kept, "UPDATE events SET header = :h WHERE seq = :s", h=json.dumps(event.header), s=event.seq)
+    changed = tamper(kept, "UPDATE events SET header = :h WHERE place = :s", h=json.dumps(event.header), s=place(kept, event))
     assert [p for p in verify(changed)["problems"] if p.startswith(f"event {event.seq}: 'u' had")]
 
 
@@ -64,15 +69,15 @@ def test_requests_that_would_be_chosen_otherwise(kept: LiveCampaign) -> None:
     event = kept.ledger.events(kept.number, kind="asked")[5]
     other = "v" if event.header["group"] == "u" else "u"
     header = json.dumps({**event.header, "group": other})
-    changed = tamper(kept, "UPDATE events SET header = :h WHERE seq = :s", h=header, s=event.seq)
+    changed = tamper(kept, "UPDATE events SET header = :h WHERE place = :s", h=header, s=place(kept, event))
     assert [p for p in verify(changed)["problems"] if "request 6 was for" in p]
 
 
 def test_rows_that_are_gone_or_changed(kept: LiveCampaign) -> None:
     told = kept.ledger.events(kept.number, kind="told")
     other = Parcel.of(*rows(1234)).to_bytes()
-    changed = tamper(kept, "UPDATE rows SET data = :d WHERE seq = :s", d=other, s=told[2].seq)
-    changed = tamper(changed, "DELETE FROM rows WHERE seq = :s", s=told[3].seq)
+    changed = tamper(kept, "UPDATE rows SET data = :d WHERE place = :s", d=other, s=place(kept, told[2]))
+    changed = tamper(changed, "DELETE FROM rows WHERE place = :s", s=place(kept, told[3]))
     problems = verify(changed)["problems"]
     assert f"event {told[2].seq}: the stored rows are not the ones that were told" in problems
     assert f"event {told[3].seq}: its rows are missing" in problems

@@ -101,6 +101,10 @@ class Engine:
         """The random numbers of every trial's next request."""
         return self._coins.at(self.asked)
 
+    def coins_of(self, asked: int) -> NDArray[np.float64]:
+        """The same for the request after so many (T = 1)."""
+        return self._coins.one(asked)
+
     def roles(self, trial: Counts, group: Counts) -> NDArray[np.bool_]:
         """Which of these new rows validate: by the seed, never by row order, keeping each group's share."""
         m = len(self.groups)

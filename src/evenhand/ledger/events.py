@@ -16,14 +16,14 @@ KINDS = ("created", "asked", "told", "scored", "losses", "abandoned", "expired",
 class Draft:
     """An event about to be appended.
 
-    `header` is what folding needs, `detail` what only a person asks for, ready as JSON where it is text, `rows` the
-    delivered rows in Arrow's stream format.
+    `header` is what folding needs, `detail` what only a person asks for, `rows` the delivered rows in Arrow's stream
+    format.
     """
 
     kind: str
     header: Mapping[str, Any]
     request: int | None = None
-    detail: Mapping[str, Any] | str | None = None
+    detail: Mapping[str, Any] | None = None
     rows: bytes | None = None
 
 

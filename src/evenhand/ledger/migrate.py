@@ -6,7 +6,7 @@ from sqlalchemy import Connection, inspect, text
 
 __all__ = ["HEAD", "check", "upgrade"]
 
-HEAD = "0001"
+HEAD = "0002"
 """The revision of the tables this version works with."""
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
+
+import orjson
 
 from evenhand.ledger.events import Event
 
@@ -111,12 +112,12 @@ class State:
 
     def as_json(self) -> str:
         """The state as text, for a snapshot."""
-        return json.dumps({"format": _FORMAT, **asdict(self)}, separators=(",", ":"))
+        return orjson.dumps({"format": _FORMAT, **vars(self)}, option=orjson.OPT_NON_STR_KEYS).decode()
 
     @classmethod
     def from_json(cls, text: str) -> State | None:
         """The state of a snapshot; None for one of another version, which is as good as none."""
-        found = json.loads(text)
+        found = orjson.loads(text)
         if found.pop("format", None) != _FORMAT:
             return None
         state = cls(**found)

@@ -15,8 +15,10 @@ from evenhand.ledger.connection import connect, sqlite_path
 from evenhand.ledger.errors import LedgerError, translated
 from evenhand.ledger.events import Draft, Event
 from evenhand.ledger.link import Links, Work
+from evenhand.ledger.reading import about, next_page, read, read_on
+from evenhand.ledger.schema import SPAN
 from evenhand.ledger.state import State
-from evenhand.ledger.writer import Writer, about, next_page, read, read_on
+from evenhand.ledger.writer import Writer
 
 __all__ = ["Ledger"]
 
@@ -25,8 +27,9 @@ _OURS: BindParameter[int] = bindparam("campaign")
 _CAMPAIGNS = select(_C.name, _C.id).order_by(_C.id)
 _NEW = insert(schema.campaigns).values(name=bindparam("name")).returning(_C.id)
 _LOCK = select(_C.id).where(_C.id == _OURS).with_for_update()
-_ROWS = select(_R.seq, _R.data).where(_R.campaign == _OURS, _R.seq > bindparam("after")).order_by(_R.seq)
-_ROWS_UPTO = _ROWS.where(_R.seq <= bindparam("upto"))
+_ROWS = (
+    select(_R.place, _R.data).where(_R.place > bindparam("after"), _R.place <= bindparam("upto")).order_by(_R.place)
+)
 _SNAPSHOT = select(_S.state).where(_S.campaign == _OURS)
 _FORGET = delete(schema.snapshots)
 _LEASE, _NO_LEASE = (
@@ -121,10 +124,11 @@ class Ledger:
 
     def rows(self, campaign: int, after: int = 0, upto: int | None = None) -> dict[int, bytes]:
         """Delivered rows by event number, those of events after `after` and up to `upto`."""
-        given = {"campaign": campaign, "after": after}
+        first = campaign * SPAN
         with self._links.one() as link:
-            found = link.run((_ROWS, given) if upto is None else (_ROWS_UPTO, {**given, "upto": upto}))
-        return {seq: bytes(data) for seq, data in found}
+            last = SPAN - 1 if upto is None else upto
+            found = link.run((_ROWS, {"after": first + after, "upto": first + last}))
+        return {place - first: bytes(data) for place, data in found}
 
     def state(self, campaign: int, known: State | None = None, *, snapshot: bool = True) -> State:
         """The campaign as it stands: `known` or the newest snapshot, and the events since."""

@@ -18,7 +18,6 @@ from evenhand.live.delivery import Checker, Told, plain
 from evenhand.live.dense import pack
 from evenhand.live.fitting import Fitter
 from evenhand.live.parcel import Parcel
-from evenhand.live.reasons import Reasons
 from evenhand.live.receipts import LiveReceipt, LiveRequest
 from evenhand.live.replay import as_asked, restore
 from evenhand.live.settings import check_change, make_campaign
@@ -52,7 +51,7 @@ class LiveCampaign:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # said once, when the campaign was created
             self._campaign = make_campaign(self._state.settings)
-        self._chooser, self._reasons = Chooser(self._campaign), Reasons(self._campaign.groups)
+        self._chooser = Chooser(self._campaign)
         self._trainer = Trainer(ledger, self.number)
         self._check: Checker | None = None
 
@@ -289,7 +288,7 @@ class LiveCampaign:
     def _asked(self, request: Request, facts: dict[str, Any]) -> Draft:
         header = {"group": request.group, "kind": request.decision.kind, "size": request.size}
         header |= {"validating": request.validating, **facts}
-        return Draft("asked", header, request.id, self._reasons.text(request.decision))
+        return Draft("asked", header, request.id, request.decision.as_dict())
 
     def _deliver(self, told: Told) -> LiveReceipt:
         if told.count < 1:

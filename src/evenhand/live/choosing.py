@@ -24,6 +24,7 @@ class Chooser:
     def __init__(self, campaign: Campaign) -> None:
         self._engine, self._batch = campaign._engine, campaign.batch
         self._index = {group: z for z, group in enumerate(campaign.groups)}
+        self._all = [True] * len(self._index)
         self._recent: list[list[float]] = []
         self._accuracies = self._trend = np.zeros(0)
 
@@ -59,8 +60,7 @@ class Chooser:
     ) -> tuple[Request, int]:
         """The next request, and its group's place."""
         engine = self._engine
-        engine.asked[0] = asked
-        decision = engine.strategy(self._standing(state, asked, training, held), engine.coins()[0])
+        decision = engine.strategy(self._standing(state, asked, training, held), engine.coins_of(asked))
         z = int(decision.index)
         told = state.counts[z] + state.held[z] + training[z] + held[z]
         validating = engine.validating(told + size) - engine.validating(told)
@@ -73,8 +73,8 @@ class Chooser:
             for z, values in enumerate(state.recent):
                 window[z, : len(values)] = values
             self._accuracies, self._trend = window, RunningTrend.of(window).trend
-        gone = state.unavailable
-        unscored = any(not n and group not in gone for group, n in zip(self._index, state.scored, strict=True))
+        available = [group not in state.unavailable for group in self._index] if state.unavailable else self._all
+        unscored = 0 in state.scored and any(can and not n for can, n in zip(available, state.scored, strict=True))
         return Standing(
             groups=self._engine.groups,
             counts=np.array(state.counts),
@@ -84,7 +84,7 @@ class Chooser:
             loss_sum=np.array(state.loss_sum),
             accuracies=self._accuracies,
             trend=self._trend,
-            available=np.array([group not in gone for group in self._index]),
+            available=np.array(available),
             starting=np.array(asked < self._engine.n0 or unscored),
             population=self._engine.population,
         )

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from evenhand.decision import KINDS, Decision
 from evenhand.standing import Standing
 
-__all__ = ["COINS", "Rule", "Strategy", "choose_start", "decide", "draw", "pick"]
+__all__ = ["COINS", "Rule", "Strategy", "choose_start", "decide", "draw", "either", "pick"]
 
 COINS = 3
 """Uniform numbers a request is given: for ties, for whether to explore, for which group to explore."""
@@ -66,10 +66,20 @@ class Rule:
         return f"{self.name}:{settings}" if settings else self.name
 
 
+def either(condition: Any, yes: Any, no: Any) -> Any:
+    """`yes` where the condition holds, else `no`; they may have the groups as an axis more. One campaign has no detour."""
+    if not condition.ndim:
+        return yes if condition else no
+    return np.where(condition[..., None] if np.ndim(yes) > condition.ndim else condition, yes, no)
+
+
 def pick(score: NDArray[Any], allowed: NDArray[np.bool_], coin: Numbers) -> NDArray[np.int64]:
     """The allowed group with the largest score on the last axis, ties broken by the coin."""
     masked = np.where(allowed, score, -np.inf)
-    tied = masked == masked.max(axis=-1, keepdims=True)
+    tied = masked == np.maximum.reduce(masked, axis=-1, keepdims=True)
+    if tied.ndim == 1:  # one campaign, which somebody is waiting for
+        [places] = tied.nonzero()
+        return np.asarray(places[int(coin * len(places))])
     rank = (coin * tied.sum(axis=-1)).astype(np.int64)
     chosen: NDArray[np.int64] = np.argmax(tied.cumsum(axis=-1) > rank[..., None], axis=-1)
     return chosen
@@ -103,11 +113,12 @@ def decide(
     Drawn groups have probabilities and no score, the start goes by counts, all others carry their terms.
     """
     terms = dict(terms or {})
-    if np.ndim(index) == 0:
-        if code in (EXPLORE, POPULATION):
+    if index.ndim == 0:
+        kind = int(code)
+        if kind in (EXPLORE, POPULATION):
             terms = {}
         else:
             probability = None
-        if code == START:
+        if kind == START:
             terms = {"count": (-standing.examples).astype(float)}
     return Decision(standing.groups, index, code, terms, probability)

@@ -10,7 +10,7 @@ import numpy as np
 from evenhand.decision import Decision
 from evenhand.standing import Standing
 from evenhand.strategies import terms as named
-from evenhand.strategies.base import EXPLORE, SCORE, START, Loss, Numbers, Rule, choose_start, decide, draw, pick
+from evenhand.strategies.base import EXPLORE, SCORE, START, Loss, Numbers, Rule, choose_start, decide, draw, either, pick
 
 __all__ = ["EpsilonGreedy", "Greedy"]
 
@@ -50,9 +50,9 @@ class EpsilonGreedy(Rule):
             share = np.full(len(standing.groups), 1.0 / len(standing.groups))
         explored, chance = draw(share, standing.available, coins[..., 2])
         exploring = coins[..., 1] < self.epsilon
-        index = np.where(exploring, explored, pick(found["loss"], standing.available, coins[..., 0]))
-        index = np.where(standing.starting, choose_start(standing, coins[..., 0]), index)
-        code = np.where(standing.starting, START, np.where(exploring, EXPLORE, SCORE))
+        index = either(exploring, explored, pick(found["loss"], standing.available, coins[..., 0]))
+        index = either(standing.starting, choose_start(standing, coins[..., 0]), index)
+        code = either(standing.starting, START, either(exploring, EXPLORE, SCORE))
         return decide(standing, index, code, found, chance)
 
 

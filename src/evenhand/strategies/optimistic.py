@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from functools import reduce
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +13,7 @@ from evenhand.bounds import RademacherBound, VCBound, as_bound
 from evenhand.decision import Decision
 from evenhand.standing import Standing
 from evenhand.strategies import terms as named
-from evenhand.strategies.base import FORCED, SCORE, START, Loss, Numbers, Rule, decide, pick
+from evenhand.strategies.base import FORCED, SCORE, START, Loss, Numbers, Rule, decide, either, pick
 
 __all__ = ["BOUND_NAMES", "Optimistic"]
 
@@ -125,11 +126,11 @@ class Optimistic(Rule):
         """Start, then forced exploration where a group lags behind, else the largest score."""
         found = self.score_terms(standing)
         n = standing.examples
-        behind = (n < n.sum(axis=-1, keepdims=True) ** self.xi) & standing.available
-        forced = behind.any(axis=-1)
-        by_count = (standing.starting | forced)[..., None]  # then the fewest examples first
-        index = pick(np.where(by_count, -n, sum(found.values())), standing.available, coins[..., 0])
-        code = np.where(standing.starting, START, np.where(forced, FORCED, SCORE))
+        enough = np.add.reduce(n, axis=-1, keepdims=True) ** self.xi
+        forced = np.logical_or.reduce((n < enough) & standing.available, axis=-1)
+        score = either(standing.starting | forced, -n, reduce(np.add, found.values()))  # first the fewest examples
+        index = pick(score, standing.available, coins[..., 0])
+        code = either(standing.starting, START, either(forced, FORCED, SCORE))
         return decide(standing, index, code, found)
 
 

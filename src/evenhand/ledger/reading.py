@@ -1,0 +1,116 @@
+"""Reading events over a link."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+from sqlalchemy import bindparam, func, literal_column, select
+
+from evenhand.ledger import schema
+from evenhand.ledger.events import Event
+from evenhand.ledger.link import Link, Work
+from evenhand.ledger.schema import SPAN
+from evenhand.ledger.state import State
+
+__all__ = ["about", "added", "next_page", "read", "read_on"]
+
+_PAGE = 5000
+
+# built once: putting a statement together costs as much as running it
+_E = schema.events.c
+_WITHIN = (_E.place > bindparam("after"), _E.place < bindparam("end"))
+_HEADERS = select(_E.place, _E.kind, _E.at, _E.header, _E.request).where(*_WITHIN).order_by(_E.place)
+_PAGE_OF_HEADERS = _HEADERS.limit(literal_column(str(_PAGE))).offset(literal_column("0"))
+_HEADERS_OF = _HEADERS.where(_E.kind == bindparam("kind"))
+_ADDED = _HEADERS_OF.where(_E.request.is_(None))
+_LAST = select(func.max(_E.place)).where(*_WITHIN)
+_NEXT_ASKED = (
+    select(_E.place, _E.request)
+    .where(*_WITHIN, _E.kind == literal_column("'asked'"))
+    .order_by(_E.place)
+    .limit(literal_column("1"))
+    .offset(literal_column("0"))
+)
+_ENDED = (  # nothing happens to a request after this
+    select(func.min(_E.place))
+    .where(*_WITHIN, _E.request == bindparam("request"))
+    .where(_E.kind.in_([literal_column("'told'"), literal_column("'abandoned'")]))
+)
+_ABOUT = (
+    select(_E.place, _E.kind, _E.at, _E.header, _E.request, _E.detail)
+    .where(*_WITHIN, _E.request == bindparam("request"))
+    .where(_E.place <= func.coalesce(_ENDED.scalar_subquery(), bindparam("end")))
+    .order_by(_E.place)
+)
+
+
+def read(link: Link, campaign: int, after: int = 0, kind: str | None = None) -> list[Event]:
+    """The events that follow event number `after`, in order."""
+    within = _within(campaign, after)
+    return _events(link.run((_HEADERS, within) if kind is None else (_HEADERS_OF, {**within, "kind": kind})))
+
+
+def added(link: Link, campaign: int) -> list[Event]:
+    """The deliveries that answered no request."""
+    return _events(link.run((_ADDED, {**_within(campaign), "kind": "told"})))
+
+
+def next_page(campaign: int, state: State) -> Work:
+    """Reads the events that follow the state."""
+    return _PAGE_OF_HEADERS, _within(campaign, state.seq)
+
+
+def read_on(link: Link, campaign: int, state: State, found: list[Any] | None = None) -> State:
+    """The state with all events since folded in, a page at a time: a long history is never in memory at once.
+
+    `found` is the first page, where it was read already.
+    """
+    while True:
+        page = link.run(next_page(campaign, state)) if found is None else found
+        if page:
+            state.fold(_events(page))
+        if len(page) < _PAGE:
+            return state
+        found = None
+
+
+def about(link: Link, campaign: int, request: int) -> list[Event]:
+    """What happened to one request, in order and in detail."""
+    asked = _place_before(link, campaign, request)
+    if asked is None:
+        return []
+    found = link.run((_ABOUT, {**_within(campaign), "after": asked, "request": request}))
+    return [
+        Event(place % SPAN, kind, at, orjson.loads(header), number, orjson.loads(detail or "null"))
+        for place, kind, at, header, number, detail in found
+    ]
+
+
+def _place_before(link: Link, campaign: int, request: int) -> int | None:
+    """A place before the one where a request was made, with no other request made in between.
+
+    Requests are numbered in the order they are made, so halving finds it; None if it was never made.
+    """
+    within = _within(campaign)
+    low, high = within["after"] + request, link.run((_LAST, within))[0][0] or 0
+    while low <= high:
+        middle = (low + high) // 2
+        [place, number] = next(iter(link.run((_NEXT_ASKED, {**within, "after": middle}))), (None, None))
+        if number == request:
+            return middle
+        if number is None or number > request:
+            high = middle - 1
+        else:
+            low = place
+    return None
+
+
+def _within(campaign: int, after: int = 0) -> dict[str, int]:
+    """The places of a campaign's events after event number `after`."""
+    return {"after": campaign * SPAN + after, "end": (campaign + 1) * SPAN}
+
+
+def _events(found: Sequence[Any]) -> list[Event]:
+    return [Event(place % SPAN, kind, at, orjson.loads(header), request) for place, kind, at, header, request in found]
