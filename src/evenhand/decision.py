@@ -79,7 +79,9 @@ class Decision:
 
         def named(values: NDArray[np.float64]) -> dict[str, float | None]:
             numbers = np.asarray(values, dtype=float).tolist()
-            return {g: v if math.isfinite(v) else None for g, v in zip(self.groups, numbers, strict=True)}
+            if not math.isfinite(sum(numbers)):
+                numbers = [v if math.isfinite(v) else None for v in numbers]
+            return dict(zip(self.groups, numbers, strict=True))
 
         drawn = self.kind in ("explore", "population") and self.probability is not None
         return {

@@ -16,10 +16,11 @@ HEADER = {"groups": ["u", "v"], "budget": 1000, "window": 20, "classes": None}
 def change(
     ledger: Ledger, campaign: int, state: State, lease: int, meanwhile: Callable[[], object] = lambda: None
 ) -> None:
-    with ledger.writing(campaign, state) as writer:
-        events = writer.append([Draft("changed", {"lease": lease})])
+    def step(*_: object) -> list[Draft]:
         meanwhile()
-    state.fold(events)
+        return [Draft("changed", {"lease": lease})]
+
+    ledger.write(campaign, state, step)
 
 
 def interrupt() -> None:
@@ -67,12 +68,13 @@ def test_a_step_waits_for_the_one_before_and_reads_what_it_wrote(database: str) 
     with Ledger(database, create=True) as ledger:
         campaign, mine, other = ledger.create("survey", HEADER), State(), State()
         second = threading.Thread(target=change, args=(ledger, campaign, other, 2))
-        with ledger.writing(campaign, mine) as writer:
+
+        def wait() -> None:
             second.start()
             second.join(0.2)
             assert second.is_alive()
-            events = writer.append([Draft("changed", {"lease": 1})])
+
+        change(ledger, campaign, mine, 1, wait)
         second.join()
-        mine.fold(events)
         assert [e.header.get("lease") for e in ledger.events(campaign)] == [None, 1, 2]
         assert other == ledger.state(campaign, mine)

@@ -32,14 +32,8 @@ def ledger(database: str) -> Iterator[Ledger]:
 
 def append(ledger: Ledger, campaign: int, *drafts: Draft) -> State:
     state = ledger.state(campaign)
-    with ledger.writing(campaign, state) as w:
-        events = w.append(drafts)
-    return state.fold(events)
-
-
-def one_by_one(w: writer.Writer, *drafts: Draft) -> None:
-    for draft in drafts:
-        w.append([draft])
+    ledger.write(campaign, state, lambda *_: drafts)
+    return state
 
 
 def test_what_was_appended_is_read_back(ledger: Ledger) -> None:
@@ -58,6 +52,28 @@ def test_what_was_appended_is_read_back(ledger: Ledger) -> None:
     assert ledger.state(campaign) == state == State().fold(events)
     assert list(state.open) == [2]
     assert state.counts == [1, 0]
+
+
+def test_what_happened_to_any_request(ledger: Ledger) -> None:
+    other, campaign, last = (ledger.create(name, HEADER) for name in ("one", "two", "three"))
+    append(ledger, other, *(asked(number) for number in range(1, 40)))
+    fates: dict[int, list[str]] = {number: ["asked"] for number in range(1, 31)}
+    for first in range(1, 31, 6):
+        append(ledger, campaign, *(asked(number) for number in range(first, first + 6)))
+        append(ledger, campaign, told(first + 3), Draft("abandoned", {}, first + 1), Draft("expired", {}, first))
+        append(ledger, campaign, Draft("changed", {"lease": first}))
+        fates[first + 3].append("told")
+        fates[first + 1].append("abandoned")
+        fates[first].append("expired")
+    append(ledger, campaign, told(1), told(30))
+    fates[1].append("told")
+    fates[30].append("told")
+    assert {number: [e.kind for e in ledger.about(campaign, number)] for number in fates} == fates
+    assert [e.request for number in fates for e in ledger.about(campaign, number)] == [
+        number for number, kinds in fates.items() for _ in kinds
+    ]
+    assert [ledger.about(campaign, number) for number in (-1, 0, 31, 10**9)] == [[]] * 4
+    assert ledger.about(last, 1) == []
 
 
 def test_campaigns_do_not_mix(ledger: Ledger) -> None:
@@ -79,8 +95,8 @@ def test_a_name_is_taken_once(ledger: Ledger) -> None:
 def test_an_append_is_whole_or_nothing(ledger: Ledger) -> None:
     campaign = ledger.create("survey", HEADER)
     before = ledger.events(campaign)
-    with pytest.raises(TypeError), ledger.writing(campaign, State()) as w:
-        one_by_one(w, asked(1), Draft("asked", {"group": object()}))
+    with pytest.raises(TypeError):
+        append(ledger, campaign, asked(1), Draft("asked", {"group": object()}))
     assert ledger.events(campaign) == before
     append(ledger, campaign, asked(1))
     assert len(ledger.events(campaign)) == 2
@@ -90,15 +106,24 @@ def test_a_stale_state_is_brought_up_to_date_under_the_lock(ledger: Ledger) -> N
     campaign = ledger.create("survey", HEADER)
     stale = ledger.state(campaign)
     append(ledger, campaign, asked(1))
-    with ledger.writing(campaign, stale) as w:
-        assert list(stale.open) == [1]
-        assert [e.seq for e in w.append([asked(2)])] == [3]
+
+    def step(state: State, _: object) -> list[Draft]:
+        assert list(state.open) == [1]
+        return [asked(2)]
+
+    assert [e.seq for e in ledger.write(campaign, stale, step)] == [3]
+    assert list(stale.open) == [1, 2]
 
 
 def test_a_number_that_is_taken_is_refused(ledger: Ledger) -> None:
     campaign = ledger.create("survey", HEADER)
-    with pytest.raises(LedgerError), ledger.writing(campaign, ledger.state(campaign)) as w:
-        one_by_one(w, asked(1), asked(1))
+
+    def step(_: State, w: writer.Writer) -> list[Draft]:
+        w.append([asked(1)])
+        return [asked(1)]
+
+    with pytest.raises(LedgerError):
+        ledger.write(campaign, ledger.state(campaign), step)
     assert ledger.state(campaign).seq == 1
 
 
@@ -107,8 +132,7 @@ def test_the_same_number_is_never_given_twice(ledger: Ledger) -> None:
 
     def work() -> None:
         for _ in range(20):
-            with ledger.writing(campaign, state := State()) as w:
-                w.append([asked(state.asked + 1)])
+            ledger.write(campaign, State(), lambda state, _: [asked(state.asked + 1)])
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:
@@ -147,10 +171,14 @@ def test_reading_only_sees_all_and_changes_nothing(ledger: Ledger, database: str
     campaign = ledger.create("survey", HEADER)
     append(ledger, campaign, asked(1))
     with Ledger(database, read_only=True) as reader:
-        with ledger.writing(campaign, State()):  # a writer at work does not block the reader, nor the reader the writer
+
+        def step(*_: object) -> list[Draft]:  # a writer at work does not block the reader, nor the reader the writer
             assert len(reader.events(campaign)) == 2
-        with pytest.raises(LedgerError, match="read-only"), reader.writing(campaign, State()) as w:
-            w.append([asked(2)])
+            return []
+
+        ledger.write(campaign, State(), step)
+        with pytest.raises(LedgerError, match="read-only"):
+            reader.write(campaign, State(), lambda *_: [asked(2)])
     assert len(ledger.events(campaign)) == 2
 
 

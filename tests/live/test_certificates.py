@@ -14,6 +14,7 @@ import evenhand as eh
 from evenhand import live
 from evenhand.certificates import Evidence
 from evenhand.ledger import Ledger, State
+from evenhand.ledger.schema import SPAN
 from evenhand.live import LiveCampaign
 from evenhand.live.status import status
 from evenhand.live.verify import verify
@@ -220,7 +221,8 @@ def test_evidence_that_does_not_come_out_again(url: str) -> None:
     event.header["evidence"]["running"][group][1] += 1
     with kept.ledger.engine.connect().execution_options(writing=True) as connection, connection.begin():
         connection.execute(
-            text("UPDATE events SET header = :h WHERE seq = :s"), {"h": json.dumps(event.header), "s": event.seq}
+            text("UPDATE events SET header = :h WHERE place = :p"),
+            {"h": json.dumps(event.header), "p": SPAN + event.seq},
         )
     problems = verify(LiveCampaign(Ledger(url), "survey"))["problems"]
     assert [p for p in problems if p.startswith(f"event {event.seq}: the evidence was")]

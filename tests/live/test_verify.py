@@ -61,7 +61,9 @@ def test_a_sound_ledger(kept: LiveCampaign) -> None:
 def test_scores_that_do_not_come_out_again(kept: LiveCampaign) -> None:
     event = kept.ledger.events(kept.number, kind="scored")[3]
     event.header["groups"]["u"]["errors"] += 1
-    changed = tamper(kept, "UPDATE events SET header = :h WHERE place = :s", h=json.dumps(event.header), s=place(kept, event))
+    changed = tamper(
+        kept, "UPDATE events SET header = :h WHERE place = :s", h=json.dumps(event.header), s=place(kept, event)
+    )
     assert [p for p in verify(changed)["problems"] if p.startswith(f"event {event.seq}: 'u' had")]
 
 

@@ -31,7 +31,7 @@ def as_rows(X: Any) -> Any:
 
 
 def _is_sparse(X: Any) -> bool:
-    return bool(sp.issparse(X))
+    return not isinstance(X, np.ndarray) and bool(sp.issparse(X))
 
 
 def _is_frame(X: Any) -> bool:
@@ -53,9 +53,9 @@ def check_finite(X: Any) -> None:
     """Refuse NaN and infinite features in arrays; a frame's missing values are its learner's business."""
     if _is_frame(X):
         return
-    bad = ~np.isfinite(X.data if _is_sparse(X) else X)
-    if bad.any():
-        where = np.argwhere(bad)[0]
+    finite = np.isfinite(X.data if _is_sparse(X) else X)
+    if not finite.all():
+        where = np.argwhere(~finite)[0]
         first = int(where[0])
         row = int(np.count_nonzero(X.indptr <= first)) - 1 if _is_sparse(X) else first
         raise ValueError(f"X has a NaN or infinite feature in row {row}: remove or impute it before telling")

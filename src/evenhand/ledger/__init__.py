@@ -5,7 +5,7 @@ path; `State` is what folding them gives. Neither knows learners, and nothing he
 
 - `Ledger`: open a database, create campaigns, read events, append under a campaign's write lock.
 - `Event`, `Draft`: what happened; what is about to be written down.
-- `Writer`: what a step holds while it has the write lock.
+- `Step`, `Writer`: what to append to a campaign as it stands; what a step holds while it has the write lock.
 - `State`: a campaign as its events leave it.
 """
 
@@ -13,6 +13,6 @@ from evenhand.ledger.errors import LedgerError
 from evenhand.ledger.events import KINDS, Draft, Event
 from evenhand.ledger.state import State
 from evenhand.ledger.store import Ledger
-from evenhand.ledger.writer import Writer
+from evenhand.ledger.writer import Step, Writer
 
-__all__ = ["KINDS", "Draft", "Event", "Ledger", "LedgerError", "State", "Writer"]
+__all__ = ["KINDS", "Draft", "Event", "Ledger", "LedgerError", "State", "Step", "Writer"]

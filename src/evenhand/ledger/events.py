@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 __all__ = ["KINDS", "Draft", "Event"]
@@ -12,8 +11,7 @@ KINDS = ("created", "asked", "told", "scored", "losses", "abandoned", "expired",
 """What can happen to a campaign."""
 
 
-@dataclass(frozen=True)
-class Draft:
+class Draft(NamedTuple):
     """An event about to be appended.
 
     `header` is what folding needs, `detail` what only a person asks for, `rows` the delivered rows in Arrow's stream

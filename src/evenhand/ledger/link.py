@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, cast
 
 from sqlalchemy import Engine, text
@@ -38,7 +38,7 @@ class Link:
         self._dialect, self._words = engine.dialect, words
         self._begin = _BEGIN_IMMEDIATE
         self._end: list[Work] = [(_COMMIT, {})]
-        self._together = nullcontext
+        self._together = None
         if engine.dialect.name == "postgresql":
             self._driver.autocommit = True  # transactions begin and end where we say
             self._begin, self._together = _BEGIN, self._driver.pipeline
@@ -48,9 +48,11 @@ class Link:
 
     def run(self, *work: Work) -> list[Any]:
         """Run statements in order, in one trip where the driver can; gives the rows of the last."""
-        with self._together():
-            for statement, values in work:
-                cursor = self._driver.execute(self._words.get(statement) or self._word(statement), values)
+        if self._together is None:
+            cursor = self._each(work)
+        else:
+            with self._together():
+                cursor = self._each(work)
         return cursor.fetchall() if cursor.description else []
 
     def begin(self, *work: Work, lock: Work | None = None) -> list[Any]:
@@ -83,6 +85,11 @@ class Link:
     def close(self) -> None:
         """Let go of the connection."""
         self._connection.close()
+
+    def _each(self, work: Sequence[Work]) -> Any:
+        for statement, values in work:
+            cursor = self._driver.execute(self._words.get(statement) or self._word(statement), values)
+        return cursor
 
     def _word(self, statement: ClauseElement) -> str:
         self._words[statement] = found = str(statement.compile(dialect=self._dialect))

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, inspect, text
+from typing import Any
 
-__all__ = ["HEAD", "check", "upgrade"]
+from sqlalchemy import Connection, Engine, event, inspect, text
+
+from evenhand.ledger.schema import SPAN
+
+__all__ = ["HEAD", "check", "show_as_new", "upgrade"]
 
 HEAD = "0002"
 """The revision of the tables this version works with."""
+_PLACE = f"campaign * CAST({SPAN} AS BIGINT) + seq AS place"
+_AS_NEW = {"0001": {"events": f"{_PLACE}, kind, request, at, header, detail", "rows": f"{_PLACE}, data"}}
 
 
 def revision(connection: Connection) -> str | None:
@@ -40,3 +46,21 @@ def upgrade(connection: Connection) -> None:
     config.set_main_option("script_location", "evenhand.ledger:migrations")
     config.attributes["connection"] = connection
     command.upgrade(config, "head")
+
+
+def show_as_new(engine: Engine, found: str) -> None:
+    """Have the engine's connections see the tables of an earlier version as this one's; the tables stay as they are."""
+    sqlite = engine.dialect.name == "sqlite"
+    views = [
+        f"CREATE TEMPORARY VIEW {table} AS SELECT {columns} FROM {'main.' if sqlite else ''}{table}"
+        for table, columns in _AS_NEW[found].items()
+    ]
+
+    @event.listens_for(engine, "connect")
+    def show(connection: Any, _: object) -> None:
+        cursor = connection.cursor()
+        for statement in views if sqlite else ["SET TRANSACTION READ WRITE", *views]:
+            cursor.execute(statement)
+        connection.commit()
+
+    engine.dispose()

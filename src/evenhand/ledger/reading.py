@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -97,13 +98,11 @@ def _place_before(link: Link, campaign: int, request: int) -> int | None:
     low, high = within["after"] + request, link.run((_LAST, within))[0][0] or 0
     while low <= high:
         middle = (low + high) // 2
-        [place, number] = next(iter(link.run((_NEXT_ASKED, {**within, "after": middle}))), (None, None))
+        found = link.run((_NEXT_ASKED, {**within, "after": middle}))
+        place, number = found[0] if found else (high, math.inf)
         if number == request:
             return middle
-        if number is None or number > request:
-            high = middle - 1
-        else:
-            low = place
+        low, high = (place, high) if number < request else (low, middle - 1)
     return None
 
 

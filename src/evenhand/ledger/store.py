@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import time
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from sqlalchemy import BindParameter, bindparam, delete, insert, select
@@ -18,7 +16,7 @@ from evenhand.ledger.link import Links, Work
 from evenhand.ledger.reading import about, next_page, read, read_on
 from evenhand.ledger.schema import SPAN
 from evenhand.ledger.state import State
-from evenhand.ledger.writer import Writer
+from evenhand.ledger.writer import Step, Writer
 
 __all__ = ["Ledger"]
 
@@ -27,9 +25,7 @@ _OURS: BindParameter[int] = bindparam("campaign")
 _CAMPAIGNS = select(_C.name, _C.id).order_by(_C.id)
 _NEW = insert(schema.campaigns).values(name=bindparam("name")).returning(_C.id)
 _LOCK = select(_C.id).where(_C.id == _OURS).with_for_update()
-_ROWS = (
-    select(_R.place, _R.data).where(_R.place > bindparam("after"), _R.place <= bindparam("upto")).order_by(_R.place)
-)
+_ROWS = select(_R.place, _R.data).where(_R.place > bindparam("after"), _R.place <= bindparam("upto")).order_by(_R.place)
 _SNAPSHOT = select(_S.state).where(_S.campaign == _OURS)
 _FORGET = delete(schema.snapshots)
 _LEASE, _NO_LEASE = (
@@ -74,8 +70,9 @@ class Ledger:
         if not create or found is not None:
             if migrate.check(found, self.name):
                 return
-            if self.read_only:
-                raise ValueError(f"{self.name} has tables of an earlier version: open it once for writing")
+            if self.read_only and found is not None:
+                migrate.show_as_new(self.engine, found)
+                return
         if self.engine.dialect.name == "sqlite":
             self._use_wal()
         with self.engine.connect().execution_options(writing=True) as connection, connection.begin():
@@ -157,18 +154,19 @@ class Ledger:
             raise ValueError(f"there is a campaign {name!r} already: choose another name") from error
         return int(number)
 
-    @contextmanager
-    def writing(self, campaign: int, state: State) -> Iterator[Writer]:
-        """Hold the campaign's write lock, with what others wrote folded into the state.
+    def write(self, campaign: int, state: State, step: Step) -> list[Event]:
+        """Take one step under the campaign's write lock, with what others wrote folded into the state first.
 
-        Everything appended is stored together at the end, or nothing is.
+        What the step drafts is stored together or not at all; the events that came of it are folded in and returned.
         """
         with self._links.one() as link:
             # each statement sees what is stored when it begins, so that after the lock all that was written before
             read_on(link, campaign, state, link.begin(next_page(campaign, state), lock=_lock(campaign)))
             writer = Writer(link, campaign, state)
-            yield writer
+            events = writer.append(step(state, writer))
             link.commit(*writer.work)
+        state.fold(events)
+        return events
 
     def lease(self, campaign: int, holder: str, seconds: float) -> bool:
         """Take or renew the campaign's refit lease; False while another holder has it. 0 seconds gives it back."""

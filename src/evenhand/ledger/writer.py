@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import orjson
 from sqlalchemy import bindparam, delete, insert, select
@@ -14,7 +14,7 @@ from evenhand.ledger.link import Link, Work
 from evenhand.ledger.schema import SPAN
 from evenhand.ledger.state import State
 
-__all__ = ["SNAPSHOT_EVERY", "Writer"]
+__all__ = ["SNAPSHOT_EVERY", "Step", "Writer"]
 
 SNAPSHOT_EVERY = 1000
 """Events between two snapshots of a campaign's state."""
@@ -26,7 +26,7 @@ _FORGET = delete(schema.snapshots).where(schema.snapshots.c.campaign == bindpara
 
 
 class Writer:
-    """Appends to one campaign while its write lock is held; `state` is the campaign before that.
+    """One campaign while its write lock is held: what a step may look up, and `append` for what it drafts.
 
     `work` is what the append does, left to the end of the transaction.
     """
@@ -72,3 +72,7 @@ class Writer:
     def _snapshot(self, events: list[Event]) -> None:
         after, mine = self.state.copy().fold(events), {"campaign": self.campaign}
         self.work += [(_FORGET, mine), (_SNAPSHOT, {**mine, "seq": after.seq, "state": after.as_json()})]
+
+
+Step = Callable[[State, Writer], Sequence[Draft]]
+"""What to append to a campaign that stands so; decided while the write lock is held."""

@@ -11,7 +11,7 @@ from typing import Any
 from evenhand.campaign import Campaign
 from evenhand.certificates import Certificate, Evidence, Running
 from evenhand.learners import Model
-from evenhand.ledger import Draft, Event, Ledger, State, Writer
+from evenhand.ledger import Draft, Event, Ledger, State, Step, Writer
 from evenhand.live import evidence
 from evenhand.live.choosing import Chooser
 from evenhand.live.delivery import Checker, Told, plain
@@ -27,7 +27,6 @@ from evenhand.request import NothingToAsk, Request
 
 __all__ = ["LiveCampaign"]
 
-Step = Callable[[State, Writer], list[Draft]]
 _POLL_SECONDS = 0.05
 
 
@@ -252,15 +251,13 @@ class LiveCampaign:
 
     def _write(self, step: Step, *, still_open: bool = False) -> list[Event]:
         """Under the campaign's write lock: fold what others wrote, decide, append; what came back is stored."""
+
+        def in_time(state: State, writer: Writer) -> Sequence[Draft]:
+            self._refuse_closed(state)
+            return step(state, writer)
+
         with self._lock:
-            state = self._state
-            with self.ledger.writing(self.number, state) as writer:
-                if still_open:
-                    self._refuse_closed(state)
-                drafts = step(state, writer)
-                events = writer.append(drafts) if drafts else []
-            state.fold(events)
-            return events
+            return self.ledger.write(self.number, self._state, in_time if still_open else step)
 
     def _freeze(self, fitter: Fitter) -> Certificate:
         state = self._copy()

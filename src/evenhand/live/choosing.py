@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from operator import add
 
 import numpy as np
 
 from evenhand.campaign import Campaign
+from evenhand.decision import Decision
 from evenhand.ledger import State
+from evenhand.live.quick import as_quick, choose
 from evenhand.request import NothingToAsk, Request, why_nothing
 from evenhand.standing import Standing
 from evenhand.stats import RunningTrend
@@ -24,9 +27,9 @@ class Chooser:
     def __init__(self, campaign: Campaign) -> None:
         self._engine, self._batch = campaign._engine, campaign.batch
         self._index = {group: z for z, group in enumerate(campaign.groups)}
+        self._quick = as_quick(campaign.strategy)
         self._all = [True] * len(self._index)
-        self._recent: list[list[float]] = []
-        self._accuracies = self._trend = np.zeros(0)
+        self._look_at([[] for _ in self._index], 1)
 
     def requests(self, state: State, count: int, gone: Collection[int] = ()) -> list[Request]:
         """Up to `count` requests, as if the open ones that are not `gone` were already answered."""
@@ -59,22 +62,43 @@ class Chooser:
         self, state: State, asked: int, size: int, training: list[int], held: list[int]
     ) -> tuple[Request, int]:
         """The next request, and its group's place."""
-        engine = self._engine
-        decision = engine.strategy(self._standing(state, asked, training, held), engine.coins_of(asked))
-        z = int(decision.index)
+        engine, coins = self._engine, self._engine.coins_of(asked)
+        if state.recent != self._recent:
+            self._look_at(state.recent, state.settings["window"])
+        available = [group not in state.unavailable for group in self._index] if state.unavailable else self._all
+        unscored = 0 in state.scored and any(can and not n for can, n in zip(available, state.scored, strict=True))
+        starting = asked < engine.n0 or unscored
+        decision: Decision
+        if self._quick is not None:
+            z, decision = choose(
+                self._quick,
+                engine.groups,
+                examples=list(map(add, state.counts, training)),
+                validated=list(map(add, state.scored, held)),
+                loss_sum=state.loss_sum,
+                trend=self._trends,
+                available=available,
+                starting=starting,
+                coin=coins[0],
+            )
+        else:
+            decision = engine.strategy(self._standing(state, training, held, available, starting), coins)
+            z = int(decision.index)
         told = state.counts[z] + state.held[z] + training[z] + held[z]
         validating = engine.validating(told + size) - engine.validating(told)
         return Request(asked + 1, engine.groups[z], size, validating, decision), z
 
-    def _standing(self, state: State, asked: int, training: list[int], held: list[int]) -> Standing:
-        if self._recent != state.recent:
-            self._recent = list(state.recent)
-            window = np.full((len(self._index), state.settings["window"]), np.nan)
-            for z, values in enumerate(state.recent):
-                window[z, : len(values)] = values
-            self._accuracies, self._trend = window, RunningTrend.of(window).trend
-        available = [group not in state.unavailable for group in self._index] if state.unavailable else self._all
-        unscored = 0 in state.scored and any(can and not n for can, n in zip(available, state.scored, strict=True))
+    def _look_at(self, recent: list[list[float]], window: int) -> None:
+        self._recent = list(recent)
+        self._accuracies = np.full((len(recent), window), np.nan)
+        for z, values in enumerate(recent):
+            self._accuracies[z, : len(values)] = values
+        self._trend = RunningTrend.of(self._accuracies).trend
+        self._trends = self._trend.tolist()
+
+    def _standing(
+        self, state: State, training: list[int], held: list[int], available: list[bool], starting: bool
+    ) -> Standing:
         return Standing(
             groups=self._engine.groups,
             counts=np.array(state.counts),
@@ -85,6 +109,6 @@ class Chooser:
             accuracies=self._accuracies,
             trend=self._trend,
             available=np.array(available),
-            starting=np.array(asked < self._engine.n0 or unscored),
+            starting=np.array(starting),
             population=self._engine.population,
         )

@@ -17,6 +17,7 @@ from evenhand.engine.shelf import Delivery, Shelf
 from evenhand.learners import Logistic, SklearnLearner
 from evenhand.learners.torch import TorchLearner
 from evenhand.ledger import Draft, Event, State
+from evenhand.live.dense import DenseParcel
 from evenhand.live.learners import live_learner
 from evenhand.live.parcel import Parcel
 from evenhand.live.receipts import LiveReceipt
@@ -58,6 +59,8 @@ class Checker:
 
     def check(self, parcel: Parcel) -> Parcel:
         """The parcel, in the kind of the first one."""
+        if self._is_plain(parcel):
+            return parcel
         X, labels = self._shelf.check(parcel.X, parcel.y)
         if self._numbers:
             _check_numbers(X)
@@ -72,6 +75,17 @@ class Checker:
             return Parcel.of(X, labels, parcel.groups)
         _check_types(parcel, self.first)
         return parcel
+
+    def _is_plain(self, parcel: Parcel) -> bool:
+        """Whether the usual delivery is seen at a glance to be in order: numbers like the first, labels known."""
+        return (
+            isinstance(parcel, DenseParcel)
+            and self.first is not None
+            and self.first.kind == "dense"
+            and parcel.width == self.first.width
+            and (not self._shelf.labels.fixed or set(self._shelf.labels.classes).issuperset(parcel.y))
+            and parcel.surely_finite
+        )
 
 
 @dataclass(frozen=True)

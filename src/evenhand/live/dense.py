@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -29,9 +30,12 @@ def pack(X: Any, y: Sequence[Any]) -> Parcel:
 class DenseParcel(Parcel):
     """A parcel of a dense array and labels that are all whole or all broken numbers; its table is made when wanted."""
 
+    columns: list[list[float]]
+
     def __init__(self, X: NDArray[np.float64], y: list[Any]) -> None:
-        found = {"kind": "dense", "features": _names(X.shape[1]), "width": X.shape[1], "label": "label", "group": None}
-        self.__dict__ |= {**found, "X": X, "y": y}
+        width = X.shape[1]
+        found = {"kind": "dense", "features": _names(width), "width": width, "label": "label", "group": None}
+        self.__dict__ |= {**found, "X": X, "y": y, "columns": X.T.tolist()}
 
     @cached_property
     def table(self) -> Any:
@@ -42,9 +46,14 @@ class DenseParcel(Parcel):
         return len(self.y)
 
     @property
+    def surely_finite(self) -> bool:
+        """True if no feature is NaN or infinite; False where that remains to be seen."""
+        return isfinite(sum(map(sum, self.columns)))
+
+    @property
     def digest(self) -> str:
         """The same fingerprint as any parcel's."""
-        columns = zip(self.features, self.X.T.tolist(), strict=True)
+        columns = zip(self.features, self.columns, strict=True)
         return hashlib.sha256(
             f"{self.y}{''.join([f'{name}{column}' for name, column in columns])}".encode()
         ).hexdigest()

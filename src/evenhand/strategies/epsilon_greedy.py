@@ -10,7 +10,19 @@ import numpy as np
 from evenhand.decision import Decision
 from evenhand.standing import Standing
 from evenhand.strategies import terms as named
-from evenhand.strategies.base import EXPLORE, SCORE, START, Loss, Numbers, Rule, choose_start, decide, draw, either, pick
+from evenhand.strategies.base import (
+    EXPLORE,
+    SCORE,
+    START,
+    Loss,
+    Numbers,
+    Rule,
+    choose_start,
+    decide,
+    draw,
+    either,
+    pick,
+)
 
 __all__ = ["EpsilonGreedy", "Greedy"]
 
