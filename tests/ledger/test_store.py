@@ -10,7 +10,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import text
 
-from evenhand.ledger import Draft, Ledger, LedgerError, State, migrate, schema, writer
+from evenhand.ledger import Draft, Ledger, LedgerError, State, migrate, reading, schema, writer
 
 HEADER = {"groups": ["u", "v"], "budget": 1000, "window": 20, "classes": None}
 
@@ -142,19 +142,42 @@ def test_the_same_number_is_never_given_twice(ledger: Ledger) -> None:
     assert [e.request for e in ledger.events(campaign, kind="asked")] == list(range(1, 81))
 
 
+def snapshots(ledger: Ledger) -> list[int]:
+    with ledger.engine.connect() as connection:
+        return list(connection.execute(text("SELECT seq FROM snapshots")).scalars())
+
+
 def test_snapshots_are_a_cache(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer, "SNAPSHOT_EVERY", 10)
+    monkeypatch.setattr(reading, "_FAR", 5)
     campaign = ledger.create("survey", HEADER)
     for number in range(1, 18):
         append(ledger, campaign, asked(number), told(number))
-    snapshot = ledger._snapshot(campaign)
-    assert snapshot is not None
-    assert 1 < snapshot.seq < 35
+    assert snapshots(ledger) == [31]
     with_cache = ledger.state(campaign)
     assert with_cache == ledger.state(campaign, snapshot=False)
     ledger.forget_snapshots()
-    assert ledger._snapshot(campaign) is None
+    assert snapshots(ledger) == []
     assert ledger.state(campaign) == with_cache
+
+
+def test_who_is_far_behind_goes_on_from_a_snapshot(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "SNAPSHOT_EVERY", 10)
+    monkeypatch.setattr(reading, "_FAR", 5)
+    campaign = ledger.create("survey", HEADER)
+    behind, near = ledger.state(campaign), ledger.state(campaign)
+    for number in range(1, 18):
+        append(ledger, campaign, asked(number), told(number))
+        if number == 16:
+            ledger.state(campaign, near)
+    expected = ledger.state(campaign, snapshot=False)
+    with ledger.engine.connect().execution_options(writing=True) as connection, connection.begin():
+        connection.execute(text("DELETE FROM events WHERE kind = 'told' AND request < 10"))
+    assert ledger.state(campaign, behind.copy()) == ledger.state(campaign, near) == expected
+    assert ledger.write(campaign, behind, lambda *_: [asked(18)])[0].seq == 36
+    assert list(behind.open) == [18]
+    with pytest.raises(ValueError, match="the ledger has a hole"):
+        ledger.state(campaign, snapshot=False)
 
 
 def test_one_holder_at_a_time_has_the_lease(ledger: Ledger) -> None:

@@ -61,19 +61,22 @@ class Coins:
         self._width = width
         self._start = 0
         self._block = np.empty((len(trials), 0, width))
+        self._first: list[list[float]] = []
 
     def at(self, k: NDArray[np.int64]) -> NDArray[np.float64]:
         """The numbers of request `k[t]` of every trial t, shape (T, width)."""
         self._draw(int(k.min()), int(k.max()))
         return self._block[np.arange(len(k)), k - self._start]
 
-    def one(self, k: int) -> NDArray[np.float64]:
+    def one(self, k: int) -> list[float]:
         """The numbers of the first trial's request `k`."""
-        self._draw(k, k)
-        return np.asarray(self._block[0, k - self._start])
+        if not self._start <= k < self._start + len(self._first):
+            self._draw(k, k)
+        return self._first[k - self._start]
 
     def _draw(self, first: int, last: int) -> None:
         if first < self._start or last >= self._start + self._block.shape[1]:
             self._start = first
             places = np.arange(first, last + _AHEAD)[None, :, None]
             self._block = numbers(fold(self._base, places, np.arange(self._width)))
+            self._first = self._block[0].tolist()

@@ -101,7 +101,7 @@ class Engine:
         """The random numbers of every trial's next request."""
         return self._coins.at(self.asked)
 
-    def coins_of(self, asked: int) -> NDArray[np.float64]:
+    def coins_of(self, asked: int) -> list[float]:
         """The same for the request after so many (T = 1)."""
         return self._coins.one(asked)
 

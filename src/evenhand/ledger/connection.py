@@ -15,6 +15,7 @@ __all__ = ["BUSY_SECONDS", "connect", "sqlite_path"]
 BUSY_SECONDS = 120
 """How long a writer waits for its turn."""
 _SYNCHRONOUS = ("full", "normal")
+_LOG_PAGES = 4000  # of SQLite's log, 16 MB, before its pages go to their places in the database
 
 
 def connect(url: str, *, read_only: bool = False) -> Engine:
@@ -64,6 +65,7 @@ def _sqlite(url: URL, synchronous: str, read_only: bool) -> Engine:
                 connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", **options)
         else:
             connection.execute(f"PRAGMA synchronous={synchronous}")
+            connection.execute(f"PRAGMA wal_autocheckpoint={_LOG_PAGES}")
         return connection
 
     engine = create_engine(url, creator=open_file, paramstyle="named")

@@ -13,20 +13,19 @@ from evenhand.ledger.connection import connect, sqlite_path
 from evenhand.ledger.errors import LedgerError, translated
 from evenhand.ledger.events import Draft, Event
 from evenhand.ledger.link import Links, Work
-from evenhand.ledger.reading import about, next_page, read, read_on
+from evenhand.ledger.reading import about, read, read_on, tail
 from evenhand.ledger.schema import SPAN
 from evenhand.ledger.state import State
 from evenhand.ledger.writer import Step, Writer
 
 __all__ = ["Ledger"]
 
-_C, _R, _S, _L = schema.campaigns.c, schema.rows.c, schema.snapshots.c, schema.leases.c
+_C, _R, _L = schema.campaigns.c, schema.rows.c, schema.leases.c
 _OURS: BindParameter[int] = bindparam("campaign")
 _CAMPAIGNS = select(_C.name, _C.id).order_by(_C.id)
 _NEW = insert(schema.campaigns).values(name=bindparam("name")).returning(_C.id)
 _LOCK = select(_C.id).where(_C.id == _OURS).with_for_update()
 _ROWS = select(_R.place, _R.data).where(_R.place > bindparam("after"), _R.place <= bindparam("upto")).order_by(_R.place)
-_SNAPSHOT = select(_S.state).where(_S.campaign == _OURS)
 _FORGET = delete(schema.snapshots)
 _LEASE, _NO_LEASE = (
     select(_L.holder, _L.until).where(_L.campaign == _OURS),
@@ -128,15 +127,9 @@ class Ledger:
         return {place - first: bytes(data) for place, data in found}
 
     def state(self, campaign: int, known: State | None = None, *, snapshot: bool = True) -> State:
-        """The campaign as it stands: `known` or the newest snapshot, and the events since."""
-        state = known or (self._snapshot(campaign) if snapshot else None) or State()
+        """The campaign as it stands: `known`, or the newest snapshot where that is far behind, and the events since."""
         with self._links.one() as link:
-            return read_on(link, campaign, state)
-
-    def _snapshot(self, campaign: int) -> State | None:
-        with self._links.one() as link:
-            found = link.run((_SNAPSHOT, {"campaign": campaign}))
-        return State.from_json(found[0][0]) if found else None
+            return read_on(link, campaign, known or State(), snapshots=snapshot)
 
     # ---------------------------------------------------------------- writing
 
@@ -161,7 +154,7 @@ class Ledger:
         """
         with self._links.one() as link:
             # each statement sees what is stored when it begins, so that after the lock all that was written before
-            read_on(link, campaign, state, link.begin(next_page(campaign, state), lock=_lock(campaign)))
+            read_on(link, campaign, state, link.begin(tail(campaign, state), lock=_lock(campaign)))
             writer = Writer(link, campaign, state)
             events = writer.append(step(state, writer))
             link.commit(*writer.work)

@@ -16,8 +16,8 @@ from evenhand.ledger.state import State
 
 __all__ = ["SNAPSHOT_EVERY", "Step", "Writer"]
 
-SNAPSHOT_EVERY = 1000
-"""Events between two snapshots of a campaign's state."""
+SNAPSHOT_EVERY = 100
+"""Events between two snapshots of a campaign's state; more where many open requests make it large."""
 
 # built once: putting a statement together costs as much as running it
 _ROWS = select(schema.rows.c.data).where(schema.rows.c.place == bindparam("place"))
@@ -65,7 +65,8 @@ class Writer:
             self.work.append((_EVENT, record))
             if draft.rows is not None:
                 self.work.append((_DELIVERY, {"place": place, "data": draft.rows}))
-        if seq // SNAPSHOT_EVERY > self.state.seq // SNAPSHOT_EVERY:
+        every = SNAPSHOT_EVERY * (1 + len(self.state.open) // 100)
+        if seq // every > self.state.seq // every:
             self._snapshot(events)
         return events
 

@@ -82,7 +82,7 @@ class Chooser:
                 coin=coins[0],
             )
         else:
-            decision = engine.strategy(self._standing(state, training, held, available, starting), coins)
+            decision = engine.strategy(self._standing(state, training, held, available, starting), np.array(coins))
             z = int(decision.index)
         told = state.counts[z] + state.held[z] + training[z] + held[z]
         validating = engine.validating(told + size) - engine.validating(told)
