@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import orjson
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -32,6 +34,8 @@ def test_plain_numbers_are_packed_as_arrow_does(X: Any, data: st.DataObject) -> 
     assert type(quick) is DenseParcel
     assert quick.to_bytes() == general.to_bytes()
     assert quick.digest == general.digest == Parcel.from_bytes(quick.to_bytes()).digest
+    assert quick.matches(general.first_digest)
+    assert general.matches(quick.digest)
     assert quick.table.schema == general.table.schema
     about = [[p.kind, p.features, p.width, p.label, p.group, p.groups, len(p), p.y] for p in (quick, general)]
     assert about[0] == about[1]
@@ -41,6 +45,27 @@ def test_plain_numbers_are_packed_as_arrow_does(X: Any, data: st.DataObject) -> 
 @pytest.mark.parametrize("y", [["a", "b"], [True, False], [1, 2.5]])
 def test_other_labels_go_through_arrow(y: list[Any]) -> None:
     assert type(pack(np.eye(2), y)) is Parcel
+
+
+@given(X=FEATURES, data=st.data())
+def test_a_fingerprint_is_of_the_content(X: Any, data: st.DataObject) -> None:
+    y = list(range(len(X)))
+    row, column = data.draw(st.integers(0, X.shape[0] - 1)), data.draw(st.integers(0, X.shape[1] - 1))
+    other = X.copy()
+    other[row, column] = data.draw(st.floats(allow_nan=False).filter(lambda value: value != X[row, column]))
+    known = pack(X, y)
+    assert not known.matches(pack(other, y).digest)
+    assert not known.matches(pack(X, [*y[:-1], -1]).digest)
+    assert not known.matches(pack(X, [float(label) for label in y]).digest)
+
+
+def test_a_fingerprint_does_not_depend_on_the_library_of_a_frame() -> None:
+    columns = {"a": [1.5, 2.5], "b": ["x", None], "c": [1, 2], "d": [True, False]}
+    frames = [pd.DataFrame(columns), pl.DataFrame(columns), pa.table(columns)]
+    found = {Parcel.of(frame, ["no", "yes"], ["u", "v"]).first_digest for frame in frames}
+    assert len(found) == 1
+    parcels = [Parcel.of(frame, [0, 1]) for frame in frames]
+    assert all(parcel.matches(other.digest) for parcel in parcels for other in parcels)
 
 
 def test_rows_in_any_order_of_memory() -> None:

@@ -301,7 +301,7 @@ class LiveCampaign:
             nonlocal told
             if told.parcel is not None and state.first_rows and not first_seen:
                 first = Parcel.from_bytes(writer.rows(state.first_rows))  # another's first delivery was quicker
-                told = told.checked(Checker(state.settings, first))
+                told = told.checked(Checker(state.settings, first)).sealed()
             if (event := _before(told, state, writer)) is not None:
                 before.append(event)
                 return []
@@ -310,7 +310,7 @@ class LiveCampaign:
                 raise _not_open(number, writer.about(number), state)
             return [told.draft(self._campaign._engine, state)]
 
-        told.seal()
+        told = told.sealed()
         events = self._write(step)
         return told.receipt((events or before)[0], repeated=not events)
 
@@ -342,11 +342,11 @@ def _number(request: Request | int) -> int:
 def _before(told: Told, state: State, writer: Writer) -> Event | None:
     """The same delivery, if it was told before; an error if the request was answered with another one."""
     if told.request is None:
-        return next((e for e in writer.added() if e.header["digest"] == told.digest), None)
+        return next((e for e in writer.added() if told.is_in(e)), None)
     if told.request in state.open:
         return None
     found = next((e for e in writer.about(told.request) if e.kind == "told"), None)
-    if found is not None and found.header["digest"] != told.digest:
+    if found is not None and not told.is_in(found):
         raise ValueError(f"request {told.request} was answered with other data: ask for a new one, or add the rows")
     return found
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -90,32 +89,34 @@ class Checker:
 
 @dataclass(frozen=True)
 class Told:
-    """A delivery about to be written down; without a request it is data that was there before."""
+    """A delivery about to be written down; without a request it is data that was there before.
+
+    Once it is sealed, `digest` is the fingerprint of its content and `data` the rows as they are stored.
+    """
 
     request: int | None
     count: int
     parcel: Parcel | None
     collector: str | None
     charge: bool
-
-    @cached_property
-    def digest(self) -> str:
-        """A fingerprint of the content."""
-        return f"n={self.count}" if self.parcel is None else self.parcel.digest
-
-    @cached_property
-    def data(self) -> bytes | None:
-        """The rows as they are stored."""
-        return None if self.parcel is None else self.parcel.to_bytes()
+    digest: str = ""
+    data: bytes | None = None
 
     def checked(self, checker: Checker) -> Told:
         """The same delivery, once its rows can be used."""
         parcel = None if self.parcel is None else checker.check(self.parcel)
         return self if parcel is self.parcel else replace(self, parcel=parcel)
 
-    def seal(self) -> None:
-        """Do beforehand what takes long, so that the write lock is held briefly."""
-        _ = self.digest, self.data
+    def sealed(self) -> Told:
+        """The same delivery, with done to it what takes long, so that the write lock is held briefly."""
+        if self.parcel is None:
+            return replace(self, digest=f"n={self.count}")
+        return replace(self, digest=self.parcel.digest, data=self.parcel.to_bytes())
+
+    def is_in(self, event: Event) -> bool:
+        """Whether the event recorded this very delivery."""
+        digest = event.header["digest"]
+        return bool(digest == self.digest) if self.parcel is None else self.parcel.matches(digest)
 
     def draft(self, engine: Engine, state: State) -> Draft:
         """The event that records this delivery in a campaign that stands as `state` says."""

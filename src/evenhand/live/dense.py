@@ -30,12 +30,10 @@ def pack(X: Any, y: Sequence[Any]) -> Parcel:
 class DenseParcel(Parcel):
     """A parcel of a dense array and labels that are all whole or all broken numbers; its table is made when wanted."""
 
-    columns: list[list[float]]
-
     def __init__(self, X: NDArray[np.float64], y: list[Any]) -> None:
         width = X.shape[1]
         found = {"kind": "dense", "features": _names(width), "width": width, "label": "label", "group": None}
-        self.__dict__ |= {**found, "X": X, "y": y, "columns": X.T.tolist()}
+        self.__dict__ |= {**found, "X": X, "y": y}
 
     @cached_property
     def table(self) -> Any:
@@ -48,32 +46,35 @@ class DenseParcel(Parcel):
     @property
     def surely_finite(self) -> bool:
         """True if no feature is NaN or infinite; False where that remains to be seen."""
-        return isfinite(sum(map(sum, self.columns)))
+        return isfinite(np.add.reduce(self.X, axis=None))
 
-    @property
+    @cached_property
+    def numbers(self) -> bytes:
+        """The features as they lie in memory, column after column."""
+        return bytes(self.X.T.tobytes())
+
+    @cached_property
     def digest(self) -> str:
         """The same fingerprint as any parcel's."""
-        columns = zip(self.features, self.columns, strict=True)
-        return hashlib.sha256(
-            f"{self.y}{''.join([f'{name}{column}' for name, column in columns])}".encode()
-        ).hexdigest()
+        names, labels = repr(self.features), repr(self.y)
+        return f"2:{hashlib.sha256(names.encode() + self.numbers + labels.encode()).hexdigest()}"
 
     def to_bytes(self) -> bytes:
         """The same bytes as any parcel's: what comes before the numbers depends on nothing but how many there are."""
         before = _before(len(self), self.width, whole=isinstance(self.y[0], int))
-        return super().to_bytes() if before is None else before + _numbers(self.X, self.y)
+        return super().to_bytes() if before is None else before + self.numbers + _end(self.y)
 
 
-def _numbers(X: NDArray[np.float64], y: list[Any]) -> bytes:
-    """The end of an Arrow stream: column after column, then the labels."""
-    return X.T.tobytes() + np.array(y, dtype=_NUMBERS[type(y[0])]).tobytes() + _END
+def _end(y: list[Any]) -> bytes:
+    """The labels and the end of an Arrow stream."""
+    return bytes(np.array(y, dtype=_NUMBERS[type(y[0])]).tobytes()) + _END
 
 
 @lru_cache(maxsize=64)
 def _before(rows: int, width: int, *, whole: bool) -> bytes | None:
     """What Arrow writes before the numbers; None where it does not write them as we do."""
     X, y = np.arange(1.0, 1 + rows * width).reshape(rows, width), [1 + row if whole else 0.5 for row in range(rows)]
-    stream, numbers = Parcel.of(X, y).to_bytes(), _numbers(X, y)
+    stream, numbers = Parcel.of(X, y).to_bytes(), DenseParcel(X, y).numbers + _end(y)
     return stream.removesuffix(numbers) if stream.endswith(numbers) else None
 
 

@@ -19,6 +19,7 @@ __all__ = ["Parcel"]
 
 _KEY = b"evenhand"
 _ARRAYS = ("dense", "sparse")
+_SECOND = "2:"
 
 
 @dataclass(frozen=True)
@@ -79,9 +80,25 @@ class Parcel:
             return None
         return [str(g) for g in self.table.column(self.group).to_pylist()]
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """A fingerprint of features, labels and groups; ledgers hold it, so it stays as it is."""
+        found = hashlib.sha256(repr(self.features).encode())
+        for column in map(self.table.column, self.features):
+            plain = column.type == pa.float64() and not column.null_count
+            found.update(column.to_numpy().tobytes() if plain else repr(column.to_pylist()).encode())
+        found.update(repr(self.y).encode())
+        if self.group:
+            found.update(repr(self.groups).encode())
+        return f"{_SECOND}{found.hexdigest()}"
+
+    def matches(self, digest: str) -> bool:
+        """Whether a fingerprint in a ledger is this parcel's."""
+        return digest == (self.digest if digest.startswith(_SECOND) else self.first_digest)
+
+    @property
+    def first_digest(self) -> str:
+        """The fingerprint that the first ledgers hold."""
         found = hashlib.sha256(repr(self.y).encode())
         for name in (*self.features, *([self.group] if self.group else [])):
             found.update(name.encode())
