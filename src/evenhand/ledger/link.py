@@ -37,6 +37,7 @@ class Link:
         self._connection.detach()
         self._dialect, self._words = engine.dialect, words
         self._begin = _BEGIN_IMMEDIATE
+        self._late: tuple[Work, ...] = ()
         self._end: list[Work] = [(_COMMIT, {})]
         self._together = None
         if engine.dialect.name == "postgresql":
@@ -57,9 +58,14 @@ class Link:
 
     def begin(self, *work: Work, lock: Work | None = None) -> list[Any]:
         """Begin a transaction that writes, with its first statements; on SQLite the whole file is its `lock`."""
-        if lock is None or self._begin is _BEGIN_IMMEDIATE:
-            return self.run((self._begin, {}), *work)
-        return self.run((self._begin, {}), lock, *work)
+        return self.run(*self._beginning(lock), *work)
+
+    def begin_late(self, lock: Work) -> None:
+        """Begin a transaction that writes when it is committed; on SQLite at once, where that takes no trip."""
+        if self._together is None:
+            self.begin()
+        else:
+            self._late = self._beginning(lock)
 
     def commit(self, *work: Work) -> None:
         """End the transaction, with its last statements; what it did is on disk then.
@@ -67,7 +73,8 @@ class Link:
         PostgreSQL is not made to wait for the disk while the transaction holds its locks, but right afterwards, so that
         many writers share one write to the disk.
         """
-        self.run(*work, *self._end)
+        late, self._late = self._late, ()
+        self.run(*late, *work, *self._end)
 
     def alive(self) -> bool:
         """Whether the connection still works, tried if it has not been used for a while."""
@@ -80,11 +87,16 @@ class Link:
 
     def rollback(self) -> None:
         """Undo the transaction, if there is one."""
+        self._late = ()
         self._driver.rollback()
 
     def close(self) -> None:
         """Let go of the connection."""
         self._connection.close()
+
+    def _beginning(self, lock: Work | None) -> tuple[Work, ...]:
+        begin: Work = (self._begin, {})
+        return (begin,) if lock is None or self._together is None else (begin, lock)
 
     def _each(self, work: Sequence[Work]) -> Any:
         for statement, values in work:

@@ -12,7 +12,7 @@ from evenhand.ledger import migrate, schema
 from evenhand.ledger.connection import connect, sqlite_path
 from evenhand.ledger.errors import LedgerError, translated
 from evenhand.ledger.events import Draft, Event
-from evenhand.ledger.link import Links, Work
+from evenhand.ledger.link import Link, Links, Work
 from evenhand.ledger.reading import about, read, read_on, tail
 from evenhand.ledger.schema import SPAN
 from evenhand.ledger.state import State
@@ -51,6 +51,7 @@ class Ledger:
         self.read_only = read_only
         self.engine = connect(url, read_only=read_only)
         self._links = Links(self.engine)
+        self._quiet: set[int] = set()  # campaigns that nobody else wrote to when we last looked
         weakref.finalize(self, self._links.close)
         self.name = self.engine.url.render_as_string(hide_password=True).partition("?")[0]
         path = sqlite_path(self.engine)
@@ -148,18 +149,39 @@ class Ledger:
         return int(number)
 
     def write(self, campaign: int, state: State, step: Step) -> list[Event]:
-        """Take one step under the campaign's write lock, with what others wrote folded into the state first.
+        """Take one step of a campaign: what it drafts is stored together or not at all, and folded into the state.
 
-        What the step drafts is stored together or not at all; the events that came of it are folded in and returned.
+        Where nobody else has written lately the step is taken on the state as it is known, and stored if its number is
+        still free. Else it is taken again under the campaign's write lock, with what others wrote folded in, so it must
+        depend on nothing but what it is given.
         """
         with self._links.one() as link:
-            # each statement sees what is stored when it begins, so that after the lock all that was written before
-            read_on(link, campaign, state, link.begin(tail(campaign, state), lock=_lock(campaign)))
-            writer = Writer(link, campaign, state)
-            events = writer.append(step(state, writer))
-            link.commit(*writer.work)
+            events = self._at_once(link, campaign, state, step) if campaign in self._quiet else None
+            if events is None:
+                # each statement sees what is stored when it begins, so that after the lock all that was written before
+                found = link.begin(tail(campaign, state), lock=_lock(campaign))
+                read_on(link, campaign, state, found)
+                writer = Writer(link, campaign, state)
+                events = writer.append(step(state, writer))
+                link.commit(*writer.work)
+                (self._quiet.discard if found else self._quiet.add)(campaign)
         state.fold(events)
         return events
+
+    def _at_once(self, link: Link, campaign: int, state: State, step: Step) -> list[Event] | None:
+        """Take a step on the state as it is known; None where that proves nothing, as somebody may have written since."""
+        writer = Writer(link, campaign, state)
+        try:
+            link.begin_late(_lock(campaign))
+            events = writer.append(step(state, writer))
+            if events:
+                link.commit(*writer.work)
+                return events
+        except Exception:  # on the state as it is by now it may go well
+            pass
+        link.rollback()
+        self._quiet.discard(campaign)
+        return None
 
     def lease(self, campaign: int, holder: str, seconds: float) -> bool:
         """Take or renew the campaign's refit lease; False while another holder has it. 0 seconds gives it back."""

@@ -70,7 +70,7 @@ class LiveCampaign:
         def step(state: State, writer: Writer) -> list[Draft]:
             now, lease = self.clock(), state.settings["lease"]
             overdue = state.overdue(now)
-            found.extend(self._proposed(state, count, overdue))
+            found[:] = self._proposed(state, count, overdue)
             facts = {"until": None if lease is None else now + lease, "by": collector, "rests_on": max(state.rests_on)}
             facts |= {"scored_at": state.scored_at, "behind": state.examples - state.scored_labels}
             return [*(Draft("expired", {}, n) for n in overdue), *(self._asked(request, facts) for request in found)]
@@ -294,7 +294,7 @@ class LiveCampaign:
             told = told.checked(self._checker())
         elif self._state.settings["learner"] is not None:
             raise ValueError("this campaign has a learner, which needs the rows: tell(request, X, y)")
-        number, before = told.request, []
+        number, before = told.request, list[Event]()
         first_seen = self._check is not None and self._check.first is not None
 
         def step(state: State, writer: Writer) -> list[Draft]:
@@ -303,7 +303,7 @@ class LiveCampaign:
                 first = Parcel.from_bytes(writer.rows(state.first_rows))  # another's first delivery was quicker
                 told = told.checked(Checker(state.settings, first)).sealed()
             if (event := _before(told, state, writer)) is not None:
-                before.append(event)
+                before[:] = [event]
                 return []
             self._refuse_closed(state)
             if number is not None and number not in state.open and number not in state.expired:

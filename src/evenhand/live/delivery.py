@@ -109,9 +109,9 @@ class Told:
 
     def sealed(self) -> Told:
         """The same delivery, with done to it what takes long, so that the write lock is held briefly."""
-        if self.parcel is None:
-            return replace(self, digest=f"n={self.count}")
-        return replace(self, digest=self.parcel.digest, data=self.parcel.to_bytes())
+        parcel = self.parcel
+        digest, data = (f"n={self.count}", None) if parcel is None else (parcel.digest, parcel.to_bytes())
+        return Told(self.request, self.count, parcel, self.collector, self.charge, digest, data)
 
     def is_in(self, event: Event) -> bool:
         """Whether the event recorded this very delivery."""

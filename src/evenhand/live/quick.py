@@ -75,16 +75,15 @@ def choose(
     coin: float,
 ) -> tuple[int, QuickDecision]:
     """The chosen group's place and the decision; `examples` and `validated` have open requests counted in."""
-    few = min(examples if all(available) else compress(examples, available))
+    all_offered = all(available)
+    few = min(examples if all_offered else compress(examples, available))
     behind = starting or _lags(few, sum(examples), rule.xi)
-    score: list[float] = [-n for n in examples]
+    terms = {} if starting else _terms(rule, examples, validated, loss_sum, trend)
+    score = [-float(n) for n in examples] if behind else reduce(_plus, terms.values())
+    kind = "start" if starting else "forced" if behind else "score"
     if starting:
-        kind, terms = "start", {"count": [float(n) for n in score]}
-    else:
-        kind, terms = "forced" if behind else "score", _terms(rule, examples, validated, loss_sum, trend)
-        if not behind:
-            score = reduce(_plus, terms.values())
-    if not all(available):
+        terms["count"] = score
+    if not all_offered:
         score = [value if can else -math.inf for value, can in zip(score, available, strict=True)]
     best = max(score)
     tied = [z for z, value in enumerate(score) if value == best]
