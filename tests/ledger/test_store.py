@@ -115,6 +115,49 @@ def test_a_stale_state_is_brought_up_to_date_under_the_lock(ledger: Ledger) -> N
     assert list(stale.open) == [1, 2]
 
 
+def test_a_step_whose_number_is_taken_is_taken_again(ledger: Ledger, database: str) -> None:
+    campaign = ledger.create("survey", HEADER)
+    mine, seen = ledger.state(campaign), list[list[int]]()
+
+    def step(state: State, _: object) -> list[Draft]:
+        seen.append(list(state.open))
+        return [asked(state.asked + 1), asked(state.asked + 2)]
+
+    ledger.write(campaign, mine, step)
+    ledger.write(campaign, mine, step)  # nobody else has written: it is stored as it is
+    assert seen == [[], [1, 2]]
+    with Ledger(database) as other:
+        append(other, campaign, asked(5))
+    assert [e.seq for e in ledger.write(campaign, mine, step)] == [7, 8]
+    assert seen[2:] == [[1, 2, 3, 4], [1, 2, 3, 4, 5]]
+    assert [e.request for e in ledger.events(campaign, kind="asked")] == list(range(1, 8))
+    assert ledger.state(campaign, snapshot=False) == mine
+
+
+def test_a_step_is_refused_only_on_what_is_stored_by_then(ledger: Ledger, database: str) -> None:
+    campaign = ledger.create("survey", HEADER)
+    mine = append(ledger, campaign)
+    with Ledger(database) as other:
+        append(other, campaign, asked(1))
+
+    def answer(state: State, _: object) -> list[Draft]:
+        if 1 not in state.open:
+            raise ValueError("request 1 is not open")
+        return [told(1)]
+
+    def answer_if_open(state: State, _: object) -> list[Draft]:
+        return [told(1)] if 1 in state.open else []
+
+    assert [e.kind for e in ledger.write(campaign, mine, answer)] == ["told"]
+    with pytest.raises(ValueError, match="not open"):
+        ledger.write(campaign, mine, answer)
+    mine = append(ledger, campaign)
+    with Ledger(database) as other:
+        append(other, campaign, asked(1))
+    assert [e.kind for e in ledger.write(campaign, mine, answer_if_open)] == ["told"]
+    assert ledger.write(campaign, mine, answer_if_open) == []
+
+
 def test_a_number_that_is_taken_is_refused(ledger: Ledger) -> None:
     campaign = ledger.create("survey", HEADER)
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any, cast
 
 from sqlalchemy import Engine, text
@@ -39,21 +38,17 @@ class Link:
         self._begin = _BEGIN_IMMEDIATE
         self._late: tuple[Work, ...] = ()
         self._end: list[Work] = [(_COMMIT, {})]
-        self._together = None
+        self._trips = False  # whether a statement takes a trip to a server
         if engine.dialect.name == "postgresql":
             self._driver.autocommit = True  # transactions begin and end where we say
-            self._begin, self._together = _BEGIN, self._driver.pipeline
+            self._begin, self._trips = _BEGIN, True
             if engine.get_execution_options().get("durable", False):
                 self._end.append((_FLUSH, {}))
         self.used = time.monotonic()
 
     def run(self, *work: Work) -> list[Any]:
         """Run statements in order, in one trip where the driver can; gives the rows of the last."""
-        if self._together is None:
-            cursor = self._each(work)
-        else:
-            with self._together():
-                cursor = self._each(work)
+        cursor = self._each(work) if not self._trips else self._in_one_trip(work)
         return cursor.fetchall() if cursor.description else []
 
     def begin(self, *work: Work, lock: Work | None = None) -> list[Any]:
@@ -62,7 +57,7 @@ class Link:
 
     def begin_late(self, lock: Work) -> None:
         """Begin a transaction that writes when it is committed; on SQLite at once, where that takes no trip."""
-        if self._together is None:
+        if not self._trips:
             self.begin()
         else:
             self._late = self._beginning(lock)
@@ -96,11 +91,25 @@ class Link:
 
     def _beginning(self, lock: Work | None) -> tuple[Work, ...]:
         begin: Work = (self._begin, {})
-        return (begin,) if lock is None or self._together is None else (begin, lock)
+        return (begin,) if lock is None or not self._trips else (begin, lock)
 
     def _each(self, work: Sequence[Work]) -> Any:
         for statement, values in work:
             cursor = self._driver.execute(self._words.get(statement) or self._word(statement), values)
+        return cursor
+
+    def _in_one_trip(self, work: Sequence[Work]) -> Any:
+        error = None
+        try:
+            with self._driver.pipeline():
+                try:
+                    cursor = self._each(work)
+                except self._dialect.loaded_dbapi.Error as first:  # the pipeline's own way out would log another
+                    error = first
+        except self._dialect.loaded_dbapi.Error as last:
+            raise (error or last) from None
+        if error is not None:
+            raise error
         return cursor
 
     def _word(self, statement: ClauseElement) -> str:
@@ -117,20 +126,9 @@ class Links:
         self._idle: list[Link] = []
         self._words: dict[ClauseElement, str] = {}
 
-    @contextmanager
-    def one(self) -> Iterator[Link]:
+    def one(self) -> _Use:
         """A link for a while; after an error its transaction is undone."""
-        link = None
-        try:
-            link = self._take()
-            yield link
-        except BaseException as error:
-            if link is not None:
-                self._undo(link)
-            if isinstance(error, self._errors):
-                raise in_words(error) from error
-            raise
-        self._keep(link)
+        return _Use(self)
 
     def close(self) -> None:
         """Close the links nobody uses, and the engine."""
@@ -138,24 +136,52 @@ class Links:
             self._idle.pop().close()
         self._engine.dispose()
 
-    def _take(self) -> Link:
-        while True:
+    def take(self) -> Link:
+        """A link that nobody else uses."""
+        while self._idle:
             try:
                 link = self._idle.pop()
-            except IndexError:
-                return Link(self._engine, self._words)
+            except IndexError:  # another thread was quicker
+                break
             if link.alive():
                 return link
             link.close()
+        try:
+            return Link(self._engine, self._words)
+        except self._errors as error:
+            raise in_words(error) from error
 
-    def _keep(self, link: Link) -> None:
+    def give_back(self, link: Link) -> None:
+        """Let others use the link."""
         link.used = time.monotonic()
         self._idle.append(link)
 
-    def _undo(self, link: Link) -> None:
+    def undo(self, link: Link, error: BaseException) -> None:
+        """Undo the link's transaction after an error, which is raised in words where it is the database's."""
         try:
             link.rollback()
         except self._errors:
             link.close()
         else:
-            self._keep(link)
+            self.give_back(link)
+        if isinstance(error, self._errors):
+            raise in_words(error) from error
+
+
+class _Use:
+    """A link within a `with`."""
+
+    __slots__ = ("_link", "_links")
+
+    def __init__(self, links: Links) -> None:
+        self._links = links
+
+    def __enter__(self) -> Link:
+        self._link = self._links.take()
+        return self._link
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is None:
+            self._links.give_back(self._link)
+        else:
+            self._links.undo(self._link, error)
