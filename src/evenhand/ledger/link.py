@@ -52,7 +52,7 @@ class Link:
         return cursor.fetchall() if cursor.description else []
 
     def begin(self, *work: Work, lock: Work | None = None) -> list[Any]:
-        """Begin a transaction that writes, with its first statements; on SQLite the whole file is its `lock`."""
+        """Begin a transaction that writes, or go on with it; on SQLite the whole file is its `lock`."""
         return self.run(*self._beginning(lock), *work)
 
     def begin_late(self, lock: Work) -> None:
@@ -70,6 +70,11 @@ class Link:
         """
         late, self._late = self._late, ()
         self.run(*late, *work, *self._end)
+
+    def start_over(self) -> None:
+        """Undo what the transaction did; on SQLite it did nothing if it failed, and keeps its turn."""
+        if self._trips:
+            self.rollback()
 
     def alive(self) -> bool:
         """Whether the connection still works, tried if it has not been used for a while."""
@@ -90,6 +95,8 @@ class Link:
         self._connection.close()
 
     def _beginning(self, lock: Work | None) -> tuple[Work, ...]:
+        if not self._trips and self._driver.in_transaction:
+            return ()
         begin: Work = (self._begin, {})
         return (begin,) if lock is None or not self._trips else (begin, lock)
 

@@ -170,16 +170,17 @@ class Ledger:
 
     def _at_once(self, link: Link, campaign: int, state: State, step: Step) -> list[Event] | None:
         """Take a step on the state as it is known; None where that proves nothing, as somebody may have written since."""
-        writer = Writer(link, campaign, state)
+        writer, driver = Writer(link, campaign, state), self.engine.dialect.loaded_dbapi
         try:
             link.begin_late(_lock(campaign))
             events = writer.append(step(state, writer))
             if events:
                 link.commit(*writer.work)
                 return events
-        except Exception:  # on the state as it is by now it may go well
-            pass
-        link.rollback()
+        except Exception as error:  # on the state as it is by now it may go well
+            if isinstance(error, driver.Error) and not isinstance(error, driver.IntegrityError):
+                raise
+        link.start_over()
         self._quiet.discard(campaign)
         return None
 
