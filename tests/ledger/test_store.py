@@ -170,6 +170,22 @@ def test_a_number_that_is_taken_is_refused(ledger: Ledger) -> None:
     assert ledger.state(campaign).seq == 1
 
 
+def test_a_step_that_fails_halfway_leaves_no_hole(ledger: Ledger) -> None:
+    campaign = ledger.create("survey", HEADER)
+    mine = append(ledger, campaign)  # nobody else writes: steps are taken at once
+
+    def step(_: State, w: writer.Writer) -> list[Draft]:
+        w.append([asked(1)])
+        return [asked(1)]
+
+    for _ in range(2):
+        with pytest.raises(LedgerError):
+            ledger.write(campaign, mine, step)
+        assert mine.seq == ledger.state(campaign).seq == 1
+    assert ledger.write(campaign, mine, lambda *_: [asked(1)])[0].seq == 2
+    assert ledger.state(campaign, snapshot=False) == mine
+
+
 def test_the_same_number_is_never_given_twice(ledger: Ledger) -> None:
     campaign = ledger.create("survey", HEADER)
 

@@ -143,7 +143,7 @@ def test_looking_changes_nothing(tmp_path: Path) -> None:
 def test_drafts_reach_the_disk_whole(tmp_path: Path) -> None:
     with Ledger(made(tmp_path)) as ledger:
         campaign = ledger.find("survey")
-        for bad in (float("nan"), float("inf"), 2**70):
-            with pytest.raises((ValueError, TypeError), match=r"finite numbers|64-bit"):
+        for bad in (float("nan"), float("inf")):
+            with pytest.raises(ValueError, match="finite numbers"):
                 ledger.write(campaign, State(), lambda *_, bad=bad: [Draft("losses", {"groups": {"u": bad}})])
         assert ledger.state(campaign).seq == 3

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
 from alembic import command
 from alembic.config import Config
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
 
 from evenhand import live
-from evenhand.ledger import Ledger, migrate
+from evenhand.ledger import Ledger, LedgerError, migrate
 from evenhand.ledger.connection import connect
 from evenhand.live import LiveCampaign
 from evenhand.live.verify import verify
@@ -81,3 +84,37 @@ def test_it_goes_on(old: str) -> None:
     counts = live.open_campaign(old, "counts").refresh()
     assert (counts.closed, counts.unavailable, counts.accuracy) == ("enough", ["v"], [0.75, None])
     assert revision(old) == migrate.HEAD
+
+
+def test_a_reader_does_not_keep_a_writer_from_bringing_it_up_to_date(old: str) -> None:
+    with Ledger(old, read_only=True) as reader:
+        seen = LiveCampaign(reader, "survey")
+        assert live.open_campaign(old, "survey").ask().id == 10
+        if old.startswith("sqlite"):
+            with pytest.raises(LedgerError, match="open it again"):
+                seen.refresh()
+        else:
+            assert 10 in seen.refresh().open
+
+
+def test_a_writer_of_the_old_version_is_kept_out_meanwhile(old: str) -> None:
+    """Whatever it stored is there afterwards; what comes too late is refused, not lost."""
+    before = "INSERT INTO events (campaign, seq, kind, at, header) VALUES (1, {}, 'changed', 0, '{{\"lease\": 7}}')"
+    engine = connect(old)
+    with engine.connect() as connection:
+        last = connection.execute(text("SELECT max(seq) FROM events WHERE campaign = 1")).scalar_one()
+    writer = engine.connect().execution_options(writing=True)
+    transaction = writer.begin()
+    writer.execute(text("SELECT id FROM campaigns WHERE id = 1" + ("" if "sqlite" in old else " FOR UPDATE")))
+    upgrading = threading.Thread(target=lambda: Ledger(old).close())
+    upgrading.start()
+    upgrading.join(0.3)
+    writer.exec_driver_sql(before.format(last + 1))
+    transaction.commit()
+    writer.close()
+    upgrading.join()
+    with Ledger(old) as ledger:
+        assert ledger.events(1)[-1].seq == last + 1
+        with engine.connect().execution_options(writing=True) as late, pytest.raises(DBAPIError):
+            late.exec_driver_sql(before.format(last + 2))
+    engine.dispose()

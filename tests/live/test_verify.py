@@ -139,3 +139,24 @@ def test_a_parcel_comes_back_as_it_was() -> None:
     pd.testing.assert_frame_equal(again.X, frame)
     assert (again.y, again.groups, again.digest) == (["no", "yes"], ["u", "v"], parcel.digest)
     assert again.table.column_names == ["label", "city", "label_", "group"]
+
+
+@pytest.mark.parametrize(
+    ("groups", "settings"),
+    [
+        (["u", "v"], {"seed": 2**100}),
+        (["u", "v"], {"seed": (3, 7)}),
+        (["u", "v"], {"population": np.array([0.3, 0.7]), "validation": np.float64(0.4), "budget": np.int64(90)}),
+        (["\ud800", "v"], {}),
+    ],
+)
+def test_settings_of_any_kind_are_kept(tmp_path: Path, groups: list[str], settings: dict[str, Any]) -> None:
+    url = f"sqlite:///{tmp_path / 'ledger.db'}"
+    made = live.create(url, "survey", groups, "uncurated" if "population" in settings else "optimistic",
+                       **{"budget": 100, **settings})  # fmt: skip
+    for k in range(60):
+        made.tell(made.ask(), *rows(k, 2)) if k < 20 else made.abandon(made.ask())
+    again = live.open_campaign(url, "survey")
+    assert again.refresh() == made.refresh() == again.ledger.state(again.number, snapshot=False)
+    assert again.ask().group in groups
+    assert verify(again)["problems"] == []

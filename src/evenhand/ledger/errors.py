@@ -17,6 +17,7 @@ _MEANINGS = (
     ),
     (("readonly", "read-only"), "the database is read-only: nothing was stored; open it where it can be written"),
     (("locked", "busy"), "another process held the database for too long: nothing was stored; try again"),
+    (("no such column: campaign",), "the database was brought up to date meanwhile: open it again"),
     (("unable to open",), "the database file cannot be opened: check the path and its permissions"),
     (("not a database", "malformed"), "the file is not a usable SQLite database"),
 )

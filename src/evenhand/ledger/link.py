@@ -37,6 +37,7 @@ class Link:
         self._dialect, self._words = engine.dialect, words
         self._begin = _BEGIN_IMMEDIATE
         self._late: tuple[Work, ...] = ()
+        self._changes = 0
         self._end: list[Work] = [(_COMMIT, {})]
         self._trips = False  # whether a statement takes a trip to a server
         if engine.dialect.name == "postgresql":
@@ -59,6 +60,7 @@ class Link:
         """Begin a transaction that writes when it is committed; on SQLite at once, where that takes no trip."""
         if not self._trips:
             self.begin()
+            self._changes = self._driver.total_changes
         else:
             self._late = self._beginning(lock)
 
@@ -72,8 +74,8 @@ class Link:
         self.run(*late, *work, *self._end)
 
     def start_over(self) -> None:
-        """Undo what the transaction did; on SQLite it did nothing if it failed, and keeps its turn."""
-        if self._trips:
+        """Undo what the transaction did; one on SQLite that did nothing keeps its turn."""
+        if self._trips or self._driver.total_changes != self._changes:
             self.rollback()
 
     def alive(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sqlalchemy import Connection, Engine, event, inspect, text
+from sqlalchemy.exc import DBAPIError
 
 from evenhand.ledger.schema import SPAN
 
@@ -50,6 +51,7 @@ def upgrade(connection: Connection) -> None:
 
 def show_as_new(engine: Engine, found: str) -> None:
     """Have the engine's connections see the tables of an earlier version as this one's; the tables stay as they are."""
+    name = engine.url.render_as_string(hide_password=True).partition("?")[0]
     sqlite = engine.dialect.name == "sqlite"
     views = [
         f"CREATE TEMPORARY VIEW {table} AS SELECT {columns} FROM {'main.' if sqlite else ''}{table}"
@@ -64,3 +66,7 @@ def show_as_new(engine: Engine, found: str) -> None:
         connection.commit()
 
     engine.dispose()
+    try:
+        engine.connect().close()
+    except DBAPIError as error:
+        raise ValueError(f"{name} has tables of an earlier version: open it once for writing ({error.orig})") from error

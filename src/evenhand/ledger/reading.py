@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import orjson
 from sqlalchemy import Integer, bindparam, func, literal_column, select
 
 from evenhand.ledger import schema
@@ -14,6 +13,7 @@ from evenhand.ledger.events import Event
 from evenhand.ledger.link import Link, Work
 from evenhand.ledger.schema import SPAN
 from evenhand.ledger.state import State
+from evenhand.ledger.text import from_text
 
 __all__ = ["about", "added", "read", "read_on", "tail"]
 
@@ -93,7 +93,7 @@ def about(link: Link, campaign: int, request: int) -> list[Event]:
         return []
     found = link.run((_ABOUT, {**_within(campaign), "after": asked, "request": request}))
     return [
-        Event(place % SPAN, kind, at, orjson.loads(header), number, orjson.loads(detail or "null"))
+        Event(place % SPAN, kind, at, from_text(header), number, from_text(detail or "null"))
         for place, kind, at, header, number, detail in found
     ]
 
@@ -121,7 +121,10 @@ def _within(campaign: int, after: int = 0) -> dict[str, int]:
 
 
 def _events(found: Sequence[Any]) -> list[Event]:
-    headers = orjson.loads(f"[{','.join([row[3] for row in found])}]")  # one call is quicker than many
+    first = 1 if found and found[0][1] == "created" else 0
+    headers = from_text(f"[{','.join([row[3] for row in found[first:]])}]")  # one call is quicker than many
+    if first:
+        headers.insert(0, from_text(found[0][3], exact=True))
     return [
         Event(place % SPAN, kind, at, header, request)
         for (place, kind, at, _, request), header in zip(found, headers, strict=True)

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import orjson
-
 from evenhand.ledger.events import KINDS, Event
+from evenhand.ledger.text import as_text, from_text
 
 __all__ = ["State"]
 
 _FORMAT = 2
+_BY_NUMBER = ("open", "expired")
 
 
 @dataclass
@@ -107,7 +107,7 @@ class State:
 
     def copy(self) -> State:
         """The same state in lists of its own."""
-        return _read(orjson.loads(orjson.dumps(vars(self), option=orjson.OPT_NON_STR_KEYS)))
+        return _read(from_text(self.as_json(), exact=True))
 
     def become(self, other: State) -> None:
         """Stand as another state does, whose lists are then shared."""
@@ -115,13 +115,14 @@ class State:
 
     def as_json(self) -> str:
         """The state as text, for a snapshot."""
-        return orjson.dumps({"format": _FORMAT, **vars(self)}, option=orjson.OPT_NON_STR_KEYS).decode()
+        named = {name: {str(number): header for number, header in getattr(self, name).items()} for name in _BY_NUMBER}
+        return as_text({"format": _FORMAT, **vars(self), **named})
 
     @classmethod
     def from_json(cls, text: str) -> State | None:
         """The state of a snapshot; None for one of another version, which is as good as none."""
-        found = orjson.loads(text)
-        return _read(found) if found.pop("format", None) == _FORMAT else None
+        found = from_text(text, exact=True)
+        return _read(found) if found["format"] == _FORMAT else None
 
     # ---------------------------------------------------------------- one method a kind of event
 
@@ -216,8 +217,8 @@ class State:
 
 def _read(found: dict[str, Any]) -> State:
     """The state whose values these are, as they come from JSON."""
-    for name in ("open", "expired"):
-        found[name] = {int(number): header for number, header in found[name].items()}
+    found |= {name: {int(number): header for number, header in found[name].items()} for name in _BY_NUMBER}
+    del found["format"]
     return State(**found)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-import orjson
 from sqlalchemy import bindparam, delete, insert, select
 
 from evenhand.ledger import reading, schema
@@ -13,6 +12,7 @@ from evenhand.ledger.events import KINDS, Draft, Event
 from evenhand.ledger.link import Link, Work
 from evenhand.ledger.schema import SPAN
 from evenhand.ledger.state import State
+from evenhand.ledger.text import as_text, from_text
 
 __all__ = ["SNAPSHOT_EVERY", "Step", "Writer"]
 
@@ -55,13 +55,13 @@ class Writer:
             if draft.kind not in KINDS:
                 raise ValueError(f"unknown kind of event {draft.kind!r}: use one of {', '.join(KINDS)}")
             seq += 1
-            place, header = self.campaign * SPAN + seq, orjson.dumps(draft.header)
-            facts = orjson.loads(header)
+            place, header = self.campaign * SPAN + seq, as_text(draft.header)
+            facts = from_text(header, exact=draft.kind == "created")
             if facts != draft.header:
                 raise ValueError(f"cannot write down {draft.header}: it takes plain values and finite numbers")
             events.append(Event(seq, draft.kind, at, facts, draft.request))
-            record = {"place": place, "kind": draft.kind, "request": draft.request, "at": at, "header": header.decode()}
-            record["detail"] = None if draft.detail is None else orjson.dumps(draft.detail).decode()
+            record = {"place": place, "kind": draft.kind, "request": draft.request, "at": at, "header": header}
+            record["detail"] = None if draft.detail is None else as_text(draft.detail)
             self.work.append((_EVENT, record))
             if draft.rows is not None:
                 self.work.append((_DELIVERY, {"place": place, "data": draft.rows}))

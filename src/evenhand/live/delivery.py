@@ -83,7 +83,7 @@ class Checker:
             and self.first.kind == "dense"
             and parcel.width == self.first.width
             and (not self._shelf.labels.fixed or set(self._shelf.labels.classes).issuperset(parcel.y))
-            and parcel.surely_finite
+            and parcel.finite
         )
 
 

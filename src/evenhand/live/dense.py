@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
-from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -44,9 +43,9 @@ class DenseParcel(Parcel):
         return len(self.y)
 
     @property
-    def surely_finite(self) -> bool:
-        """True if no feature is NaN or infinite; False where that remains to be seen."""
-        return isfinite(np.add.reduce(self.X, axis=None))
+    def finite(self) -> bool:
+        """Whether no feature is NaN or infinite."""
+        return bool(np.isfinite(self.X).all())
 
     @cached_property
     def numbers(self) -> bytes:

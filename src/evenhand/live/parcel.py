@@ -96,7 +96,7 @@ class Parcel:
         """Whether a fingerprint in a ledger is this parcel's."""
         return digest == (self.digest if digest.startswith(_SECOND) else self.first_digest)
 
-    @property
+    @cached_property
     def first_digest(self) -> str:
         """The fingerprint that the first ledgers hold."""
         found = hashlib.sha256(repr(self.y).encode())

@@ -79,7 +79,7 @@ def choose(
     few = min(examples if all_offered else compress(examples, available))
     behind = starting or _lags(few, sum(examples), rule.xi)
     terms = {} if starting else _terms(rule, examples, validated, loss_sum, trend)
-    score = [-float(n) for n in examples] if behind else reduce(_plus, terms.values())
+    score = [float(-n) for n in examples] if behind else reduce(_plus, terms.values())
     kind = "start" if starting else "forced" if behind else "score"
     if starting:
         terms["count"] = score

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -91,8 +92,16 @@ def first_header(
         "features": None if features is None else list(features),
         **stop_settings(stop, learner),
     }
+    header = dict(json.loads(json.dumps(header, default=_plain)))
     make_campaign(header)
     return header
+
+
+def _plain(value: Any) -> Any:
+    """A number or an array of NumPy's as Python's own."""
+    if not hasattr(value, "tolist"):
+        raise TypeError(f"a campaign cannot keep {value!r} among its settings: use plain values")
+    return value.tolist()
 
 
 def make_campaign(settings: Mapping[str, Any]) -> Campaign:

@@ -68,15 +68,19 @@ class Rule:
 
 def either(condition: Any, yes: Any, no: Any) -> Any:
     """`yes` where the condition holds, else `no`; they may have the groups as an axis more. One campaign has no detour."""
-    if not condition.ndim:
+    axes = np.ndim(condition)
+    if not axes:
         return yes if condition else no
-    return np.where(condition[..., None] if np.ndim(yes) > condition.ndim else condition, yes, no)
+    return np.where(condition[..., None] if np.ndim(yes) > axes else condition, yes, no)
 
 
 def pick(score: NDArray[Any], allowed: NDArray[np.bool_], coin: Numbers) -> NDArray[np.int64]:
     """The allowed group with the largest score on the last axis, ties broken by the coin."""
     masked = np.where(allowed, score, -np.inf)
-    tied = masked == np.maximum.reduce(masked, axis=-1, keepdims=True)
+    best = np.maximum.reduce(masked, axis=-1, keepdims=True)
+    if np.isnan(best).any():
+        raise ValueError("the score of a group is not a number: have the loss and the terms give finite numbers")
+    tied = masked == best
     if tied.ndim == 1:  # one campaign, which somebody is waiting for
         [places] = tied.nonzero()
         return np.asarray(places[int(coin * len(places))])
@@ -113,6 +117,7 @@ def decide(
     Drawn groups have probabilities and no score, the start goes by counts, all others carry their terms.
     """
     terms = dict(terms or {})
+    index, code = np.asarray(index), np.asarray(code)
     if index.ndim == 0:
         kind = int(code)
         if kind in (EXPLORE, POPULATION):

@@ -11,6 +11,9 @@ _SPAN = 2**40
 
 def upgrade() -> None:
     """Put campaign and sequence number into one place; requests are found without an index of their own."""
+    postgresql = op.get_context().dialect.name == "postgresql"
+    if postgresql:  # writers of the version before are kept out from the first copied event on
+        op.execute("LOCK TABLE campaigns, events, rows, snapshots, leases IN ACCESS EXCLUSIVE MODE")
     place = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
     op.create_table(
         "new_events",
@@ -31,8 +34,8 @@ def upgrade() -> None:
             f"INSERT INTO new_{table} (place, {columns}) "
             f"SELECT campaign * CAST({_SPAN} AS BIGINT) + seq, {columns} FROM {table} ORDER BY campaign, seq"
         )
-        op.drop_table(table)
+        op.execute(f"DROP TABLE {table}{' CASCADE' if postgresql else ''}")  # and what readers look at it through
         op.rename_table(f"new_{table}", table)
-    if op.get_context().dialect.name == "postgresql":
+    if postgresql:
         for table in ("events", "rows"):
             op.execute(f"ALTER INDEX new_{table}_pkey RENAME TO {table}_pkey")
