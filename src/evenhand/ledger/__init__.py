@@ -5,7 +5,7 @@ path; `State` is what folding them gives. Neither knows learners, and nothing he
 
 - `Ledger`: open a database, create campaigns, read events, append under a campaign's write lock.
 - `Event`, `Draft`: what happened; what is about to be written down.
-- `Step`, `Writer`: what to append to a campaign as it stands; what a step holds while it has the write lock.
+- `Step`, `Writer`: what to append to a campaign as it stands; what it may look up.
 - `State`: a campaign as its events leave it.
 """
 

@@ -26,7 +26,7 @@ _FORGET = delete(schema.snapshots).where(schema.snapshots.c.campaign == bindpara
 
 
 class Writer:
-    """One campaign while its write lock is held: what a step may look up, and `append` for what it drafts.
+    """One campaign during a step: what the step may look up, and `append` for what it drafts.
 
     `work` is what the append does, left to the end of the transaction.
     """
@@ -76,4 +76,4 @@ class Writer:
 
 
 Step = Callable[[State, Writer], Sequence[Draft]]
-"""What to append to a campaign that stands so; decided while the write lock is held."""
+"""What to append to a campaign that stands so."""

@@ -21,7 +21,7 @@ __all__ = ["Chooser"]
 class Chooser:
     """Makes the requests that a campaign would make which stands as the state says, without building it.
 
-    This happens while the write lock is held, so it is made to be quick.
+    This may happen while the write lock is held, so it is made to be quick.
     """
 
     def __init__(self, campaign: Campaign) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.live.parcel import Parcel
+from evenhand.live.parcel import SECOND, Parcel
 
 __all__ = ["DenseParcel", "pack"]
 
@@ -56,7 +56,7 @@ class DenseParcel(Parcel):
     def digest(self) -> str:
         """The same fingerprint as any parcel's."""
         names, labels = repr(self.features), repr(self.y)
-        return f"2:{hashlib.sha256(names.encode() + self.numbers + labels.encode()).hexdigest()}"
+        return f"{SECOND}{hashlib.sha256(names.encode() + self.numbers + labels.encode()).hexdigest()}"
 
     def to_bytes(self) -> bytes:
         """The same bytes as any parcel's: what comes before the numbers depends on nothing but how many there are."""

@@ -15,11 +15,12 @@ import pyarrow.compute as pc
 
 from evenhand.engine import rows
 
-__all__ = ["Parcel"]
+__all__ = ["SECOND", "Parcel"]
 
 _KEY = b"evenhand"
 _ARRAYS = ("dense", "sparse")
-_SECOND = "2:"
+SECOND = "2:"
+"""How the fingerprints begin that are of the numbers' bytes."""
 
 
 @dataclass(frozen=True)
@@ -90,11 +91,11 @@ class Parcel:
         found.update(repr(self.y).encode())
         if self.group:
             found.update(repr(self.groups).encode())
-        return f"{_SECOND}{found.hexdigest()}"
+        return f"{SECOND}{found.hexdigest()}"
 
     def matches(self, digest: str) -> bool:
         """Whether a fingerprint in a ledger is this parcel's."""
-        return digest == (self.digest if digest.startswith(_SECOND) else self.first_digest)
+        return digest == (self.digest if digest.startswith(SECOND) else self.first_digest)
 
     @cached_property
     def first_digest(self) -> str:

@@ -1,4 +1,4 @@
-"""A_opt's choice for one campaign on plain numbers: to the last bit what the rule says, in a tenth of the time."""
+"""A_opt's choice for one campaign on plain numbers: to the last bit what the rule says, without arrays' overhead."""
 
 from __future__ import annotations
 
