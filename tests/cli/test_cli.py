@@ -79,6 +79,7 @@ CTRL_C = """
 import os, signal
 import evenhand.simulation as simulation
 from evenhand.cli import main
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background is started with it ignored
 real, blocks = simulation.run_block, []
 def run_block(*args, **settings):
     blocks.append(1)
