@@ -102,3 +102,9 @@ def test_decisions_are_read_as_they_were_written(values: Any, index: int, code: 
     groups, terms = ('a "b"', "ä", "c"), {'l"oss': values[0], "count": values[1]}
     decision = Decision(groups, np.array(index), np.array(code), terms, values[1] if drawn else None)
     assert orjson.loads(orjson.dumps(decision.as_dict())) == decision.as_dict()
+
+
+def test_huge_features_are_fine_and_infinite_ones_are_seen() -> None:
+    assert DenseParcel(np.full((2, 3), 1e308), [0, 1]).finite
+    assert not DenseParcel(np.array([[1.0, np.inf], [0.0, 1.0]]), [0, 1]).finite
+    assert not DenseParcel(np.array([[np.inf, -np.inf]]), [0]).finite
