@@ -99,7 +99,7 @@ class Ledger:
 
     def campaigns(self) -> dict[str, int]:
         """The names of all campaigns and their numbers, oldest first."""
-        with self._links.one() as link:
+        with self._links.take() as link:
             return dict(link.run((_CAMPAIGNS, {})))
 
     def find(self, name: str) -> int:
@@ -111,25 +111,25 @@ class Ledger:
 
     def events(self, campaign: int, after: int = 0, *, kind: str | None = None) -> list[Event]:
         """The events that follow event number `after`, in order."""
-        with self._links.one() as link:
+        with self._links.take() as link:
             return read(link, campaign, after, kind)
 
     def about(self, campaign: int, request: int) -> list[Event]:
         """What happened to one request, in order."""
-        with self._links.one() as link:
+        with self._links.take() as link:
             return about(link, campaign, request)
 
     def rows(self, campaign: int, after: int = 0, upto: int | None = None) -> dict[int, bytes]:
         """Delivered rows by event number, those of events after `after` and up to `upto`."""
         first = campaign * SPAN
-        with self._links.one() as link:
+        with self._links.take() as link:
             last = SPAN - 1 if upto is None else upto
             found = link.run((_ROWS, {"after": first + after, "upto": first + last}))
         return {place - first: bytes(data) for place, data in found}
 
     def state(self, campaign: int, known: State | None = None, *, snapshot: bool = True) -> State:
         """The campaign as it stands: `known`, or the newest snapshot where that is far behind, and the events since."""
-        with self._links.one() as link:
+        with self._links.take() as link:
             return read_on(link, campaign, known or State(), snapshots=snapshot)
 
     # ---------------------------------------------------------------- writing
@@ -137,8 +137,8 @@ class Ledger:
     def create(self, name: str, header: dict[str, Any]) -> int:
         """A new campaign with its first event; gives its number."""
         try:
-            with self._links.one() as link:
-                [[number]] = link.begin((_NEW, {"name": name}))
+            with self._links.take() as link:
+                [[number]] = link.begin(_lock(), (_NEW, {"name": name}))
                 writer = Writer(link, number, State())
                 writer.append([Draft("created", header)])
                 link.commit(*writer.work)
@@ -155,11 +155,11 @@ class Ledger:
         still free. Else it is taken again under the campaign's write lock, with what others wrote folded in, so it must
         depend on nothing but what it is given.
         """
-        with self._links.one() as link:
+        with self._links.take() as link:
             events = self._at_once(link, campaign, state, step) if campaign in self._quiet else None
             if events is None:
                 # each statement sees what is stored when it begins, so that after the lock all that was written before
-                found = link.begin(tail(campaign, state), lock=_lock(campaign))
+                found = link.begin(_lock(campaign), tail(campaign, state))
                 read_on(link, campaign, state, found)
                 writer = Writer(link, campaign, state)
                 events = writer.append(step(state, writer))
@@ -172,23 +172,22 @@ class Ledger:
         """Take a step on the state as it is known; None where that proves nothing, as somebody may have written since."""
         writer, driver = Writer(link, campaign, state), self.engine.dialect.loaded_dbapi
         try:
-            link.begin_late(_lock(campaign))
             events = writer.append(step(state, writer))
             if events:
-                link.commit(*writer.work)
+                link.store(_lock(campaign), *writer.work)
                 return events
         except Exception as error:  # on the state as it is by now it may go well
             if isinstance(error, driver.Error) and not isinstance(error, driver.IntegrityError):
                 raise
-        link.start_over()
+            link.rollback()
         self._quiet.discard(campaign)
         return None
 
     def lease(self, campaign: int, holder: str, seconds: float) -> bool:
         """Take or renew the campaign's refit lease; False while another holder has it. 0 seconds gives it back."""
         now, ours = time.time(), {"campaign": campaign}
-        with self._links.one() as link:
-            held = link.begin((_LEASE, ours), lock=_lock(campaign))
+        with self._links.take() as link:
+            held = link.begin(_lock(campaign), (_LEASE, ours))
             mine = all(name == holder or until <= now for name, until in held)
             work: list[Work] = [(_NO_LEASE, ours)] if mine else []
             if mine and seconds > 0:
@@ -198,11 +197,10 @@ class Ledger:
 
     def forget_snapshots(self) -> None:
         """Delete all snapshots; they are a cache and come back by themselves."""
-        with self._links.one() as link:
-            link.begin()
-            link.commit((_FORGET, {}))
+        with self._links.take() as link:
+            link.store(_lock(), (_FORGET, {}))
 
 
-def _lock(campaign: int) -> Work:
-    """Waits for the campaign's write lock."""
+def _lock(campaign: int = 0) -> Work:
+    """Waits for the campaign's write lock; without one, for nobody."""
     return _LOCK, {"campaign": campaign}
