@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Labels"]
+__all__ = ["Labels", "read_labels"]
 
 
 class Labels:
@@ -23,12 +23,11 @@ class Labels:
 
     def read(self, y: Any) -> list[Any]:
         """Labels as plain Python values; refuses missing ones and, with fixed classes, unknown ones."""
-        labels = _plain(y)
-        for row, label in enumerate(labels):
-            if label is None or label != label:
-                raise ValueError(f"the label of row {row} is missing: every row needs one")
-            if self.fixed and label not in self.classes:
-                raise ValueError(f"the label {label!r} of row {row} is not among the classes {self.classes}")
+        labels = read_labels(y)
+        if self.fixed:
+            for row, label in enumerate(labels):
+                if label not in self.classes:
+                    raise ValueError(f"the label {label!r} of row {row} is not among the classes {self.classes}")
         return labels
 
     def learn(self, labels: Sequence[Any]) -> bool:
@@ -48,12 +47,25 @@ class Labels:
         return np.asarray(self.classes)[codes]
 
 
+def read_labels(y: Any) -> list[Any]:
+    """Labels as plain Python values; refuses missing ones."""
+    labels = _plain(y)
+    for row, label in enumerate(labels):
+        if label is None or label != label:
+            raise ValueError(f"the label of row {row} is missing: every row needs one")
+    return labels
+
+
 def _plain(y: Any) -> list[Any]:
-    values = y.to_list() if hasattr(y, "to_list") else y.to_pylist() if hasattr(y, "to_pylist") else y
-    array = np.asarray(values, dtype=object) if not isinstance(values, np.ndarray) else values
+    if isinstance(y, np.ndarray):
+        array = y
+    else:
+        values = y.to_list() if hasattr(y, "to_list") else y.to_pylist() if hasattr(y, "to_pylist") else y
+        array = np.asarray(values, dtype=object)
     if array.ndim != 1:
         raise ValueError(f"y must be one label per row, not an array of shape {array.shape}")
-    return [v.item() if isinstance(v, np.generic) else v for v in array.tolist()]
+    labels: list[Any] = array.tolist()
+    return labels if array.dtype != object else [v.item() if isinstance(v, np.generic) else v for v in labels]
 
 
 def _sorted(labels: list[Any]) -> list[Any]:

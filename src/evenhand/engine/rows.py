@@ -17,10 +17,11 @@ __all__ = ["as_rows", "as_table", "check_finite", "column_names", "digest", "fro
 
 def as_rows(X: Any) -> Any:
     """X as a two-dimensional float array, a CSR array, or the frame it is."""
-    if _is_sparse(X):
-        return sp.csr_array(X, dtype=float)
-    if _is_frame(X):
-        return X
+    if not isinstance(X, np.ndarray):
+        if _is_sparse(X):
+            return sp.csr_array(X, dtype=float)
+        if _is_frame(X):
+            return X
     try:
         array = np.asarray(X, dtype=float)
     except (TypeError, ValueError) as error:

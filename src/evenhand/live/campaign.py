@@ -288,7 +288,7 @@ class LiveCampaign:
         return Draft("asked", header, request.id, request.decision.as_dict())
 
     def _deliver(self, told: Told) -> LiveReceipt:
-        if told.count < 1:
+        if told.size < 1:
             raise ValueError("an empty delivery: tell at least one row, or abandon the request")
         if told.parcel is not None:
             told = told.checked(self._checker())

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from evenhand.engine import rows
 from evenhand.engine.engine import Engine
-from evenhand.engine.labels import Labels
+from evenhand.engine.labels import Labels, read_labels
 from evenhand.engine.shelf import Delivery, Shelf
 from evenhand.learners import Logistic, SklearnLearner
 from evenhand.learners.torch import TorchLearner
@@ -28,7 +27,7 @@ _LABELS = (str, int, float, bool)
 
 def plain(X: Any, y: Any) -> tuple[Any, list[Any]]:
     """Rows and labels in their plain form."""
-    X, labels = rows.as_rows(X), Labels().read(y)
+    X, labels = rows.as_rows(X), read_labels(y)
     if X.shape[0] != len(labels):
         raise ValueError(f"X has {X.shape[0]} rows and y {len(labels)} labels: they must be as many")
     return X, labels
@@ -87,15 +86,14 @@ class Checker:
         )
 
 
-@dataclass(frozen=True)
-class Told:
+class Told(NamedTuple):
     """A delivery about to be written down; without a request it is data that was there before.
 
     Once it is sealed, `digest` is the fingerprint of its content and `data` the rows as they are stored.
     """
 
     request: int | None
-    count: int
+    size: int
     parcel: Parcel | None
     collector: str | None
     charge: bool
@@ -105,13 +103,14 @@ class Told:
     def checked(self, checker: Checker) -> Told:
         """The same delivery, once its rows can be used."""
         parcel = None if self.parcel is None else checker.check(self.parcel)
-        return self if parcel is self.parcel else replace(self, parcel=parcel)
+        return self if parcel is self.parcel else self._replace(parcel=parcel)
 
     def sealed(self) -> Told:
         """The same delivery, with done to it what takes long, so that the write lock is held briefly."""
-        parcel = self.parcel
-        digest, data = (f"n={self.count}", None) if parcel is None else (parcel.digest, parcel.to_bytes())
-        return Told(self.request, self.count, parcel, self.collector, self.charge, digest, data)
+        request, size, parcel, collector, charge, *_ = self
+        if parcel is None:
+            return Told(request, size, None, collector, charge, f"n={size}")
+        return Told(request, size, parcel, collector, charge, parcel.digest, parcel.to_bytes())
 
     def is_in(self, event: Event) -> bool:
         """Whether the event recorded this very delivery."""
@@ -122,21 +121,21 @@ class Told:
         """The event that records this delivery in a campaign that stands as `state` says."""
         late = self.request in state.expired
         asked = None if self.request is None else (state.expired if late else state.open)[self.request]
-        if late and self.count > state.unspent:
+        if late and self.size > state.unspent:
             raise ValueError(
                 f"request {self.request} has expired and its labels went back to the budget, which has "
-                f"{max(state.unspent, 0)} left: of these {self.count} rows {max(state.unspent, 0)} would fit"
+                f"{max(state.unspent, 0)} left: of these {self.size} rows {max(state.unspent, 0)} would fit"
             )
         groups, roles = self._roles(engine, state, asked)
         header = {
             "group": asked["group"] if asked else None,
             "groups": groups,
-            "rows": self.count,
+            "rows": self.size,
             "roles": "".join(["v" if validates else "t" for validates in roles]),
             "digest": self.digest,
             "stored": self.parcel is not None,
-            "charged": self.count if self.charge else 0,
-            "beyond": self.count - asked["size"] if asked else 0,
+            "charged": self.size if self.charge else 0,
+            "beyond": self.size - asked["size"] if asked else 0,
             "late": late,
             "by": self.collector,
             "classes": _new_classes(state.classes, self.parcel),
@@ -149,12 +148,12 @@ class Told:
         """Training and validation rows of every group that has any, and which rows validate."""
         if asked is not None:
             z = engine.groups.index(asked["group"])
-            roles = engine.roles_of(z, self.count, training=state.counts[z], held=state.held[z])
-            return {asked["group"]: [self.count - sum(roles), sum(roles)]}, roles
+            roles = engine.roles_of(z, self.size, training=state.counts[z], held=state.held[z])
+            return {asked["group"]: [self.size - sum(roles), sum(roles)]}, roles
         named = (self.parcel.groups if self.parcel else None) or ()
         group = np.array([engine.groups.index(name) for name in named], dtype=np.int64)
         engine.counts[0], engine.held[0] = state.counts, state.held
-        validation = engine.roles(np.zeros(self.count, dtype=np.int64), group)
+        validation = engine.roles(np.zeros(self.size, dtype=np.int64), group)
         return _tally(engine.groups, group, validation), validation.tolist()
 
     def receipt(self, event: Event, *, repeated: bool = False) -> LiveReceipt:

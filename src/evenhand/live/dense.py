@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from array import array
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from typing import Any
@@ -14,7 +15,7 @@ from evenhand.live.parcel import SECOND, Parcel
 
 __all__ = ["DenseParcel", "pack"]
 
-_NUMBERS: dict[type, type[np.generic]] = {int: np.int64, float: np.float64}
+_NUMBERS = {int: "q", float: "d"}  # 64 bits each
 _END = b"\xff\xff\xff\xff\x00\x00\x00\x00"  # of an Arrow stream
 
 
@@ -27,12 +28,17 @@ def pack(X: Any, y: Sequence[Any]) -> Parcel:
 
 
 class DenseParcel(Parcel):
-    """A parcel of a dense array and labels that are all whole or all broken numbers; its table is made when wanted."""
+    """A parcel of a dense array and labels that are all whole or all broken numbers; its table is made when wanted.
+
+    `numbers` are the features as they lie in memory, column after column.
+    """
+
+    numbers: bytes
 
     def __init__(self, X: NDArray[np.float64], y: list[Any]) -> None:
         width = X.shape[1]
         found = {"kind": "dense", "features": _names(width), "width": width, "label": "label", "group": None}
-        self.__dict__ |= {**found, "X": X, "y": y}
+        self.__dict__.update(found, X=X, y=y, numbers=X.T.tobytes())
 
     @cached_property
     def table(self) -> Any:
@@ -45,14 +51,9 @@ class DenseParcel(Parcel):
     @property
     def finite(self) -> bool:
         """Whether no feature is NaN or infinite."""
-        return bool(np.isfinite(self.X).all())
+        return bool(np.logical_and.reduce(np.isfinite(self.X), axis=None))
 
-    @cached_property
-    def numbers(self) -> bytes:
-        """The features as they lie in memory, column after column."""
-        return bytes(self.X.T.tobytes())
-
-    @cached_property
+    @property
     def digest(self) -> str:
         """The same fingerprint as any parcel's."""
         names, labels = repr(self.features), repr(self.y)
@@ -66,7 +67,7 @@ class DenseParcel(Parcel):
 
 def _end(y: list[Any]) -> bytes:
     """The labels and the end of an Arrow stream."""
-    return bytes(np.array(y, dtype=_NUMBERS[type(y[0])]).tobytes()) + _END
+    return array(_NUMBERS[type(y[0])], y).tobytes() + _END
 
 
 @lru_cache(maxsize=64)

@@ -30,7 +30,7 @@ class QuickDecision(Decision):
     record: dict[str, Any]
 
     def __init__(self, groups: tuple[str, ...], record: dict[str, Any]) -> None:
-        self.__dict__ |= {"groups": groups, "record": record, "probability": None}
+        self.__dict__.update(groups=groups, record=record, probability=None)
 
     @property
     def group(self) -> str:
