@@ -33,17 +33,20 @@ from evenhand.ledger.connection import connect
 from evenhand.live import LiveCampaign
 
 GROUPS = [f"g{z:02d}" for z in range(20)]
+_WARM_UP = 200
 
 
 def in_processes(writers: int, seconds: float, make: Callable[[int], Callable[[], int]]) -> float:
-    """Transactions a second that `writers` processes do together."""
+    """Transactions a second that `writers` processes do together, once each has done a few."""
     pipes, children = [], []
-    start = time.time() + 0.5 + 0.05 * writers
+    start = time.time() + 0.5 + 0.2 * writers
     for i in range(writers):
         out, into = os.pipe()
         pipes.append(out)
         if not (child := os.fork()):
             work = make(i)
+            for _ in range(_WARM_UP):
+                work()
             time.sleep(max(0.0, start - time.time()))
             done = 0
             while time.time() < start + seconds:

@@ -71,9 +71,15 @@ class LiveCampaign:
             now, lease = self.clock(), state.settings["lease"]
             overdue = state.overdue(now)
             found[:] = self._proposed(state, count, overdue)
-            facts = {"until": None if lease is None else now + lease, "by": collector, "rests_on": max(state.rests_on)}
-            facts |= {"scored_at": state.scored_at, "behind": state.examples - state.scored_labels}
-            return [*(Draft("expired", {}, n) for n in overdue), *(self._asked(request, facts) for request in found)]
+            facts = {
+                "until": None if lease is None else now + lease,
+                "by": collector,
+                "rests_on": max(state.rests_on),
+                "scored_at": state.scored_at,
+                "behind": state.examples - state.scored_labels,
+            }
+            drafts = [Draft("expired", {}, number) for number in overdue]
+            return drafts + [_asked(request, facts) for request in found]
 
         asked = [event for event in self._write(step) if event.kind == "asked"]
         return [as_asked(request, event) for request, event in zip(found, asked, strict=True)]
@@ -282,11 +288,6 @@ class LiveCampaign:
             raise NothingToAsk("stopping rule")
         return self._chooser.requests(state, count, gone=overdue)
 
-    def _asked(self, request: Request, facts: dict[str, Any]) -> Draft:
-        header = {"group": request.group, "kind": request.decision.kind, "size": request.size}
-        header |= {"validating": request.validating, **facts}
-        return Draft("asked", header, request.id, request.decision.as_dict())
-
     def _deliver(self, told: Told) -> LiveReceipt:
         if told.size < 1:
             raise ValueError("an empty delivery: tell at least one row, or abandon the request")
@@ -337,6 +338,11 @@ class LiveCampaign:
 
 def _number(request: Request | int) -> int:
     return request.id if isinstance(request, Request) else int(request)
+
+
+def _asked(request: Request, facts: dict[str, Any]) -> Draft:
+    made = {"group": request.group, "kind": request.decision.kind, "size": request.size}
+    return Draft("asked", {**made, "validating": request.validating, **facts}, request.id, request.decision.as_dict())
 
 
 def _before(told: Told, state: State, writer: Writer) -> Event | None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from functools import cached_property, reduce
 from itertools import compress
-from operator import add
+from operator import add, truediv
 from typing import Any
 
 import numpy as np
@@ -75,7 +75,7 @@ def choose(
     coin: float,
 ) -> tuple[int, QuickDecision]:
     """The chosen group's place and the decision; `examples` and `validated` have open requests counted in."""
-    all_offered = all(available)
+    all_offered = False not in available
     few = min(examples if all_offered else compress(examples, available))
     behind = starting or _lags(few, sum(examples), rule.xi)
     terms = {} if starting else _terms(rule, examples, validated, loss_sum, trend)
@@ -99,14 +99,19 @@ def _terms(
     loss_sum: Sequence[float],
     trend: Sequence[float],
 ) -> dict[str, list[float]]:
-    c0, root = rule.c0, math.sqrt
+    c0 = rule.c0
     found = {
-        "loss": [loss / (n or 1) for loss, n in zip(loss_sum, validated, strict=True)],
-        "confidence": [c0 / root(n or 1) for n in examples],
+        "loss": list(map(truediv, loss_sum, _not_none(validated))),
+        "confidence": [c0 / root for root in map(math.sqrt, _not_none(examples))],
     }
     if rule.c1 > 0:
         found["trend"] = [rule.c1 * t for t in trend]
     return found
+
+
+def _not_none(numbers: Sequence[int]) -> Sequence[int]:
+    """To divide by: 1 where there is nothing."""
+    return [n or 1 for n in numbers] if 0 in numbers else numbers
 
 
 def _plus(one: list[float], other: list[float]) -> list[float]:
