@@ -73,7 +73,10 @@ class Link:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        self._links.give_back(self, error)
+        if error is None:
+            self._links.idle.append(self)
+        else:
+            self._links.undo(self, error)
 
     def _each(self, work: tuple[Work, ...]) -> Any:
         execute, words = self._driver.execute, self._words
@@ -146,13 +149,13 @@ class Links:
         self._engine = engine
         self._kind = ServerLink if engine.dialect.name == "postgresql" else Link
         self._errors = (DBAPIError, engine.dialect.loaded_dbapi.Error)
-        self._idle: list[Link] = []
+        self.idle: list[Link] = []
 
     def take(self) -> Link:
         """A link that nobody else uses, for a `with`; after an error its transaction is undone."""
-        while self._idle:
+        while self.idle:
             try:
-                link = self._idle.pop()
+                link = self.idle.pop()
             except IndexError:  # another thread was quicker
                 break
             if link.alive():
@@ -163,24 +166,21 @@ class Links:
         except self._errors as error:
             raise in_words(error) from error
 
-    def give_back(self, link: Link, error: BaseException | None) -> None:
-        """Let others use the link; an error of the database is raised in words."""
-        if error is None:
-            self._idle.append(link)
-            return
+    def undo(self, link: Link, error: BaseException) -> None:
+        """Undo the link's transaction after an error, which is raised in words where it is the database's."""
         try:
             link.rollback()
         except self._errors:
             link.close()
         else:
-            self._idle.append(link)
+            self.idle.append(link)
         if isinstance(error, self._errors):
             raise in_words(error) from error
 
     def close(self) -> None:
         """Close the links nobody uses, and the engine."""
-        while self._idle:
-            self._idle.pop().close()
+        while self.idle:
+            self.idle.pop().close()
         self._engine.dispose()
 
 

@@ -341,8 +341,9 @@ def _number(request: Request | int) -> int:
 
 
 def _asked(request: Request, facts: dict[str, Any]) -> Draft:
-    made = {"group": request.group, "kind": request.decision.kind, "size": request.size}
-    return Draft("asked", {**made, "validating": request.validating, **facts}, request.id, request.decision.as_dict())
+    why = request.decision.as_dict()
+    made = {"group": why["group"], "kind": why["kind"], "size": request.size, "validating": request.validating}
+    return Draft("asked", {**made, **facts}, request.id, why)
 
 
 def _before(told: Told, state: State, writer: Writer) -> Event | None:

@@ -37,7 +37,7 @@ class Chooser:
             raise ValueError(f"ask for 1 request or more, not {count}")
         waiting = [header for number, header in state.open.items() if number not in gone]
         unspent = state.settings["budget"] - state.labels_used
-        training, held = ([0] * len(self._index) for _ in range(2))  # what is still to come
+        training, held = [0] * len(self._index), [0] * len(self._index)  # what is still to come
         for header in waiting:
             unspent -= header["size"]
             z = self._index[header["group"]]

@@ -43,14 +43,17 @@ def stop_settings(stop: str | Sequence[str] | None, learner: str | None) -> dict
 
 def reason_to_stop(state: State, now: float) -> str | None:
     """Why to ask no more; None to go on."""
-    rule = _rule(state)
-    return None if rule is None else rule.reason(_Seen(state, now))
+    if not state.settings.get("stop"):
+        return None
+    return _rule(state).reason(_Seen(state, now))
 
 
 def wants_frozen(state: State, now: float) -> bool:
     """Whether the rule wants the newest model frozen, to gather evidence on it."""
+    if not state.settings.get("stop"):
+        return False
     rule, seen = _rule(state), _Seen(state, now)
-    return rule is not None and rule.reason(seen) is None and rule.freeze(seen)
+    return rule.reason(seen) is None and rule.freeze(seen)
 
 
 class _Seen(Monitor):
@@ -71,9 +74,8 @@ class _Seen(Monitor):
         return datetime.fromtimestamp(self._now, UTC)
 
 
-def _rule(state: State) -> Rule | None:
-    texts = state.settings.get("stop")
-    return Any([_parse(text) for text in texts]) if texts else None
+def _rule(state: State) -> Rule:
+    return Any([_parse(text) for text in state.settings["stop"]])
 
 
 def _parse(text: str) -> Rule:
