@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
+import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import psycopg
 import pytest
 
-from evenhand.ledger import Draft, Ledger, LedgerError, State, link
+from evenhand.ledger import Draft, Ledger, LedgerError, State, postgresql, sqlite
 
 HEADER = {"groups": ["u", "v"], "budget": 1000, "window": 20, "classes": None}
 
@@ -35,7 +39,7 @@ def cut_off(url: str) -> None:
 
 
 def test_a_connection_cut_off_while_nobody_used_it(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(link, "_TRIED_AFTER", 0.0)
+    monkeypatch.setattr(postgresql, "_TRIED_AFTER", 0.0)
     with Ledger(postgres_url, create=True) as ledger:
         campaign, state = ledger.create("survey", HEADER), State()
         change(ledger, campaign, state, 1)
@@ -78,3 +82,55 @@ def test_a_step_waits_for_the_one_before_and_reads_what_it_wrote(database: str) 
         second.join()
         assert [e.header.get("lease") for e in ledger.events(campaign)] == [None, 1, 2]
         assert other == ledger.state(campaign, mine)
+
+
+@pytest.mark.parametrize("quiet", [False, True], ids=["under the lock", "at once"])
+def test_a_step_waits_while_another_program_holds_the_file(tmp_path: Path, quiet: bool) -> None:
+    path = tmp_path / "ledger.db"
+    with Ledger(f"sqlite:///{path}", create=True) as ledger:
+        campaign, state = ledger.create("survey", HEADER), State()
+        for lease in range(2 if quiet else 0):
+            change(ledger, campaign, state, lease)
+        other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        other.execute("BEGIN IMMEDIATE")
+        threading.Timer(0.2, other.execute, ["ROLLBACK"]).start()
+        change(ledger, campaign, state, 7)
+        assert ledger.state(campaign).settings["lease"] == 7
+        assert ledger.state(campaign) == state
+        other.close()
+
+
+def test_a_file_that_is_held_for_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite, "BUSY_SECONDS", 0.1)
+    path = tmp_path / "ledger.db"
+    with Ledger(f"sqlite:///{path}", create=True) as ledger:
+        campaign, state = ledger.create("survey", HEADER), State()
+        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(LedgerError, match="held the database for too long: nothing was stored"):
+                change(ledger, campaign, state, 1)
+            assert ledger.state(campaign).seq == 1  # reading waits for nobody
+        change(ledger, campaign, state, 2)
+        assert ledger.state(campaign).settings["lease"] == 2
+
+
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """Has Ctrl-C heard; a job in the background is started with it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_ctrl_c_ends_the_wait_for_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    with Ledger(f"sqlite:///{path}", create=True) as ledger:
+        campaign, state = ledger.create("survey", HEADER), State()
+        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            threading.Timer(0.2, signal.raise_signal, [signal.SIGINT]).start()
+            with pytest.raises(KeyboardInterrupt):
+                change(ledger, campaign, state, 1)
+        change(ledger, campaign, state, 2)
+        assert [e.seq for e in ledger.events(campaign)] == [1, 2]

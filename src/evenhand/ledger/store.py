@@ -12,7 +12,8 @@ from evenhand.ledger import migrate, schema
 from evenhand.ledger.connection import connect, sqlite_path
 from evenhand.ledger.errors import LedgerError, translated
 from evenhand.ledger.events import Draft, Event
-from evenhand.ledger.link import Link, Links, Work
+from evenhand.ledger.link import Link, Work
+from evenhand.ledger.links import Links
 from evenhand.ledger.reading import about, read, read_on, tail
 from evenhand.ledger.schema import SPAN
 from evenhand.ledger.state import State
@@ -170,16 +171,13 @@ class Ledger:
 
     def _at_once(self, link: Link, campaign: int, state: State, step: Step) -> list[Event] | None:
         """Take a step on the state as it is known; None where that proves nothing, as somebody may have written since."""
-        writer, driver = Writer(link, campaign, state), self.engine.dialect.loaded_dbapi
+        writer = Writer(link, campaign, state)
         try:
             events = writer.append(step(state, writer))
-            if events:
-                link.store(_lock(campaign), *writer.work)
-                return events
-        except Exception as error:  # on the state as it is by now it may go well
-            if isinstance(error, driver.Error) and not isinstance(error, driver.IntegrityError):
-                raise
-            link.rollback()
+        except Exception:  # on the state as it is by now it may go well
+            events = []
+        if events and link.store(_lock(campaign), *writer.work):
+            return events
         self._quiet.discard(campaign)
         return None
 
