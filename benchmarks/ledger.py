@@ -13,6 +13,7 @@ import argparse
 import json
 import os
 import platform
+import socket
 import sqlite3
 import sys
 import tempfile
@@ -33,31 +34,35 @@ from evenhand.ledger.connection import connect
 from evenhand.live import LiveCampaign
 
 GROUPS = [f"g{z:02d}" for z in range(20)]
-_WARM_UP = 200
+_WARM_UP = 100
 
 
 def in_processes(writers: int, seconds: float, make: Callable[[int], Callable[[], int]]) -> float:
     """Transactions a second that `writers` processes do together, once each has done a few."""
-    pipes, children = [], []
-    start = time.time() + 0.5 + 0.2 * writers
+    children = []
     for i in range(writers):
-        out, into = os.pipe()
-        pipes.append(out)
+        ours, theirs = socket.socketpair()
         if not (child := os.fork()):
             work = make(i)
             for _ in range(_WARM_UP):
                 work()
-            time.sleep(max(0.0, start - time.time()))
+            theirs.sendall(b"ready")
+            end = float(theirs.recv(64)) + seconds
             done = 0
-            while time.time() < start + seconds:
+            while time.time() < end:
                 done += work()
-            os.write(into, str(done).encode())
+            theirs.sendall(str(done).encode())
             os._exit(0)
-        os.close(into)
-        children.append(child)
-    total = sum(int(os.read(out, 64)) for out in pipes)
-    for child in children:
+        theirs.close()
+        children.append((child, ours))
+    for _, ours in children:
+        ours.recv(64)
+    for _, ours in children:
+        ours.sendall(str(time.time()).encode())
+    total = sum(int(ours.recv(64)) for _, ours in children)
+    for child, ours in children:
         os.waitpid(child, 0)
+        ours.close()
     return total / seconds
 
 
