@@ -11,8 +11,12 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from sqlalchemy import text
 
-from evenhand.ledger import Draft, Ledger, LedgerError, State, postgresql, sqlite
+from evenhand.ledger import Draft, Event, Ledger, LedgerError, State, postgresql, sqlite
+from evenhand.ledger.connection import connect
+from evenhand.ledger.state import _HOW
+from evenhand.ledger.writer import SNAPSHOT_EVERY
 
 HEADER = {"groups": ["u", "v"], "budget": 1000, "window": 20, "classes": None}
 
@@ -58,6 +62,59 @@ def test_a_connection_cut_off_in_the_middle_of_a_step(postgres_url: str) -> None
         assert [e.header.get("lease") for e in ledger.events(campaign)] == [None, 2]
 
 
+def lose(url: str, count: int) -> None:
+    """Take the last events away, as a server does that crashes before they are on disk, or a backup put back."""
+    engine = connect(url)
+    with engine.connect().execution_options(writing=True) as connection, connection.begin():
+        for _ in range(count):
+            connection.execute(text("DELETE FROM events WHERE place = (SELECT max(place) FROM events)"))
+    engine.dispose()
+
+
+@pytest.mark.parametrize("again", [0, 1, 3])
+def test_events_that_are_gone_leave_no_hole(database: str, monkeypatch: pytest.MonkeyPatch, again: int) -> None:
+    monkeypatch.setattr(postgresql, "_TRIED_AFTER", 0.0)
+    with Ledger(database, create=True) as ledger, Ledger(database) as other:
+        campaign, state = ledger.create("survey", HEADER), State()
+        for lease in range(4):
+            change(ledger, campaign, state, lease)
+        lose(database, 2)
+        if database.startswith("postgresql"):
+            cut_off(database)  # as a crash does
+        else:
+            ledger.close()
+        for lease in range(again):
+            change(other, campaign, other.state(campaign, snapshot=False), 10 + lease)
+        for _ in range(2):
+            with pytest.raises(LedgerError, match="nothing was stored, open the campaign again"):
+                change(ledger, campaign, state, 7)
+            with pytest.raises(LedgerError, match="open the campaign again"):
+                ledger.state(campaign, state)
+        fresh = ledger.state(campaign)
+        change(ledger, campaign, fresh, 7)
+        assert [e.seq for e in ledger.events(campaign)] == list(range(1, 5 + again))
+        assert ledger.state(campaign) == fresh
+
+
+def test_an_event_half_folded_in_is_not_folded_in_twice(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def changed(state: State, event: Event) -> None:
+        real(state, event)
+        raise KeyboardInterrupt
+
+    with Ledger(database, create=True) as ledger:
+        campaign, mine = ledger.create("survey", HEADER), State()
+        change(ledger, campaign, mine, 1)
+        real = _HOW["changed"]
+        monkeypatch.setitem(_HOW, "changed", changed)
+        with pytest.raises(KeyboardInterrupt):
+            change(ledger, campaign, mine, 2)
+        monkeypatch.setitem(_HOW, "changed", real)
+        with pytest.raises(LedgerError, match="reading was cut short; nothing was stored, open the campaign again"):
+            change(ledger, campaign, mine, 3)
+        assert [e.header.get("lease") for e in ledger.events(campaign)] == [None, 1, 2]
+        assert ledger.state(campaign).settings["lease"] == 2
+
+
 def test_a_step_given_up_leaves_nothing_behind(database: str) -> None:
     with Ledger(database, create=True) as ledger:
         campaign, state = ledger.create("survey", HEADER), State()
@@ -97,6 +154,20 @@ def test_a_step_waits_while_another_program_holds_the_file(tmp_path: Path, quiet
         change(ledger, campaign, state, 7)
         assert ledger.state(campaign).settings["lease"] == 7
         assert ledger.state(campaign) == state
+        other.close()
+
+
+def test_snapshots_are_deleted_once_the_file_is_free(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    with Ledger(f"sqlite:///{path}", create=True) as ledger:
+        campaign, state = ledger.create("survey", HEADER), State()
+        ledger.write(campaign, state, lambda *_: [Draft("changed", {"lease": i}) for i in range(SNAPSHOT_EVERY)])
+        other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        assert other.execute("SELECT count(*) FROM snapshots").fetchone() == (1,)
+        other.execute("BEGIN IMMEDIATE")
+        threading.Timer(0.2, other.execute, ["ROLLBACK"]).start()
+        ledger.forget_snapshots()
+        assert other.execute("SELECT count(*) FROM snapshots").fetchone() == (0,)
         other.close()
 
 

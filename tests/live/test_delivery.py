@@ -73,9 +73,25 @@ def test_rows_in_any_order_of_memory() -> None:
     assert pack(X, [1, 2]).to_bytes() == Parcel.of(X, [1, 2]).to_bytes()
 
 
-def test_labels_too_large_are_refused_as_before() -> None:
-    with pytest.raises((OverflowError, pa.ArrowInvalid)):
-        pack(np.eye(2), [2**70, 1]).to_bytes()
+@pytest.mark.parametrize("y", [[2**70, 1], [1, 2**63], [-(2**63) - 1, 1], [1, "a"], [1.5, 2**70]])
+def test_labels_that_no_column_holds(y: list[Any]) -> None:
+    with pytest.raises(ValueError, match="these labels cannot be stored, use text or 64-bit numbers, not both"):
+        pack(np.eye(2), y)
+
+
+@pytest.mark.parametrize("y", [[2**63 - 1, -(2**63)], [1e300, -0.0]])
+def test_labels_as_large_as_they_may_be(y: list[Any]) -> None:
+    assert Parcel.from_bytes(pack(np.eye(2), y).to_bytes()).y == y
+
+
+def test_rows_without_features() -> None:
+    with pytest.raises(ValueError, match="X has no features"):
+        plain(np.empty((2, 0)), [0, 1])
+
+
+def test_a_label_missing_in_pandas_own_way() -> None:
+    with pytest.raises(ValueError, match="the label of row 1 is missing"):
+        plain(np.eye(2), pd.Series(["a", pd.NA], dtype="string"))
 
 
 @given(

@@ -51,7 +51,11 @@ def read_labels(y: Any) -> list[Any]:
     """Labels as plain Python values; refuses missing ones."""
     labels = _plain(y)
     for row, label in enumerate(labels):
-        if label is None or label != label:
+        try:
+            missing = label is None or bool(label != label)
+        except TypeError:  # pandas' NA is neither
+            missing = True
+        if missing:
             raise ValueError(f"the label of row {row} is missing: every row needs one")
     return labels
 

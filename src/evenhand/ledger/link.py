@@ -39,9 +39,9 @@ class Link(ABC):
     """
 
     def __init__(self, engine: Engine, words: Words, done: Callable[[Link, BaseException | None], None]) -> None:
-        self._connection = engine.raw_connection()
-        self._driver = cast(Any, self._connection.driver_connection)
-        self._connection.detach()
+        connection = engine.raw_connection()
+        self._driver = cast(Any, connection.driver_connection)
+        connection.detach()
         self._words, self._done = words, done
 
     @abstractmethod
@@ -58,7 +58,7 @@ class Link(ABC):
 
     @abstractmethod
     def store(self, lock: Work, *work: Work) -> bool:
-        """A whole transaction; False, and nothing is stored, where another one was quicker."""
+        """A whole transaction; False, and nothing is stored, where its number is taken or another has the lock."""
 
     @abstractmethod
     def alive(self) -> bool:
@@ -70,7 +70,7 @@ class Link(ABC):
 
     def close(self) -> None:
         """Let go of the connection."""
-        self._connection.close()
+        self._driver.close()
 
     def __enter__(self) -> Self:
         return self

@@ -9,13 +9,14 @@ from typing import Any
 from sqlalchemy import Integer, bindparam, func, literal_column, select
 
 from evenhand.ledger import schema
+from evenhand.ledger.errors import LedgerError
 from evenhand.ledger.events import Event
 from evenhand.ledger.link import Link, Work
 from evenhand.ledger.schema import SPAN
 from evenhand.ledger.state import State
 from evenhand.ledger.text import from_text
 
-__all__ = ["about", "added", "read", "read_on", "tail"]
+__all__ = ["about", "added", "newer", "read", "read_on", "tail"]
 
 _PAGE, _FAR = 5000, 100  # events read at a time; events behind which a snapshot may spare
 
@@ -60,23 +61,36 @@ def added(link: Link, campaign: int) -> list[Event]:
 
 
 def tail(campaign: int, state: State) -> Work:
-    """Reads the events that follow the state, up to where a snapshot may spare reading them."""
-    return _PAGE_OF_HEADERS, {**_within(campaign, state.seq), "page": _FAR}
+    """Reads the state's last event and those that follow, up to where a snapshot may spare reading them."""
+    return _PAGE_OF_HEADERS, {**_within(campaign, max(state.seq - 1, 0)), "page": _FAR + 1}
+
+
+def newer(state: State, found: Sequence[Any]) -> Sequence[Any]:
+    """What of a tail follows the state; an error if the state's last event is not the ledger's."""
+    if state.seq == 0:
+        return found
+    place, _, at, *_ = found[0] if found else (0, None, 0.0)
+    if (place % SPAN, at) != (state.seq, state.at):
+        raise LedgerError(
+            "the ledger is not the one that was read before: a server crashed, a backup was put back, or reading was cut "
+            "short; nothing was stored, open the campaign again"
+        )
+    return found[1:]
 
 
 def read_on(
     link: Link, campaign: int, state: State, found: Sequence[Any] | None = None, *, snapshots: bool = True
 ) -> State:
-    """The state with all events since folded in; `found` is its tail, where that was read already.
+    """The state with all events since folded in; `found` is what is `newer`, where that was read already.
 
     One that is far behind goes on from the newest snapshot, and then a page at a time: a long history is never in
     memory at once.
     """
-    page = link.run(tail(campaign, state)) if found is None else found
+    page = newer(state, link.run(tail(campaign, state))) if found is None else found
     if len(page) < _FAR:
         return state.fold(_events(page)) if page else state
-    newer = link.run((_SNAPSHOT, {"campaign": campaign, "after": state.seq + _FAR})) if snapshots else []
-    snapshot = State.from_json(newer[0][0]) if newer else None
+    stored = link.run((_SNAPSHOT, {"campaign": campaign, "after": state.seq + _FAR})) if snapshots else []
+    snapshot = State.from_json(stored[0][0]) if stored else None
     if snapshot is None:
         state.fold(_events(page))
     else:

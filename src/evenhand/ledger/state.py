@@ -11,7 +11,7 @@ from evenhand.ledger.text import as_text, from_text
 
 __all__ = ["State"]
 
-_FORMAT = 2
+_FORMAT = 3
 _BY_NUMBER = ("open", "expired")
 
 
@@ -20,7 +20,8 @@ class State:
     """What the ledger says of one campaign; lists are in the order of the groups.
 
     Attributes:
-        seq: the last event folded in.
+        seq: the last event folded in; below 0 where folding was cut short.
+        at: when that was.
         settings: what the campaign was created with, as changed since.
         closed: why it was closed; None while it is open.
         asked: requests made so far.
@@ -44,6 +45,7 @@ class State:
     """
 
     seq: int = 0
+    at: float = 0.0
     settings: dict[str, Any] = field(default_factory=dict)
     closed: str | None = None
     created_at: float = 0.0
@@ -101,8 +103,9 @@ class State:
         for event in events:
             if event.seq != self.seq + 1:
                 raise ValueError(f"event {event.seq} does not follow event {self.seq}: the ledger has a hole")
+            self.seq = -1  # an event half folded in is not folded in again
             _HOW[event.kind](self, event)
-            self.seq = event.seq
+            self.seq, self.at = event.seq, event.at
         return self
 
     def copy(self) -> State:

@@ -14,7 +14,7 @@ from evenhand.ledger.errors import LedgerError, translated
 from evenhand.ledger.events import Draft, Event
 from evenhand.ledger.link import Link, Work
 from evenhand.ledger.links import Links
-from evenhand.ledger.reading import about, read, read_on, tail
+from evenhand.ledger.reading import about, newer, read, read_on, tail
 from evenhand.ledger.schema import SPAN
 from evenhand.ledger.state import State
 from evenhand.ledger.writer import Step, Writer
@@ -52,7 +52,8 @@ class Ledger:
         self.read_only = read_only
         self.engine = connect(url, read_only=read_only)
         self._links = Links(self.engine)
-        self._quiet: set[int] = set()  # campaigns that nobody else wrote to when we last looked
+        # campaigns that nobody else wrote to when we last looked, over which link and as which state
+        self._quiet: dict[int, tuple[Link, State]] = {}
         weakref.finalize(self, self._links.close)
         self.name = self.engine.url.render_as_string(hide_password=True).partition("?")[0]
         path = sqlite_path(self.engine)
@@ -153,20 +154,25 @@ class Ledger:
         """Take one step of a campaign: what it drafts is stored together or not at all, and folded into the state.
 
         Where nobody else has written lately the step is taken on the state as it is known, and stored if its number is
-        still free. Else it is taken again under the campaign's write lock, with what others wrote folded in, so it must
-        depend on nothing but what it is given.
+        still free; that goes over the link used before, which a server that crashed and forgot steps would have cut.
+        Else it is taken again under the campaign's write lock, with what others wrote folded in, so it must depend on
+        nothing but what it is given.
         """
+        quiet = self._quiet.pop(campaign, (None, None))
         with self._links.take() as link:
-            events = self._at_once(link, campaign, state, step) if campaign in self._quiet else None
+            events = self._at_once(link, campaign, state, step) if quiet == (link, state) else None
+            alone = events is not None
             if events is None:
                 # each statement sees what is stored when it begins, so that after the lock all that was written before
-                found = link.begin(_lock(campaign), tail(campaign, state))
+                found = newer(state, link.begin(_lock(campaign), tail(campaign, state)))
                 read_on(link, campaign, state, found)
                 writer = Writer(link, campaign, state)
                 events = writer.append(step(state, writer))
                 link.commit(*writer.work)
-                (self._quiet.discard if found else self._quiet.add)(campaign)
+                alone = not found
         state.fold(events)
+        if alone:
+            self._quiet[campaign] = link, state
         return events
 
     def _at_once(self, link: Link, campaign: int, state: State, step: Step) -> list[Event] | None:
@@ -176,10 +182,7 @@ class Ledger:
             events = writer.append(step(state, writer))
         except Exception:  # on the state as it is by now it may go well
             events = []
-        if events and link.store(_lock(campaign), *writer.work):
-            return events
-        self._quiet.discard(campaign)
-        return None
+        return events if events and link.store(_lock(campaign), *writer.work) else None
 
     def lease(self, campaign: int, holder: str, seconds: float) -> bool:
         """Take or renew the campaign's refit lease; False while another holder has it. 0 seconds gives it back."""
@@ -196,7 +199,8 @@ class Ledger:
     def forget_snapshots(self) -> None:
         """Delete all snapshots; they are a cache and come back by themselves."""
         with self._links.take() as link:
-            link.store(_lock(), (_FORGET, {}))
+            link.begin(_lock())
+            link.commit((_FORGET, {}))
 
 
 def _lock(campaign: int = 0) -> Work:

@@ -30,6 +30,8 @@ def plain(X: Any, y: Any) -> tuple[Any, list[Any]]:
     X, labels = rows.as_rows(X), read_labels(y)
     if X.shape[0] != len(labels):
         raise ValueError(f"X has {X.shape[0]} rows and y {len(labels)} labels: they must be as many")
+    if X.shape[1] == 0:
+        raise ValueError("X has no features: give every row at least one")
     return X, labels
 
 

@@ -16,15 +16,15 @@ from evenhand.live.parcel import SECOND, Parcel
 __all__ = ["DenseParcel", "pack"]
 
 _NUMBERS = {int: "q", float: "d"}  # 64 bits each
+_LIMIT = 2**63
 _END = b"\xff\xff\xff\xff\x00\x00\x00\x00"  # of an Arrow stream
 
 
 def pack(X: Any, y: Sequence[Any]) -> Parcel:
     """The parcel of features and labels in their plain form."""
     kinds = {type(label) for label in y}
-    if isinstance(X, np.ndarray) and len(kinds) == 1 and kinds <= _NUMBERS.keys():
-        return DenseParcel(X, list(y))
-    return Parcel.of(X, y)
+    fit = kinds == {float} or (kinds == {int} and min(y) >= -_LIMIT and max(y) < _LIMIT)
+    return DenseParcel(X, list(y)) if fit and isinstance(X, np.ndarray) else Parcel.of(X, y)
 
 
 class DenseParcel(Parcel):

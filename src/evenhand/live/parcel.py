@@ -52,7 +52,7 @@ class Parcel:
             table = table.select(named)  # pandas adds its index otherwise
         features = tuple(table.column_names)
         label = _free("label", features)
-        table = table.append_column(label, pa.array(list(y)))
+        table = table.append_column(label, _as_column(y))
         group = None
         if groups is not None:
             group = _free("group", features)
@@ -128,6 +128,13 @@ class Parcel:
         """The rows where the mask is true."""
         table = self.table.filter(pc.equal(pa.array(np.asarray(mask)), True))
         return Parcel(table, self.kind, self.features, self.width, self.label, self.group)
+
+
+def _as_column(y: Sequence[Any]) -> Any:
+    try:
+        return pa.array(list(y))
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+        raise ValueError(f"these labels cannot be stored, use text or 64-bit numbers, not both: {error}") from error
 
 
 def _free(name: str, taken: Sequence[str]) -> str:
