@@ -56,8 +56,8 @@ class DenseParcel(Parcel):
     @property
     def digest(self) -> str:
         """The same fingerprint as any parcel's."""
-        names, labels = repr(self.features), repr(self.y)
-        return f"{SECOND}{hashlib.sha256(names.encode() + self.numbers + labels.encode()).hexdigest()}"
+        content = b"".join((_spelled(self.features), self.numbers, repr(self.y).encode()))
+        return f"{SECOND}{hashlib.sha256(content).hexdigest()}"
 
     def to_bytes(self) -> bytes:
         """The same bytes as any parcel's: what comes before the numbers depends on nothing but how many there are."""
@@ -76,6 +76,11 @@ def _before(rows: int, width: int, *, whole: bool) -> bytes | None:
     X, y = np.arange(1.0, 1 + rows * width).reshape(rows, width), [1 + row if whole else 0.5 for row in range(rows)]
     stream, numbers = Parcel.of(X, y).to_bytes(), DenseParcel(X, y).numbers + _end(y)
     return stream.removesuffix(numbers) if stream.endswith(numbers) else None
+
+
+@lru_cache(maxsize=64)
+def _spelled(features: tuple[str, ...]) -> bytes:
+    return repr(features).encode()
 
 
 @lru_cache(maxsize=64)

@@ -86,8 +86,9 @@ def choose(
     if not all_offered:
         score = [value if can else -math.inf for value, can in zip(score, available, strict=True)]
     best = max(score)
-    tied = [z for z, value in enumerate(score) if value == best]
-    z = tied[int(coin * len(tied))]
+    z, ties = score.index(best), score.count(best)
+    for _ in range(int(coin * ties)):
+        z = score.index(best, z + 1)
     named = {name: dict(zip(groups, values, strict=True)) for name, values in terms.items()}
     return z, QuickDecision(groups, {"group": groups[z], "kind": kind, "terms": named, "probability": None})
 

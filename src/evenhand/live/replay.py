@@ -46,11 +46,7 @@ def as_asked(request: Request, event: Event) -> LiveRequest:
     """The request, as an `asked` event records it."""
     header, scored_at = event.header, event.header["scored_at"]
     return LiveRequest(
-        id=request.id,
-        group=request.group,
-        size=request.size,
-        validating=request.validating,
-        decision=request.decision,
+        **vars(request),
         until=header["until"],
         collector=header["by"],
         event=event.seq,
