@@ -25,8 +25,8 @@ _CHANCE = random.SystemRandom()
 class SqliteLink(Link):
     """The lock of a transaction that writes is the whole file's.
 
-    Waiting for it is ours, not SQLite's: that does not hear Ctrl-C, and tries so often that processes which write in
-    turn change places at every other step, each time to read what the others wrote.
+    Waiting for it is ours, not SQLite's: that does not hear Ctrl-C, and tries so often that processes which write at
+    once keep changing places, each time to read what the others wrote.
     """
 
     def __init__(self, *args: Any) -> None:

@@ -102,16 +102,16 @@ def _terms(
 ) -> dict[str, list[float]]:
     c0 = rule.c0
     found = {
-        "loss": list(map(truediv, loss_sum, _not_none(validated))),
-        "confidence": [c0 / root for root in map(math.sqrt, _not_none(examples))],
+        "loss": list(map(truediv, loss_sum, _divisors(validated))),
+        "confidence": [c0 / root for root in map(math.sqrt, _divisors(examples))],
     }
     if rule.c1 > 0:
         found["trend"] = [rule.c1 * t for t in trend]
     return found
 
 
-def _not_none(numbers: Sequence[int]) -> Sequence[int]:
-    """To divide by: 1 where there is nothing."""
+def _divisors(numbers: Sequence[int]) -> Sequence[int]:
+    """The numbers, with 1 for 0."""
     return [n or 1 for n in numbers] if 0 in numbers else numbers
 
 
