@@ -14,7 +14,8 @@ def throughput(rows: list[dict[str, Any]]) -> str:
     shown = []
     for row in rows:
         kind = f", `{row['synchronous']}`" if row.get("synchronous") else ""
-        kind += ", bare under the same row lock" if row.get("locking") else ""
+        if row["database"] == "postgresql" and row["writers"] > 1:
+            kind += ", bare under the same row lock" if row["locking"] else ", bare without a lock"
         speeds = [f"{row[key]:,.0f}" for key in ("bare_per_second", "ours_per_second")]
         name = NAMES.get(row["database"], row["database"]) + kind
         shown.append([name, WHAT.get(row["what"], row["what"]), f"{row['writers']}", *speeds, f"{row['ratio']:.2f}"])
