@@ -51,7 +51,7 @@ def run(given: argparse.Namespace) -> None:
         source.default_learner(**settings),
         budget=100 * given.rounds,
         batch=50,
-        n0=given.n0,
+        warmup=given.warmup,
         trials=given.trials,
         seed=given.seed,
         evaluate=given.evaluate,
@@ -138,7 +138,7 @@ def overhead(given: argparse.Namespace) -> None:
     """Rounds of the engine against the bare loop, CPU seconds of this process, turn about, best of several."""
     source = fake()
     learner = source.default_learner(final_updates=0)
-    settings = Settings(budget=100 * given.rounds, batch=50, n0=3, evaluate=1)
+    settings = Settings(budget=100 * given.rounds, batch=50, warmup=3, evaluate=1)
     ours, bare = [], []
     draws = recorded(source)
     for _ in range(given.times):
@@ -276,7 +276,7 @@ def main() -> None:
     runs.add_argument("--strategy", action="append", required=True)
     runs.add_argument("--rounds", type=int, default=100)
     runs.add_argument("--update", default="step")
-    runs.add_argument("--n0", type=int, default=10)
+    runs.add_argument("--warmup", type=int, default=10)
     runs.add_argument("--trials", type=int, default=1)
     runs.add_argument("--seed", type=int, default=0)
     runs.add_argument("--evaluate", type=int, default=100)

@@ -297,7 +297,7 @@ def test_a_group_that_has_nothing_left():
 
 
 def test_warm_up_rounds_take_groups_in_turn():
-    c = campaign(budget=100, n0=10)
+    c = campaign(budget=100, warmup=10)
     tap = Tap()
     kinds, groups = [], []
     for _ in range(12):

@@ -60,7 +60,7 @@ def test_bad_tells_are_refused():
         ({"budget": 10, "batch": 3}, "need 12"),
         ({"budget": 10, "batch": 0}, "batch"),
         ({"budget": 10, "validation": 1.0}, "validation"),
-        ({"budget": 10, "n0": -1}, "n0"),
+        ({"budget": 10, "warmup": -1}, "warmup"),
         ({"budget": 10, "seed": -1}, "seed"),
         ({"budget": 10.5}, "whole number"),
         ({"budget": 10, "population": {"u": 1.0}}, "population names"),

@@ -76,7 +76,7 @@ def test_a_lockstep_trial_is_a_campaign_choice_by_choice(rule):
             assert record.validation_loss[-1, j] == pytest.approx(standing.mean_loss)
 
 
-@pytest.mark.parametrize("settings", [{"batch": 4}, {"n0": 12}, {"validation": 0.3, "batch": 3}])
+@pytest.mark.parametrize("settings", [{"batch": 4}, {"warmup": 12}, {"validation": 0.3, "batch": 3}])
 def test_lockstep_equals_campaign_with_batches_and_warm_up(settings):
     record = run_block(II, eh.Optimistic(), eh.Logistic(), Settings(200, seed=2, **settings), range(4))
     for j in range(4):

@@ -36,7 +36,7 @@ class Campaign:
         learner: what is trained, e.g. `Logistic()`; None if you train yourself and call `tell_losses`.
         budget: how many labels may be spent, training and validation together.
         batch: examples of each role a request asks for; a request is `2·batch` labels.
-        n0: warm-up rounds, groups in turn; None is one round for every group.
+        warmup: warm-up rounds, groups in turn; None is one round for every group.
         validation: the share of each group's examples that validates.
         classes: the labels there may be; None learns them on the way.
         population: each group's share of the population, a mapping or in the order of `groups`.
@@ -59,14 +59,14 @@ class Campaign:
         *,
         budget: int,
         batch: int = 1,
-        n0: int | None = None,
+        warmup: int | None = None,
         validation: float = 0.5,
         classes: Sequence[Any] | None = None,
         population: Mapping[str, float] | Sequence[float] | None = None,
         seed: int | tuple[int, int] = 0,
         stop: Rule | None = None,
     ) -> None:
-        names = check_settings(groups, strategy, budget=budget, batch=batch, n0=n0, validation=validation)
+        names = check_settings(groups, strategy, budget=budget, batch=batch, warmup=warmup, validation=validation)
         self.groups, self.strategy, self.budget, self.batch = names, strategy, int(budget), int(batch)
         self.learner = None if learner is None else as_learner(learner, getattr(strategy, "loss", "zero_one"))
         number, trial = as_seed(seed)
@@ -77,7 +77,7 @@ class Campaign:
             None,
             trials=[trial],
             seed=number,
-            n0=n0 or 0,
+            warmup=warmup or 0,
             validation=validation,
             population=as_population(population, names, strategy),
         )

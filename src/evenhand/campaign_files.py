@@ -59,7 +59,7 @@ def load(
         classes=settings["classes"] if settings["classes_fixed"] else None,
         seed=tuple(settings["seed"]),
         stop=stop,
-        **{key: settings[key] for key in ("budget", "batch", "n0", "validation", "population")},
+        **{key: settings[key] for key in ("budget", "batch", "warmup", "validation", "population")},
     )
     _restore(campaign, state, folder)
     return campaign
@@ -77,7 +77,7 @@ def _state(campaign: Campaign) -> dict[str, Any]:
             "learner": False if campaign.learner is None else describe_learner(campaign.learner),
             "budget": campaign.budget,
             "batch": campaign.batch,
-            "n0": engine.n0,
+            "warmup": engine.warmup,
             "validation": engine.validation,
             "classes": shelf.labels.classes,
             "classes_fixed": shelf.labels.fixed,

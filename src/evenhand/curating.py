@@ -153,7 +153,7 @@ def curate(
     strategy: Any = None,
     learner: Any = None,
     batch: int = 1,
-    n0: int | None = None,
+    warmup: int | None = None,
     seed: int = 0,
     evaluate: int = 50,
     compare: int = 5,
@@ -172,7 +172,7 @@ def curate(
         strategy: which group next; `Optimistic()` by default.
         learner: what is trained; `Logistic()` by default.
         batch: rows of each role a round takes.
-        n0: warm-up rounds, groups in turn.
+        warmup: warm-up rounds, groups in turn.
         seed: the same seed, the same rows.
         evaluate: at how many rounds test accuracy is taken.
         compare: on how many trials Uniform and Uncurated are run beside; 0 for none.
@@ -189,8 +189,8 @@ def curate(
     table = _as_table(data, label, groups, settings)
     rule = Optimistic() if strategy is None else parse_strategy(strategy)[1] if isinstance(strategy, str) else strategy
     fitted = as_learner(Logistic() if learner is None else learner, getattr(rule, "loss", "zero_one"))
-    plan = Settings(budget, batch, n0, table.validation, seed, evaluate)
-    check_settings(table.groups, rule, budget=budget, batch=batch, n0=n0, validation=table.validation)
+    plan = Settings(budget, batch, warmup, table.validation, seed, evaluate)
+    check_settings(table.groups, rule, budget=budget, batch=batch, warmup=warmup, validation=table.validation)
     told = {
         "pool": table.name,
         "label": table.label,
@@ -199,7 +199,7 @@ def curate(
         "learner": str(fitted),
         "seed": seed,
         "batch": batch,
-        "n0": n0,
+        "warmup": warmup,
         "validation": table.validation,
         "budget": budget,
     }
@@ -257,7 +257,7 @@ def _compare(run: Curation, rule: Any, learner: Any, trials: int, jobs: int, pro
                 jobs=jobs,
                 evaluate=20,
                 batch=plan.batch,
-                n0=plan.n0,
+                warmup=plan.warmup,
                 validation=plan.validation,
                 trace="none",
                 progress=progress,

@@ -14,7 +14,7 @@ from evenhand.standing import Standing
 
 __all__ = ["KINDS", "Decision"]
 
-KINDS = ("start", "forced", "explore", "score", "quota", "population")
+KINDS = ("warm-up", "forced", "explore", "score", "fewest", "population", "certify", "test")
 """Why a group was chosen; `Decision.code` indexes this."""
 
 

@@ -22,11 +22,11 @@ MOST_GROUPS = 30
 MOST_AREAS = 8
 BINS = 40
 WHY = {
-    "start": "first examples of every group",
+    "warm-up": "first examples of every group",
     "forced": "too few examples so far",
     "explore": "drawn at random to explore",
     "score": "largest score",
-    "quota": "fewest examples",
+    "fewest": "fewest examples",
     "population": "drawn by population share",
 }
 

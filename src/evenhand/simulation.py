@@ -46,7 +46,7 @@ def simulate(
     jobs: int = 1,
     evaluate: int = 100,
     batch: int = 1,
-    n0: int | None = None,
+    warmup: int | None = None,
     validation: float = 0.5,
     loss: Loss | None = None,
     trace: str = "full",
@@ -71,7 +71,7 @@ def simulate(
         jobs: processes.
         evaluate: at how many evenly spaced rounds test accuracy is taken (closed forms: at every round).
         batch: examples of each role a round draws.
-        n0: warm-up rounds, groups in turn.
+        warmup: warm-up rounds, groups in turn.
         validation: the share of each group's examples that validates.
         loss: the loss of every strategy that has the default one.
         trace: `"full"` a row per round and group, `"chosen"` a row per round, `"none"`.
@@ -90,7 +90,7 @@ def simulate(
         source = source.with_validation(validation)
     number, _ = as_seed(seed)
     fitted = as_learner(getattr(source, "default_learner", Logistic)() if learner is None else learner)
-    settings = Settings(budget, batch, n0, validation, number, evaluate)
+    settings = Settings(budget, batch, warmup, validation, number, evaluate)
     _check(source, named, settings, fitted, trials, evaluate, trace)
     result = Result.empty(source, named, fitted, settings, trials, jobs, trace)
     if resume is not None:
@@ -166,7 +166,7 @@ def _check(
             strategy,
             budget=settings.budget,
             batch=settings.batch,
-            n0=settings.n0,
+            warmup=settings.warmup,
             validation=settings.validation,
             simulated=True,
         )

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 __all__ = ["Standing"]
 
-_SHARED = ("groups", "population")
+_SHARED = ("groups", "population", "batch")
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,8 +30,9 @@ class Standing:
         accuracies: recent validation accuracies, oldest first, NaN where there is none yet; shape `(…, m, window)`.
         trend: Mann–Kendall's S/√var(S) of those accuracies, 0 while there are fewer than three.
         available: whether the group can still deliver.
-        starting: whether the start is still on: a warm-up round, or some group without a scored example.
+        starting: whether warm-up is still running: its rounds are not over, or some group has no scored example.
         population: the population's share of each group, where known.
+        batch: examples of each role a request asks for.
     """
 
     groups: tuple[str, ...]
@@ -45,6 +46,7 @@ class Standing:
     available: NDArray[np.bool_]
     starting: NDArray[np.bool_]
     population: NDArray[np.float64] | None = None
+    batch: int = 1
 
     @property
     def examples(self) -> NDArray[np.int64]:

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import evenhand as eh
-from evenhand.engine.coins import Coins, uniform
 from evenhand.engine.engine import Engine
 from evenhand.engine.labels import Labels
+from evenhand.uniforms import Uniforms, uniform
 
 
 def test_uniform_numbers_are_uniform_and_unrelated():
@@ -28,7 +28,7 @@ def test_uniform_numbers_are_uniform_and_unrelated():
 @given(st.integers(0, 2**70), st.lists(st.integers(0, 1000), min_size=1, max_size=6))
 def test_coins_do_not_depend_on_the_way_there(seed, requests):
     trials = np.array([5, 9])
-    coins = Coins(seed, 0, trials, 3)
+    coins = Uniforms(seed, 0, trials, 3)
     for k in requests:
         found = coins.at(np.array([k, k + 3]))
         assert np.array_equal(found[0], uniform(seed, 0, 5, k, np.arange(3)))
@@ -51,7 +51,8 @@ def test_roles_keep_each_groups_share(validation, deliveries, seed):
         roles = e.roles(np.zeros(size, dtype=int), where)
         e.tally(np.zeros(size, dtype=int), where, roles)
         told = e.counts[0] + e.held[0]
-        assert (e.held[0] == np.floor(told * validation + 1e-9)).all()
+        assert (np.abs(e.held[0] - told * validation) <= 2).all()
+        assert (e.held[0][told == 2] == 1).all()
 
 
 def test_roles_of_a_mixed_delivery_are_those_of_its_groups():

@@ -19,7 +19,7 @@ from evenhand.learners.torch_update import NonFiniteLoss, Trainer
 from evenhand.sources.image_store import ArrayStore, ImageRows
 from evenhand.sources.images import Images
 
-RUN = {"budget": 240, "batch": 5, "n0": 3, "evaluate": 5}
+RUN = {"budget": 240, "batch": 5, "warmup": 3, "evaluate": 5}
 
 
 def small(features: int = 64) -> nn.Module:
@@ -214,7 +214,7 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="of another run"):
         eh.simulate(source, ["uniform"], learner(checkpoint=tmp_path), trials=1, **(RUN | {"batch": 4}))
     with pytest.raises(ValueError, match="of another run"):
-        eh.simulate(source, ["optimistic"], learner(checkpoint=tmp_path / "b"), trials=1, **(RUN | {"n0": 15}))
+        eh.simulate(source, ["optimistic"], learner(checkpoint=tmp_path / "b"), trials=1, **(RUN | {"warmup": 15}))
     path = next(tmp_path.glob("*.pt"))
     torch.save({"harmful": subprocess.Popen}, path)
     with pytest.raises(ValueError, match="no checkpoint of ours"):

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import evenhand as eh
 from evenhand.cli import app
-from evenhand.engine.coins import uniform
+from evenhand.uniforms import uniform
 from evenhand.engine.pooled import PooledTrials
 from evenhand.engine.run import Settings, run_block
 from evenhand.strategies import parse_strategy

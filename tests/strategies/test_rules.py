@@ -151,7 +151,7 @@ def test_uncurated_draws_and_uniform_counts():
     d = eh.Uncurated()(s, COIN)
     assert (d.group, d.kind, d.terms) == ("b", "population", {})
     d = eh.Uniform()(s, COIN)
-    assert (d.group, d.kind) == ("a", "quota")
+    assert (d.group, d.kind) == ("a", "fewest")
     assert d.terms["count"].tolist() == [-3, -9]
 
 

@@ -30,7 +30,7 @@ def create(
         str, typer.Option(help="logistic:C=1, a scikit-learn class by path, factory:module.function, or none")
     ] = "logistic",
     batch: Annotated[int, typer.Option(help="examples of each role in a request")] = 1,
-    n0: Annotated[int | None, typer.Option(help="warm-up rounds")] = None,
+    warmup: Annotated[int | None, typer.Option(help="warm-up rounds")] = None,
     validation: Annotated[float, typer.Option(help="share of examples that validates")] = 0.5,
     classes: Annotated[list[str] | None, typer.Option("--class", help="a label there may be; repeat")] = None,
     population: Annotated[list[str] | None, typer.Option(help="GROUP=SHARE; repeat")] = None,
@@ -55,7 +55,7 @@ def create(
 
         made = live.create(
             db, name, groups, strategy, None if learner == "none" else learner,
-            budget=budget, batch=batch, n0=n0, validation=validation, seed=seed, refit=refit, lease=lease, stop=stop,
+            budget=budget, batch=batch, warmup=warmup, validation=validation, seed=seed, refit=refit, lease=lease, stop=stop,
             classes=[parse_value(c) for c in classes] if classes else None,
             population=_shares(population), label=label, group=group_column, features=features,
         )  # fmt: skip

@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.decision import Decision
-from evenhand.engine.coins import Coins, begin, fold, numbers
 from evenhand.engine.memory import Memory
 from evenhand.standing import Standing
 from evenhand.stats import RunningTrend
 from evenhand.strategies.base import COINS, Rule, Strategy
+from evenhand.uniforms import Uniforms, role_states, roles
 
 __all__ = ["Engine"]
 
-_COINS, _ROLES = 0, 1
-_AHEAD = 128
+_CHOICES = 0
+"""The purpose of the numbers behind ties and exploration."""
 Counts = NDArray[np.int64]
 
 
 class Engine:
     """Arrays with a leading trial axis T and the groups last, and the three steps that move them on.
 
-    A campaign is the engine at T = 1; a simulation runs a block of trials in lockstep.
+    A simulation runs a block of trials in lockstep; a campaign with the same seed chooses the same.
 
     Args:
         groups: the names of the groups.
@@ -34,7 +33,8 @@ class Engine:
         memory: the example sets and their models; None where somebody else trains and reports losses.
         trials: the numbers of the trials, which their random numbers depend on.
         seed: the run's seed.
-        n0: warm-up rounds, groups in turn.
+        warmup: warm-up rounds, groups in turn.
+        batch: examples of each role a round draws.
         validation: the share of each group's examples that validates.
         population: the population's share of each group, where known.
         track: whether to keep recent accuracies and their trend.
@@ -48,7 +48,8 @@ class Engine:
         *,
         trials: Sequence[int] = (0,),
         seed: int = 0,
-        n0: int = 0,
+        warmup: int = 0,
+        batch: int = 1,
         validation: float = 0.5,
         population: NDArray[np.float64] | None = None,
         track: bool = True,
@@ -58,7 +59,7 @@ class Engine:
         self.memory = memory
         self.trials = np.asarray(trials, dtype=np.int64)
         self.track = track
-        self.seed, self.n0, self.validation, self.population = seed, n0, validation, population
+        self.warmup, self.batch, self.validation, self.population = warmup, batch, validation, population
         shape = (len(self.trials), len(self.groups))
         self.counts, self.held, self.scored = (np.zeros(shape, dtype=np.int64) for _ in range(3))
         self.pending, self.pending_validation = (np.zeros(shape, dtype=np.int64) for _ in range(2))
@@ -66,9 +67,8 @@ class Engine:
         self.recent = RunningTrend.empty(shape, getattr(strategy, "window", 20))
         self.available = np.ones(shape, dtype=bool)
         self.asked = np.zeros(shape[0], dtype=np.int64)
-        self._coins = Coins(seed, _COINS, self.trials, COINS)
-        self._roles = fold(begin(seed), _ROLES, self.trials[:, None], np.arange(shape[1])).ravel()
-        self._drawn: dict[int, tuple[int, list[float]]] = {}
+        self._uniforms = Uniforms(seed, _CHOICES, self.trials, COINS)
+        self._role_states = role_states(seed, self.trials[:, None], np.arange(shape[1])).ravel()
         self.fresh = np.zeros(shape, dtype=bool)
 
     def standing(self) -> Standing:
@@ -84,8 +84,9 @@ class Engine:
             accuracies=self.recent.window,
             trend=self.recent.trend,
             available=self.available,
-            starting=(self.asked < self.n0) | waiting.any(axis=-1),
+            starting=(self.asked < self.warmup) | waiting.any(axis=-1),
             population=self.population,
+            batch=self.batch,
         )
 
     def choose(self) -> Decision:
@@ -99,50 +100,17 @@ class Engine:
 
     def coins(self) -> NDArray[np.float64]:
         """The random numbers of every trial's next request."""
-        return self._coins.at(self.asked)
-
-    def coins_of(self, asked: int) -> list[float]:
-        """The same for the request after so many (T = 1)."""
-        return self._coins.one(asked)
+        return self._uniforms.at(self.asked)
 
     def roles(self, trial: Counts, group: Counts) -> NDArray[np.bool_]:
-        """Which of these new rows validate: by the seed, never by row order, keeping each group's share."""
-        m = len(self.groups)
-        cell = trial * m + group
+        """Which of these new rows validate: by the seed and how many of their group came before."""
+        cell = trial * len(self.groups) + group
         total = np.bincount(cell, minlength=self.counts.size)
-        starts = np.cumsum(total) - total
-        position = _rank(cell, starts)
-        told = (self.counts + self.held).ravel()
-        key = numbers(fold(self._roles[cell], told[cell] + position))
-        rank = _rank(cell + key, starts, cell)
-        validating = self.validation_examples(told + total) - self.held.ravel()
-        return np.asarray(rank >= total[cell] - np.clip(validating, 0, total)[cell])
-
-    def roles_of(self, group: int, rows: int, *, training: int, held: int) -> list[bool]:
-        """The same for rows of one group that had so many before (T = 1): quick where they are few."""
-        first = training + held
-        start, keys = self._drawn.get(group, (0, []))
-        if not start <= first <= start + len(keys) - rows:
-            places = np.arange(first, first + rows + _AHEAD)
-            start, keys = first, (group + numbers(fold(self._roles[[group]], places))).tolist()
-            self._drawn[group] = start, keys
-        order = sorted(range(first - start, first - start + rows), key=keys.__getitem__)
-        validating = min(max(self.validating(first + rows) - held, 0), rows)
-        chosen = set(order[rows - validating :])
-        return [place in chosen for place in range(first - start, first - start + rows)]
-
-    def validation_examples(self, told: Counts) -> Counts:
-        """How many of a group's first `told` examples validate."""
-        return np.asarray(np.floor(told * self.validation + 1e-9), dtype=np.int64)
-
-    def validating(self, told: int) -> int:
-        """The same for one number."""
-        return math.floor(told * self.validation + 1e-9)
-
-    def expected_validation(self, group: int, size: int) -> int:
-        """How many of `size` further examples of a group will validate, once what is open has arrived (T = 1)."""
-        told = sum(int(n[0, group]) for n in (self.counts, self.held, self.pending, self.pending_validation))
-        return self.validating(told + size) - self.validating(told)
+        order = np.argsort(cell, kind="stable")
+        within = np.empty(len(cell), dtype=np.int64)
+        within[order] = np.arange(len(cell)) - (np.cumsum(total) - total)[cell[order]]
+        before = (self.counts + self.held).ravel()[cell]
+        return roles(self._role_states[cell], before + within, self.validation)
 
     def record(
         self, trial: Counts, group: Counts, X: Any, y: Counts, validation: NDArray[np.bool_] | None = None
@@ -179,22 +147,3 @@ class Engine:
         if self.track:
             self.recent.push(np.where(self.fresh & (n > 0), accuracy, np.nan))
         self.fresh[:] = False
-
-    def report_some(self, found: Mapping[int, tuple[float, float, int]]) -> None:
-        """Take in mean loss, accuracy and examples of some groups (T = 1); the others stay as they are."""
-        loss_sum, n, accuracy = self.loss_sum.copy(), self.scored.copy(), np.zeros(self.scored.shape)
-        for z, (mean, right, count) in found.items():
-            loss_sum[0, z], accuracy[0, z], n[0, z] = mean * count, right, count
-        waiting = self.fresh.copy()
-        waiting[0, list(found)] = False
-        self.fresh &= ~waiting
-        self.report(loss_sum, accuracy, n)
-        self.fresh |= waiting
-
-
-def _rank(key: NDArray[Any], starts: Counts, cell: Counts | None = None) -> Counts:
-    """The place of each row within its cell, by ascending key; a key's whole part is its cell."""
-    order = np.argsort(key, kind="stable")
-    rank = np.empty(len(key), dtype=np.int64)
-    rank[order] = np.arange(len(key)) - starts[(key if cell is None else cell)[order]]
-    return rank

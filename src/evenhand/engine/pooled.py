@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.engine.coins import Coins
 from evenhand.engine.pool_memory import PoolMemory
 from evenhand.engine.trials import Settings, Step, Trials
 from evenhand.sources.base import Draw, Source
 from evenhand.strategies.peers import Peers
+from evenhand.uniforms import Uniforms, role_states, roles
 
 __all__ = ["PooledTrials"]
 
@@ -36,7 +36,7 @@ class PooledTrials(Trials):
     def __init__(self, source: Source, strategy: Peers, settings: Settings, trials: Sequence[int]) -> None:
         super().__init__(source, strategy, None, settings, trials)
         self._rule = strategy
-        self._coins = Coins(settings.seed, _COINS, self.engine.trials, 3 + settings.batch)
+        self._coins = Uniforms(settings.seed, _COINS, self.engine.trials, 3 + settings.batch)
         self._buy(self.shares(source.population))
         self.engine.fresh[:] = True
         self.engine.refit()
@@ -59,9 +59,8 @@ class PooledTrials(Trials):
             validation = drawn.validation
             if validation is None:
                 place = np.arange(len(drawn.trial)) - np.searchsorted(drawn.trial, drawn.trial)
-                share = self.settings.validation
-                # 1e-9 as where the engine counts validation examples: 0.3 · 10 is not quite 3
-                validation = np.diff(np.floor(np.stack([place, place + 1]) * share + 1e-9), axis=0)[0] > 0
+                state = role_states(self.settings.seed, self.engine.trials[drawn.trial], z)
+                validation = roles(state, place, self.settings.validation)
             self.memory.add(drawn.trial, drawn.X, drawn.y, drawn.group, validation)
             self.used += np.bincount(drawn.trial, minlength=len(self.used))
 

@@ -20,7 +20,7 @@ def check_settings(
     *,
     budget: int,
     batch: int,
-    n0: int | None,
+    warmup: int | None,
     validation: float,
     simulated: bool = False,
 ) -> tuple[str, ...]:
@@ -39,8 +39,8 @@ def check_settings(
         raise ValueError(f"{strategy} asks for no group, it buys all labels at once: compare it by simulate")
     if batch < 1 or batch != int(batch):
         raise ValueError(f"batch must be a whole number from 1 up, not {batch}")
-    if n0 is not None and (n0 < 0 or n0 != int(n0)):
-        raise ValueError(f"n0 must be a whole number of rounds from 0 up, not {n0}")
+    if warmup is not None and (warmup < 0 or warmup != int(warmup)):
+        raise ValueError(f"warmup must be a whole number of rounds from 0 up, not {warmup}")
     if not 0 < validation < 1:
         raise ValueError(f"validation is a share strictly between 0 and 1, not {validation}")
     if budget != int(budget):

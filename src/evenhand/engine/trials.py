@@ -31,7 +31,7 @@ class Settings:
 
     budget: int
     batch: int = 1
-    n0: int | None = None
+    warmup: int | None = None
     validation: float = 0.5
     seed: int = 0
     evaluate: int = 100
@@ -80,7 +80,8 @@ class Trials:
             self.memory,
             trials=trials,
             seed=settings.seed,
-            n0=settings.n0 or 0,
+            warmup=settings.warmup or 0,
+            batch=settings.batch,
             validation=settings.validation,
             population=source.population,
             track=getattr(strategy, "needs_trend", True),

@@ -30,7 +30,7 @@ def image_study(source: str, rules: Iterable[str] = RULES) -> Study:
     chosen = {label: RULES[label] for label in rules}
     quick = {"trials": 2, "budget": 30 * 2 * BATCH, "evaluate": 5}
     budget = ROUNDS * 2 * BATCH
-    return Study(source, chosen, budget, 10, quick, learner="network", batch=BATCH, n0=10, evaluate=50, block=1)
+    return Study(source, chosen, budget, 10, quick, learner="network", batch=BATCH, warmup=10, evaluate=50, block=1)
 
 
 def _enough(runs: Runs, name: str) -> bool:
@@ -90,6 +90,6 @@ def groups_figure(id: str, name: str, study: Study) -> Experiment:
 
 
 NOTE = (
-    "One full-batch step of Adam a round. The paper gives no n0 and no c0 for images: 10 and 0.1. The full length takes "
+    "One full-batch step of Adam a round. The paper gives no warmup and no c0 for images: 10 and 0.1. The full length takes "
     "days on a CPU: evenhand reproduce ID --scale paper, on a GPU or a cluster."
 )

@@ -37,7 +37,7 @@ class Study:
         first: the number of the first trial.
         learner: a learner as text.
         batch: examples of each role a round draws.
-        n0: warm-up rounds.
+        warmup: warm-up rounds.
         evaluate: rounds at which test accuracy is taken.
         block: trials run together in lockstep; 1 for learners that fit one trial at a time.
         source_settings: what the source is opened with.
@@ -52,7 +52,7 @@ class Study:
     first: int = 0
     learner: str = "logistic"
     batch: int = 1
-    n0: int | None = None
+    warmup: int | None = None
     evaluate: int = 50
     block: int = 50
     source_settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
@@ -89,7 +89,7 @@ class Study:
             "learner": self.learner,
             "budget": self.budget,
             "batch": self.batch,
-            "n0": self.n0,
+            "warmup": self.warmup,
             "evaluate": self.evaluate,
             "seed": self.seed,
         }
@@ -164,7 +164,7 @@ def _learner(study: Study, source: Any) -> Any:
 def _run(block: Block, trials: Sequence[int]) -> Record:
     study, text = block.study, block.study.strategies[block.label]
     source = open_study_source(study)
-    settings = Settings(study.budget, study.batch, study.n0, 0.5, study.seed, study.evaluate)
+    settings = Settings(study.budget, study.batch, study.warmup, 0.5, study.seed, study.evaluate)
     return run_block(source, parse_strategy(text)[1], _learner(study, source), settings, trials)
 
 

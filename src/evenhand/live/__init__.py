@@ -45,7 +45,7 @@ def create(
         strategy: which group next, as text or one of ours.
         learner: what is trained, as text; None if you train yourself and report losses.
         budget: how many labels may be spent, training and validation together.
-        settings: `batch`, `n0`, `validation`, `classes`, `population`, `seed` as for `Campaign`; `refit` (`"always"`, a
+        settings: `batch`, `warmup`, `validation`, `classes`, `population`, `seed` as for `Campaign`; `refit` (`"always"`, a
             number of labels, `"background"`), `lease` (how long a request waits, e.g. `"24h"`), `stop` (stopping rules,
             any of which stops, e.g. `["target=0.1", "until=2027-03-01"]`), and the names of the
             `label` and `group` columns and of the `features` in delivered tables.

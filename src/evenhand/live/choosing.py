@@ -67,7 +67,7 @@ class Chooser:
             self._look_at(state.recent, state.settings["window"])
         available = [group not in state.unavailable for group in self._index] if state.unavailable else self._all
         unscored = 0 in state.scored and any(can and not n for can, n in zip(available, state.scored, strict=True))
-        starting = asked < engine.n0 or unscored
+        starting = asked < engine.warmup or unscored
         decision: Decision
         if self._quick is not None:
             z, decision = choose(

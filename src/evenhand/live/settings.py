@@ -15,7 +15,7 @@ from evenhand.strategies import Rule, parse_strategy
 __all__ = ["as_refit", "as_seconds", "check_change", "first_header", "make_campaign"]
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-_SHARED = ("budget", "batch", "n0", "validation", "classes", "population")
+_SHARED = ("budget", "batch", "warmup", "validation", "classes", "population")
 
 
 def as_seconds(lease: str | float | None) -> float | None:
@@ -52,7 +52,7 @@ def first_header(
     *,
     budget: int,
     batch: int = 1,
-    n0: int | None = None,
+    warmup: int | None = None,
     validation: float = 0.5,
     classes: Sequence[Any] | None = None,
     population: Mapping[str, float] | Sequence[float] | None = None,
@@ -80,7 +80,7 @@ def first_header(
         "learner": learner,
         "budget": budget,
         "batch": batch,
-        "n0": n0,
+        "warmup": warmup,
         "validation": validation,
         "classes": None if classes is None else list(classes),
         "population": population if population is None or isinstance(population, Mapping) else list(population),

@@ -7,24 +7,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BLOCK", "Order", "Replace", "roles"]
+from evenhand.uniforms import role_states, roles
+
+__all__ = ["BLOCK", "Order", "Replace"]
 
 Replace = Literal["never", "halves"]
 
 BLOCK = 1 << 16
-
-
-def roles(start: int, stop: int, share: float) -> NDArray[np.bool_]:
-    """Which of the positions start … stop−1 of a group's order validate.
-
-    The first trains, the second validates; after k rows the nearest whole number to `share·k` validates.
-
-    >>> roles(0, 6, 0.5).tolist()
-    [False, True, False, True, False, True]
-    """
-    k = np.arange(start, stop + 1)
-    validating = np.where(k < 2, 0, np.clip(np.ceil(k * share - 0.5), 1, np.maximum(k - 1, 1)))
-    return np.diff(validating) > 0
 
 
 class Order:
@@ -38,6 +27,7 @@ class Order:
         self, key: tuple[int, int, int], size: int, *, held_out: int = 0, share: float = 0.5, replace: Replace = "never"
     ) -> None:
         self._generator = np.random.Generator(np.random.PCG64(np.random.SeedSequence(key)))
+        self._role_state = role_states(*key)
         self._size = size
         self._held_out = held_out
         self._share = share
@@ -80,5 +70,4 @@ class Order:
         return True
 
     def _roles(self, start: int, stop: int) -> NDArray[np.bool_]:
-        once = roles(0, min(self.pool, stop), self._share)
-        return once[np.arange(start, stop) % max(self.pool, 1)]
+        return roles(self._role_state, np.arange(start, stop) % max(self.pool, 1), self._share)

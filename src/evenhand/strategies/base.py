@@ -21,7 +21,7 @@ Numbers = NDArray[np.float64]
 Loss = str | Callable[[Any, Any, Any], Numbers]
 """`"zero_one"`, `"log"`, or a callable `(model, X, y)` that gives one number per example."""
 
-START, FORCED, EXPLORE, SCORE, QUOTA, POPULATION = range(len(KINDS))
+WARM_UP, FORCED, EXPLORE, SCORE, FEWEST, POPULATION, CERTIFY, TEST = range(len(KINDS))
 
 
 class Strategy(Protocol):
@@ -120,10 +120,10 @@ def decide(
     index, code = np.asarray(index), np.asarray(code)
     if index.ndim == 0:
         kind = int(code)
-        if kind in (EXPLORE, POPULATION):
+        if kind == EXPLORE:
             terms = {}
-        else:
+        elif kind != POPULATION:
             probability = None
-        if kind == START:
+        if kind == WARM_UP:
             terms = {"count": (-standing.examples).astype(float)}
     return Decision(standing.groups, index, code, terms, probability)

@@ -13,7 +13,7 @@ from evenhand.strategies import terms as named
 from evenhand.strategies.base import (
     EXPLORE,
     SCORE,
-    START,
+    WARM_UP,
     Loss,
     Numbers,
     Rule,
@@ -64,7 +64,7 @@ class EpsilonGreedy(Rule):
         exploring = coins[..., 1] < self.epsilon
         index = either(exploring, explored, pick(found["loss"], standing.available, coins[..., 0]))
         index = either(standing.starting, choose_start(standing, coins[..., 0]), index)
-        code = either(standing.starting, START, either(exploring, EXPLORE, SCORE))
+        code = either(standing.starting, WARM_UP, either(exploring, EXPLORE, SCORE))
         return decide(standing, index, code, found, chance)
 
 

@@ -13,7 +13,7 @@ from evenhand.bounds import RademacherBound, VCBound, as_bound
 from evenhand.decision import Decision
 from evenhand.standing import Standing
 from evenhand.strategies import terms as named
-from evenhand.strategies.base import FORCED, SCORE, START, Loss, Numbers, Rule, decide, either, pick
+from evenhand.strategies.base import FORCED, SCORE, WARM_UP, Loss, Numbers, Rule, decide, either, pick
 
 __all__ = ["BOUND_NAMES", "Optimistic"]
 
@@ -130,7 +130,7 @@ class Optimistic(Rule):
         forced = np.logical_or.reduce((n < enough) & standing.available, axis=-1)
         score = either(standing.starting | forced, -n, reduce(np.add, found.values()))  # first the fewest examples
         index = pick(score, standing.available, coins[..., 0])
-        code = either(standing.starting, START, either(forced, FORCED, SCORE))
+        code = either(standing.starting, WARM_UP, either(forced, FORCED, SCORE))
         return decide(standing, index, code, found)
 
 

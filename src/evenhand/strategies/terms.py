@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from evenhand.standing import Standing
 
-__all__ = ["Term", "confidence", "count", "coupling", "deviation", "loss", "trend"]
+__all__ = ["Term", "behind", "confidence", "count", "coupling", "deviation", "loss", "trend"]
 
 Numbers = NDArray[np.float64]
 Term = Callable[[Standing], Numbers]
@@ -46,3 +46,10 @@ def trend(standing: Standing, c1: float) -> Numbers:
 def count(standing: Standing) -> Numbers:
     """`−N_z`, open requests counted in: the fewest first."""
     return (-standing.examples).astype(float)
+
+
+def behind(standing: Standing) -> Numbers:
+    """`p_z·ΣN − N_z`, open requests counted in: how many examples a group lacks to its share of the population."""
+    n = standing.examples
+    share = 0.0 if standing.population is None else standing.population
+    return np.asarray(share * n.sum(axis=-1, keepdims=True) - n, dtype=float)

@@ -9,26 +9,31 @@ import numpy as np
 
 from evenhand.decision import Decision
 from evenhand.standing import Standing
-from evenhand.strategies.base import POPULATION, Numbers, Rule, decide, draw
+from evenhand.strategies import terms as named
+from evenhand.strategies.base import POPULATION, Numbers, Rule, decide, draw, pick
 
 __all__ = ["Uncurated"]
 
 
 @dataclass(frozen=True)
 class Uncurated(Rule):
-    """A group drawn from the population's shares at each request."""
+    """The population's shares: drawn at each request, or with batches the group furthest behind its share."""
 
     name: ClassVar[str] = "uncurated"
     needs_scores: ClassVar[bool] = False
 
     @property
     def needs_population(self) -> bool:
-        """It draws from nothing else."""
+        """It follows nothing else."""
         return True
 
     def __call__(self, standing: Standing, coins: Numbers) -> Decision:
-        """A draw from the shares, among the groups still offered."""
+        """One pair at a time is drawn from the shares; batches keep to them as closely as they can."""
         if standing.population is None:
-            raise ValueError("Uncurated draws from the population's shares: give population=...")
+            raise ValueError("Uncurated follows the population's shares: give population=...")
+        if standing.batch > 1:
+            found = {"behind": named.behind(standing)}
+            index = pick(found["behind"], standing.available, coins[..., 0])
+            return decide(standing, index, np.full(index.shape, POPULATION), found)
         index, chance = draw(standing.population, standing.available, coins[..., 2])
         return decide(standing, index, np.full(index.shape, POPULATION), None, chance)

@@ -10,7 +10,7 @@ import numpy as np
 from evenhand.decision import Decision
 from evenhand.standing import Standing
 from evenhand.strategies import terms as named
-from evenhand.strategies.base import QUOTA, Numbers, Rule, decide, pick
+from evenhand.strategies.base import FEWEST, Numbers, Rule, decide, pick
 
 __all__ = ["Uniform"]
 
@@ -26,4 +26,4 @@ class Uniform(Rule):
         """The smallest N_z."""
         found = {"count": named.count(standing)}
         index = pick(found["count"], standing.available, coins[..., 0])
-        return decide(standing, index, np.full(index.shape, QUOTA), found)
+        return decide(standing, index, np.full(index.shape, FEWEST), found)

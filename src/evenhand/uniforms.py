@@ -1,4 +1,4 @@
-"""Random numbers by position: the same for a given seed, trial and place, however one gets there.
+"""Random numbers by position, and the roles drawn from them: a function of the seed and the place alone.
 
 A counter-based generator (SplitMix64's finaliser over a folded counter). It has no state to save, so stopping and
 going on, one trial or many, one process or two all see the same numbers.
@@ -9,12 +9,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Coins", "fold", "numbers", "uniform"]
+__all__ = ["Uniforms", "fold", "numbers", "role_states", "roles", "uniform"]
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _ODD = np.uint64(0xD6E8FEB86659FD93)  # so that a place and what went before it do not commute
 _AHEAD = 128
+_ROLES = 1
+"""The purpose of the numbers behind roles; ties and exploration have 0, a pool's gradient steps 7."""
 
 Words = NDArray[np.uint64]
 
@@ -53,7 +55,7 @@ def uniform(seed: int, *place: ArrayLike) -> NDArray[np.float64]:
     return numbers(fold(begin(seed), *place)).reshape(shape)
 
 
-class Coins:
+class Uniforms:
     """`width` numbers for every trial's k-th request, drawn ahead in blocks."""
 
     def __init__(self, seed: int, purpose: int, trials: NDArray[np.int64], width: int) -> None:
@@ -61,22 +63,39 @@ class Coins:
         self._width = width
         self._start = 0
         self._block = np.empty((len(trials), 0, width))
-        self._first: list[list[float]] = []
 
     def at(self, k: NDArray[np.int64]) -> NDArray[np.float64]:
         """The numbers of request `k[t]` of every trial t, shape (T, width)."""
         self._draw(int(k.min()), int(k.max()))
         return self._block[np.arange(len(k)), k - self._start]
 
-    def one(self, k: int) -> list[float]:
-        """The numbers of the first trial's request `k`."""
-        if not self._start <= k < self._start + len(self._first):
-            self._draw(k, k)
-        return self._first[k - self._start]
-
     def _draw(self, first: int, last: int) -> None:
         if first < self._start or last >= self._start + self._block.shape[1]:
             self._start = first
             places = np.arange(first, last + _AHEAD)[None, :, None]
             self._block = numbers(fold(self._base, places, np.arange(self._width)))
-            self._first = self._block[0].tolist()
+
+
+def role_states(seed: int, trials: ArrayLike, groups: ArrayLike) -> Words:
+    """What the roles of these trials' groups are drawn from; trials and groups broadcast."""
+    return fold(begin(seed), _ROLES, trials, groups)
+
+
+def roles(state: Words, k: ArrayLike, share: float) -> NDArray[np.bool_]:
+    """Whether the k-th example of a group, counted from 0, validates; `state` is the group's `role_states`.
+
+    Of the first two examples one trains and one validates. After them the rarer role comes once in every stretch of
+    1/share examples, at a place drawn by the seed: neither the order of the rows nor how they were cut into
+    deliveries can steer it.
+
+    >>> found = roles(role_states(3, 0, 0), np.arange(10), 0.3)
+    >>> int(found[:2].sum()), int(found.sum())
+    (1, 3)
+    """
+    place, rare = np.asarray(k, dtype=np.int64), min(share, 1 - share)
+    first = place < 2
+    stretch = np.where(first, 0, 1 + np.floor((place - 2) * rare + 1e-9)).astype(np.int64)
+    start = np.where(first, 0, 2 + np.ceil((stretch - 1) / rare - 1e-9))
+    length = np.where(first, 2, 2 + np.ceil(stretch / rare - 1e-9) - start)
+    chosen = place == start + np.floor(numbers(fold(state, stretch)) * length)
+    return np.asarray(chosen if share <= 0.5 else ~chosen)
