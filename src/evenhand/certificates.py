@@ -6,7 +6,7 @@ count. The mean over the validation set that steers the sampling is neither: it 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -42,10 +42,16 @@ class Certificate:
 
     Attributes:
         version: which frozen model this is; version k is given δ/(k(k+1)), so all versions together keep δ.
-        low, high: each group's own interval; the confidence is for a group picked in advance, not for all at once.
-        worst_at_most: no group's error is above this.
+        n: labels of each group since the freeze.
+        mean: each group's error on them, by their labels now.
+        low, high: intervals of all groups at once; corrections and missing labels count against the model in `high`, for
+            it in `low`.
+        worst_at_most: no group's error is above this; corrections and missing labels count against the model.
         worst_groups: the worst group is one of these.
         confidence: of each of these statements, all versions together.
+        corrected: labels of each group that were corrected, withdrawn or erased since they were first told.
+        missing: labels of each group that were asked for and did not come.
+        equal: rows that equal an earlier one in all features and label, where somebody vouched that all are different.
     """
 
     version: int
@@ -58,18 +64,26 @@ class Certificate:
     worst_groups: tuple[str, ...]
     confidence: float
     loss: str
+    corrected: tuple[int, ...] = ()
+    missing: tuple[int, ...] = ()
+    equal: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, group by group."""
-        names = ("version", "confidence", "loss", "worst_at_most")
+        names = ("version", "confidence", "loss", "worst_at_most", "equal")
         found = {name: getattr(self, name) for name in names}
-        return {"statement": "certificate", **found, "worst_groups": list(self.worst_groups), "groups": _by_group(self)}
+        groups = _by_group(self)
+        for what, counts in (("corrected", self.corrected), ("missing", self.missing)):
+            for group, count in zip(self.groups, counts, strict=False):
+                groups[group][what] = count
+        return {"statement": "certificate", **found, "worst_groups": list(self.worst_groups), "groups": groups}
 
     def __str__(self) -> str:
-        return (
-            f"model {self.version}: no group's error is above {self.worst_at_most:.3f} "
-            f"(confidence {self.confidence:.0%}, {sum(self.n):,} labels since it was frozen)"
-        )
+        notes = [f"confidence {self.confidence:.0%}", f"{sum(self.n):,} labels since it was frozen"]
+        notes += [f"{sum(self.corrected):,} of them corrected or taken back"] if sum(self.corrected) else []
+        notes += [f"{sum(self.missing):,} missing, counted as errors"] if sum(self.missing) else []
+        notes += [f"{self.equal:,} rows equal earlier ones"] if self.equal else []
+        return f"model {self.version}: no group's error is above {self.worst_at_most:.3f} ({', '.join(notes)})"
 
 
 def _by_group(statement: Running | Certificate) -> dict[str, dict[str, Any]]:
@@ -127,7 +141,7 @@ class Evidence:
     def certificate(self, version: int = 1, delta: float = 0.05) -> Certificate:
         """The certificate, where the losses are those of one frozen model on examples that came afterwards."""
         spent = _spent(version, delta)
-        low, high = self.interval(spent)
+        low, high = self.interval(spent / len(self.groups))
         return Certificate(
             version=version,
             groups=self.groups,
@@ -135,7 +149,7 @@ class Evidence:
             mean=self.mean,
             low=_floats(low),
             high=_floats(high),
-            worst_at_most=float(high.max()),
+            worst_at_most=float(self.interval(spent)[1].max()),
             worst_groups=self._worst(spent),
             confidence=1 - delta,
             loss=self.loss,
@@ -172,6 +186,57 @@ class Evidence:
             for name, values in state["bernstein"].items():
                 setattr(evidence.bernstein, name, np.array(values, dtype=float))
         return evidence
+
+
+def certificate_of(
+    groups: Sequence[str], counts: Sequence["Counted"], *, version: int, delta: float, equal: int | None = None
+) -> Certificate:
+    """The certificate from what was counted in every group, doubtful labels against the model."""
+    against, for_it = Evidence(tuple(groups)), Evidence(tuple(groups))
+    against.n = for_it.n = np.array([c.n + c.missing for c in counts])
+    against.total = np.array([c.most + c.missing for c in counts], dtype=float)
+    for_it.total = np.array([c.fewest for c in counts], dtype=float)
+    found = against.certificate(version, delta)
+    lowest = for_it.certificate(version, delta)
+    return replace(
+        found,
+        n=tuple(c.n for c in counts),
+        mean=tuple(c.now / c.n if c.n else None for c in counts),
+        low=lowest.low,
+        corrected=tuple(c.corrected for c in counts),
+        missing=tuple(c.missing for c in counts),
+        equal=equal,
+    )
+
+
+@dataclass
+class Counted:
+    """Evidence of one group: labels told since the freeze, and the frozen model's errors on them.
+
+    Attributes:
+        n: labels told.
+        first, now: errors by the first labels and by the labels now.
+        gone: labels withdrawn or erased, which count as errors.
+        corrected: labels corrected, withdrawn or erased.
+        missing: labels asked for that did not come.
+    """
+
+    n: int = 0
+    first: int = 0
+    now: int = 0
+    gone: int = 0
+    corrected: int = 0
+    missing: int = 0
+
+    @property
+    def most(self) -> int:
+        """Errors by the labelling that is worse for the model."""
+        return max(self.first, self.now) + self.gone
+
+    @property
+    def fewest(self) -> int:
+        """Errors by the labelling that is better for it."""
+        return min(self.first, self.now)
 
 
 def labels_for_width(

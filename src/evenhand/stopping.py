@@ -3,20 +3,47 @@
 `TargetError` rests on a certificate. `NoImprovement` looks at validation scores: a rule of thumb, without a claim.
 """
 
-from collections.abc import Sequence
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from evenhand import checks
 from evenhand.certificates import Evidence
+from evenhand.errors import InputError
 
-if TYPE_CHECKING:
-    from evenhand.monitor import Monitor
+__all__ = [
+    "AllOf", "AnyOf", "Deadline", "LabelsSpent", "NoImprovement", "Rule", "Seen", "TargetError", "parse_stop",
+]  # fmt: skip
 
-__all__ = ["All", "Any", "Deadline", "LabelsSpent", "NoImprovement", "Rule", "TargetError"]
+
+@dataclass(frozen=True)
+class Seen:
+    """What stopping rules look at.
+
+    Attributes:
+        groups: the names of the groups.
+        labels: labels spent.
+        now: the ledger's time.
+        scores: every group's mean validation loss at the last scores, oldest first; None without any.
+        errors, validated: every group's error on the steering validation set and its size: an indication, no claim.
+        evidence: gives the evidence on the frozen model, None without one.
+        version: how many models have been frozen.
+        frozen_labels: labels spent when the last one was.
+    """
+
+    groups: tuple[str, ...]
+    labels: int = 0
+    now: datetime = datetime(1970, 1, 1, tzinfo=UTC)
+    scores: Sequence[Sequence[float | None]] = ()
+    errors: Sequence[float] = ()
+    validated: Sequence[int] = ()
+    evidence: Callable[[], Evidence | None] = lambda: None
+    version: int = 0
+    frozen_labels: int = 0
 
 
 class Rule:
@@ -27,19 +54,24 @@ class Rule:
         """How many rounds of scores the rule looks back on."""
         return 0
 
-    def reason(self, seen: "Monitor") -> str | None:
+    @property
+    def needs_certificate(self) -> bool:
+        """Whether the rule looks at evidence on a frozen model."""
+        return False
+
+    def reason(self, seen: Seen) -> str | None:
         """Why to stop, None to go on."""
         raise NotImplementedError
 
-    def freeze(self, seen: "Monitor") -> bool:
+    def freeze(self, seen: Seen) -> bool:
         """Whether the rule wants the current model frozen, to gather evidence on it."""
         return False
 
-    def __and__(self, other: "Rule") -> "All":
-        return All((self, other))
+    def __and__(self, other: Rule) -> AllOf:
+        return AllOf((self, other))
 
-    def __or__(self, other: "Rule") -> "Any":
-        return Any((self, other))
+    def __or__(self, other: Rule) -> AnyOf:
+        return AnyOf((self, other))
 
 
 @dataclass(frozen=True)
@@ -57,19 +89,28 @@ class TargetError(Rule):
         checks.probability("target", self.target)
         checks.probability("confidence", self.confidence)
 
-    def reason(self, seen: "Monitor") -> str | None:
+    @property
+    def needs_certificate(self) -> bool:
+        """It rests on one."""
+        return True
+
+    def __str__(self) -> str:
+        return f"target={self.target:g}" + ("" if self.confidence == 0.95 else f",{self.confidence:g}")
+
+    def reason(self, seen: Seen) -> str | None:
         """Certified, or not yet."""
-        evidence = seen.since
+        evidence = seen.evidence()
         if evidence is None or not evidence.worst_is_at_most(self.target, seen.version, 1 - self.confidence):
             return None
         return f"no group's error is above {self.target:g} (confidence {self.confidence:.0%})"
 
-    def freeze(self, seen: "Monitor") -> bool:
+    def freeze(self, seen: Seen) -> bool:
         """When scores as good as now, on as many new labels, would do."""
-        if seen.labels < 2 * seen.frozen_labels or np.isnan(seen.errors).any():
+        if seen.labels < 2 * seen.frozen_labels or not all(seen.validated):
             return False
         hoped = Evidence(seen.groups)
-        hoped.n, hoped.total = seen.validated, np.rint(seen.errors * seen.validated)
+        hoped.n = np.array(seen.validated)
+        hoped.total = np.rint(np.array(seen.errors) * hoped.n)
         return hoped.worst_is_at_most(self.target, seen.version + 1, 1 - self.confidence)
 
 
@@ -89,7 +130,10 @@ class NoImprovement(Rule):
         """The rounds compared."""
         return self.rounds
 
-    def reason(self, seen: "Monitor") -> str | None:
+    def __str__(self) -> str:
+        return f"no-improvement={self.rounds}" + (f",{self.by:g}" if self.by else "")
+
+    def reason(self, seen: Seen) -> str | None:
         """The best of these rounds, compared with the round before them."""
         if len(seen.scores) <= self.rounds:
             return None
@@ -111,7 +155,10 @@ class LabelsSpent(Rule):
         if self.labels < 1:
             raise ValueError(f"labels must be at least 1, got {self.labels!r}")
 
-    def reason(self, seen: "Monitor") -> str | None:
+    def __str__(self) -> str:
+        return f"labels={self.labels}"
+
+    def reason(self, seen: Seen) -> str | None:
         """Spent, or not yet."""
         return f"{self.labels:,} labels are spent" if seen.labels >= self.labels else None
 
@@ -132,9 +179,12 @@ class Deadline(Rule):
             found = datetime(found.year, found.month, found.day)
         return found if found.tzinfo else found.replace(tzinfo=UTC)
 
-    def reason(self, seen: "Monitor") -> str | None:
+    def __str__(self) -> str:
+        return f"until={self.when if isinstance(self.when, str) else self.when.isoformat()}"
+
+    def reason(self, seen: Seen) -> str | None:
         """Past it, or not yet."""
-        return f"it is past {self.moment().isoformat()}" if seen.now() >= self.moment() else None
+        return f"it is past {self.moment().isoformat()}" if seen.now >= self.moment() else None
 
 
 @dataclass(frozen=True)
@@ -151,28 +201,77 @@ class _Several(Rule):
         """As far as the rule that looks back furthest."""
         return max(rule.rounds_back for rule in self.rules)
 
-    def freeze(self, seen: "Monitor") -> bool:
+    @property
+    def needs_certificate(self) -> bool:
+        """Whether one of them does."""
+        return any(rule.needs_certificate for rule in self.rules)
+
+    def freeze(self, seen: Seen) -> bool:
         """Whether one of them wants it."""
         return any(rule.freeze(seen) for rule in self.rules)
 
-    def _reasons(self, seen: "Monitor") -> list[str]:
+    def _reasons(self, seen: Seen) -> list[str]:
         return [reason for rule in self.rules if (reason := rule.reason(seen)) is not None]
 
 
 @dataclass(frozen=True)
-class Any(_Several):
+class AnyOf(_Several):
     """Stop as soon as one of the rules says so."""
 
-    def reason(self, seen: "Monitor") -> str | None:
+    def __str__(self) -> str:
+        return " | ".join(map(str, self.rules))
+
+    def reason(self, seen: Seen) -> str | None:
         """The first reason."""
         return next(iter(self._reasons(seen)), None)
 
 
 @dataclass(frozen=True)
-class All(_Several):
+class AllOf(_Several):
     """Stop when all of the rules say so."""
 
-    def reason(self, seen: "Monitor") -> str | None:
+    def __str__(self) -> str:
+        return " & ".join(map(str, self.rules))
+
+    def reason(self, seen: Seen) -> str | None:
         """All reasons, joined."""
         found = self._reasons(seen)
         return " and ".join(found) if len(found) == len(self.rules) else None
+
+
+def parse_stop(stop: Rule | str | Sequence[str] | None) -> Rule | None:
+    """A stopping rule from its text; several texts, or `|` between them, stop as soon as one does, `&` when all do.
+
+    >>> str(parse_stop(["labels=2000", "no-improvement=50 & until=2027-03-01"]))
+    'labels=2000 | no-improvement=50 & until=2027-03-01'
+    """
+    if stop is None or isinstance(stop, Rule):
+        return stop
+    texts = [stop] if isinstance(stop, str) else list(stop)
+    if not all(isinstance(text, str) for text in texts):
+        raise InputError(f"stop must be stopping rules such as TargetError(0.1) or 'target=0.1', not {stop!r}")
+    some = [_joined(AllOf, [_parse(one) for one in part.split("&")]) for text in texts for part in text.split("|")]
+    return _joined(AnyOf, some) if some else None
+
+
+def _joined(kind: type[_Several], rules: list[Rule]) -> Rule:
+    return rules[0] if len(rules) == 1 else kind(rules)
+
+
+_RULES: dict[str, Callable[..., Rule]] = {
+    "target": lambda target, confidence="0.95": TargetError(float(target), float(confidence)),
+    "labels": lambda labels: LabelsSpent(int(labels)),
+    "until": Deadline,
+    "no-improvement": lambda rounds, by="0": NoImprovement(int(rounds), float(by)),
+}
+
+
+def _parse(text: str) -> Rule:
+    name, mark, values = text.strip().partition("=")
+    if not mark or name not in _RULES:
+        known = "target=0.1, labels=2000, until=2027-03-01 or no-improvement=50"
+        raise InputError(f"cannot read the stopping rule {text!r}: write {known}")
+    try:
+        return _RULES[name](*values.split(","))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"cannot read the stopping rule {text!r}: {error}") from None

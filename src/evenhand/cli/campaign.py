@@ -7,10 +7,24 @@ from typing import Annotated, Any
 
 import typer
 
-from evenhand.cli import campaign_look, campaign_rows
-from evenhand.cli.campaign_shared import DEFAULT, AsJson, Collector, Database, Name, RequestNumber, handled, opened, say
+from evenhand.cli import campaign_files, campaign_look, campaign_rows
+from evenhand.cli.campaign_shared import (
+    DEFAULT,
+    AsJson,
+    Collector,
+    Database,
+    Name,
+    RequestNumber,
+    User,
+    handled,
+    opened,
+    say,
+    user_name,
+)
 
 __all__ = ["app"]
+
+_MOST = 1000
 
 app = typer.Typer(
     name="campaign",
@@ -43,48 +57,87 @@ def create(
     ] = None,
     label: Annotated[str, typer.Option("--label", help="the label's column in delivered files")] = "label",
     group_column: Annotated[str, typer.Option(help="the group's column in delivered files")] = "group",
+    id_column: Annotated[str, typer.Option(help="the id's column in delivered files")] = "id",
     features: Annotated[list[str] | None, typer.Option("--feature", help="a feature's column; default all")] = None,
+    distinct: Annotated[
+        bool, typer.Option("--distinct", help="your word that rows without ids are all different")
+    ] = False,
     db: Database = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
     """Make a new campaign, and the database if it is not there."""
     with handled(as_json):
-        from evenhand import live
-        from evenhand.live.status import status
+        from evenhand.campaign import Campaign
         from evenhand.notation import parse_value
 
-        made = live.create(
+        with Campaign.create(
             db, name, groups, strategy, None if learner == "none" else learner,
-            budget=budget, batch=batch, warmup=warmup, validation=validation, seed=seed, refit=refit, lease=lease, stop=stop,
-            classes=[parse_value(c) for c in classes] if classes else None,
-            population=_shares(population), label=label, group=group_column, features=features,
-        )  # fmt: skip
-        found = status(made)
-        made.ledger.close()
+            budget=budget, batch=batch, warmup=warmup, validation=validation, seed=seed, refit=refit, lease=lease,
+            stop=stop, classes=[parse_value(c) for c in classes] if classes else None, distinct=distinct,
+            population=_shares(population), label=label, group=group_column, id=id_column, features=features,
+        ) as made:  # fmt: skip
+            found = made.status()
     say(found, as_json, f"campaign {name!r}: {len(groups)} groups, {budget} labels, {found['strategy']}")
 
 
 @app.command()
 def ask(
     name: Name,
-    count: Annotated[int, typer.Option(help="how many requests at once")] = 1,
+    count: Annotated[int, typer.Option(help=f"how many requests at once, at most {_MOST:,}")] = 1,
+    everything: Annotated[bool, typer.Option("--all", help="as many requests as the budget allows")] = False,
     collector: Collector = None,
     db: Database = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
     """Ask which group to label next; exits with 3 when there is nothing to ask."""
-    with opened(db, name, as_json) as live:
-        found = live.ask_many(count, collector)
+    with opened(db, name, as_json) as campaign:
+        if count > _MOST and not everything:
+            raise ValueError(f"--count {count} is more than {_MOST:,}: give --all for as many as the budget allows")
+        found = campaign.ask_many(max(campaign.budget // 2, 1) if everything else count, collector)
         say({"requests": [r.as_dict() for r in found]}, as_json, lambda: "\n".join(map(_request_line, found)))
 
 
 @app.command()
-def abandon(name: Name, request: RequestNumber, db: Database = DEFAULT, as_json: AsJson = False) -> None:
-    """Give up a request; its labels go back to the budget."""
-    with opened(db, name, as_json) as live:
-        live.abandon(request)
-        unspent = live.refresh().unspent
+def abandon(
+    name: Name, request: RequestNumber, by: User = None, db: Database = DEFAULT, as_json: AsJson = False
+) -> None:
+    """Give up a request: what is outstanding goes back to the budget, what was told stays."""
+    with opened(db, name, as_json) as campaign:
+        campaign.abandon(request, by=user_name(by))
+        unspent = campaign.unspent
         say({"request": request, "unspent": unspent}, as_json, f"request {request} abandoned, {unspent} labels unspent")
+
+
+@app.command()
+def extend(
+    name: Name,
+    request: RequestNumber,
+    lease: Annotated[str, typer.Argument(help="how long from now: 90m, 24h, 7d, never")],
+    by: User = None,
+    db: Database = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """Let a request wait longer for its labels."""
+    with opened(db, name, as_json) as campaign:
+        from evenhand.campaign.requests import as_time
+
+        until = as_time(campaign.extend(request, lease, by=user_name(by)))
+        say({"request": request, "until": until}, as_json, f"request {request} waits until {until or 'it is answered'}")
+
+
+@app.command()
+def retire(
+    name: Name,
+    group: Annotated[str, typer.Argument(help="the group")],
+    back: Annotated[bool, typer.Option("--back", help="ask of it again")] = False,
+    by: User = None,
+    db: Database = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """Ask no more of a group that has nothing left to give."""
+    with opened(db, name, as_json) as campaign:
+        campaign.retire(group, back, by=user_name(by))
+        say({"group": group, "retired": not back}, as_json, f"{group} is {'asked of again' if back else 'retired'}")
 
 
 @app.command()
@@ -96,59 +149,69 @@ def losses(
     as_json: AsJson = False,
 ) -> None:
     """Report the validation losses of your own trainer, group by group."""
-    with opened(db, name, as_json) as live:
+    with opened(db, name, as_json) as campaign:
         found = _losses(reports or [], file)
-        live.tell_losses(found)
+        campaign.tell_losses(found, by=user_name(None))
         say({"reported": sorted(found)}, as_json, f"losses of {len(found)} groups reported")
 
 
 @app.command()
 def refit(name: Name, db: Database = DEFAULT, as_json: AsJson = False) -> None:
     """Fit and score now, where the campaign refits in the background."""
-    with opened(db, name, as_json) as live:
-        done = live.refit()
-        say({"refitted": done}, as_json, "refitted" if done else "nothing to do, or another process is at it")
+    with opened(db, name, as_json) as campaign:
+        done = campaign.refit()
+        say(
+            {"refitted": done},
+            as_json,
+            "refitted" if done else "nothing to do, or another process is already refitting",
+        )
 
 
 @app.command()
 def change(
     name: Name,
     budget: Annotated[int | None, typer.Option(help="labels to spend in all")] = None,
+    learner: Annotated[str | None, typer.Option(help="another learner, from the next refit on; none")] = None,
     refit: Annotated[str | None, typer.Option(help="always, a number of labels, or background")] = None,
     lease: Annotated[str | None, typer.Option(help="for requests from now on")] = None,
-    retire: Annotated[list[str] | None, typer.Option(help="a group that has nothing left to give")] = None,
-    restore: Annotated[list[str] | None, typer.Option(help="a group to ask of again")] = None,
     stop: Annotated[list[str] | None, typer.Option(help="stopping rules instead of those there are; none")] = None,
+    by: User = None,
     db: Database = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """Change the budget, refits, leases, stopping rules, or which groups are asked of."""
-    with opened(db, name, as_json) as live:
-        settings: dict[str, Any] = {"budget": budget, "refit": refit, "lease": lease}
-        if stop:
-            settings["stop"] = [] if stop == ["none"] else stop
+    """Change the budget, learner, refits, leases or stopping rules."""
+    with opened(db, name, as_json) as campaign:
+        settings: dict[str, Any] = {"budget": budget, "refit": refit, "lease": lease, "learner": learner}
         settings = {key: value for key, value in settings.items() if value is not None}
-        if not (settings or retire or restore):
-            raise ValueError("nothing to change: give --budget, --refit, --lease, --stop, --retire or --restore")
-        if settings:
-            live.change(**settings)
-        for group in retire or ():
-            live.retire(group)
-        for group in restore or ():
-            live.retire(group, back=True)
-        state = live.refresh()
-        found = {**{key: state.settings[key] for key in ("budget", "refit", "lease")}, "retired": state.unavailable}
+        if learner == "none":
+            settings["learner"] = None
+        if stop:
+            settings["stop"] = None if stop == ["none"] else stop
+        if not settings:
+            raise ValueError("nothing to change: give --budget, --learner, --refit, --lease or --stop")
+        campaign.change(by=user_name(by), **settings)
+        found = {key: campaign.settings[key] for key in ("budget", "learner", "refit", "lease", "stop")}
         say(found, as_json, "changed")
 
 
 @app.command()
-def certify(name: Name, db: Database = DEFAULT, as_json: AsJson = False) -> None:
-    """Freeze the newest model: validation labels from now on are evidence on it; status shows what is certain."""
-    with opened(db, name, as_json) as live:
-        from evenhand.live.status import status
-
-        live.certify()
-        found = status(live)["certificate"]
+def certify(
+    name: Name,
+    model: Annotated[
+        str, typer.Option(help="final: fitted on every label; current: on the training examples")
+    ] = "final",
+    delta: Annotated[float, typer.Option(help="how likely the certificate may be wrong")] = 0.05,
+    distinct: Annotated[
+        bool, typer.Option("--distinct", help="your word that every row told without an id is another example")
+    ] = False,
+    by: User = None,
+    db: Database = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """Freeze a model: labels that answer requests from now on are evidence on it; `certificate` shows what is certain."""
+    with opened(db, name, as_json) as campaign:
+        campaign.certify(model=model, delta=delta, distinct=distinct or None, by=user_name(by))
+        found = campaign.status()["certificate"]
         say(found, as_json, lambda: campaign_look.certificate_text(found))
 
 
@@ -156,12 +219,13 @@ def certify(name: Name, db: Database = DEFAULT, as_json: AsJson = False) -> None
 def close(
     name: Name,
     reason: Annotated[str, typer.Option(help="why")] = "closed",
+    by: User = None,
     db: Database = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
     """End a campaign: nothing is asked or accepted any more; it can still be looked at and exported."""
-    with opened(db, name, as_json) as live:
-        live.close(reason)
+    with opened(db, name, as_json) as campaign:
+        campaign.close(reason, by=user_name(by))
         say({"name": name, "closed": reason}, as_json, f"campaign {name!r} is closed")
 
 
@@ -169,9 +233,13 @@ app.command()(campaign_rows.tell)
 app.command()(campaign_rows.add)
 app.command()(campaign_look.status)
 app.command()(campaign_look.explain)
+app.command()(campaign_look.events)
+app.command()(campaign_look.certificate)
 app.command()(campaign_look.export)
 app.command("list")(campaign_look.list_all)
 app.command()(campaign_look.verify)
+app.command()(campaign_files.backup)
+app.command()(campaign_files.restore)
 
 
 def _request_line(request: Any) -> str:

@@ -1,4 +1,4 @@
-"""`evenhand campaign status`, `explain`, `export`, `list`, `verify`: looking, without changing anything."""
+"""`evenhand campaign status`, `explain`, `events`, `export`, `list`, `verify`: looking, without changing anything."""
 
 from __future__ import annotations
 
@@ -9,15 +9,13 @@ import typer
 
 from evenhand.cli.campaign_shared import DEFAULT, AsJson, Database, Name, handled, opened, say
 
-__all__ = ["certificate_text", "explain", "export", "list_all", "status", "verify"]
+__all__ = ["certificate", "certificate_text", "events", "explain", "export", "list_all", "status", "verify"]
 
 
 def status(name: Name, db: Database = DEFAULT, as_json: AsJson = False) -> None:
-    """Budget used, mixture, every group's accuracy, open requests."""
-    with opened(db, name, as_json, read_only=True) as live:
-        from evenhand.live.status import status as find
-
-        found = find(live)
+    """Budget used, mixture, every group's accuracy, open requests, collectors."""
+    with opened(db, name, as_json, read_only=True) as campaign:
+        found = campaign.status()
         say(found, as_json, lambda: _status_text(found))
 
 
@@ -28,76 +26,104 @@ def explain(
     as_json: AsJson = False,
 ) -> None:
     """Say in plain words why this group is next."""
-    with opened(db, name, as_json, read_only=True) as live:
-        from evenhand.decision import Decision
-        from evenhand.live.words import explain as in_words
+    with opened(db, name, as_json, read_only=True) as campaign:
+        found = campaign.explain(request)
+        say(found, as_json, found["words"])
 
-        if request is None:
-            decision = live.propose().decision
-        else:
-            asked = [e for e in live.ledger.about(live.number, request) if e.kind == "asked"]
-            if not asked:
-                raise ValueError(f"request {request} was never made")
-            decision = Decision.from_dict(tuple(live.refresh().groups), asked[0].detail or {})
-        words = in_words(decision)
-        say({"request": request, "decision": decision.as_dict(), "words": words}, as_json, words)
+
+def events(
+    name: Name,
+    after: Annotated[int, typer.Option(help="only those after this event number")] = 0,
+    limit: Annotated[int | None, typer.Option(help="at most so many")] = None,
+    db: Database = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """What happened, event by event: when, what, about which request, by whom."""
+    with opened(db, name, as_json, read_only=True) as campaign:
+        found = campaign.events(after, limit)
+        say({"events": found}, as_json, lambda: "\n".join(map(_event_line, found)) or "nothing happened since")
 
 
 def export(
     name: Name,
     file: Annotated[Path, typer.Argument(help=".csv, .parquet or .jsonl")],
+    force: Annotated[bool, typer.Option("--force", help="replace the file if it is there")] = False,
     db: Database = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """Write the data set gathered so far, with groups and roles."""
-    with opened(db, name, as_json, read_only=True) as live:
-        from evenhand.live.export import export as write
-
-        rows = write(live, file)
+    """Write the data set gathered so far, with ids, groups, roles and labels."""
+    with opened(db, name, as_json, read_only=True) as campaign:
+        rows = campaign.export(file, force=force)
         say({"rows": rows, "file": str(file)}, as_json, f"{rows} rows in {file}")
+
+
+def certificate(name: Name, db: Database = DEFAULT, as_json: AsJson = False) -> None:
+    """What is certain about the frozen model by now."""
+    with opened(db, name, as_json, read_only=True) as campaign:
+        found = campaign.status()["certificate"]
+        none = "no model is frozen: evenhand campaign certify NAME freezes one"
+        say(found, as_json, lambda: none if found is None else certificate_text(found))
 
 
 def list_all(db: Database = DEFAULT, as_json: AsJson = False) -> None:
     """List the campaigns there are."""
     with handled(as_json):
-        from evenhand.ledger import Ledger
-        from evenhand.live.status import overview
+        from evenhand.campaign import Campaign
+        from evenhand.ledger import open_ledger
 
-        with Ledger(db, read_only=True) as ledger:
-            found = [overview(name, ledger.state(number)) for name, number in ledger.campaigns().items()]
+        with open_ledger(db, read_only=True) as ledger:
+            found = [Campaign.open(ledger, name).overview() for name in ledger.campaigns()]
         lines = [f"{c['name']}: {c['used']} of {c['budget']} labels{', closed' if c['closed'] else ''}" for c in found]
         say({"campaigns": found}, as_json, "\n".join(lines) or "no campaigns")
 
 
 def verify(name: Name, db: Database = DEFAULT, as_json: AsJson = False) -> None:
-    """Replay the ledger, refit every score, choose every request again; exits with 1 if something differs."""
-    with opened(db, name, as_json, read_only=True) as live:
-        from evenhand.live.verify import verify as check
-
-        found = check(live)
+    """Replay the ledger, check every row, refit every score, choose every request again; exits with 1 if one differs."""
+    with opened(db, name, as_json, read_only=True) as campaign:
+        found = campaign.verify()
         done = (
-            f"{found['events']} events replayed, {found['scores_refitted']} scores refitted, "
-            f"{found['requests_chosen_again']} requests chosen again: "
+            f"{found.events} events replayed, {found.examples} rows checked, {found.scores_refitted} scores refitted, "
+            f"{found.requests_chosen_again} requests chosen again: "
         )
-        say(found, as_json, done + ("all the same" if not found["problems"] else "\n".join(["", *found["problems"]])))
-    if found["problems"]:
+        done += f"({len(found.erased)} rows were erased on purpose) " if found.erased else ""
+        say(found.as_dict(), as_json, done + ("all the same" if found.ok else "\n".join(["", *found.problems])))
+    if not found.ok:
         raise typer.Exit(1)
 
 
 def certificate_text(found: dict[str, Any]) -> str:
     """What is certain about the frozen model, in words."""
-    n = sum(group["n"] for group in found["groups"].values())
+    groups = found["groups"].values()
+    n, corrected, missing = (sum(group[key] for group in groups) for key in ("n", "corrected", "missing"))
+    notes = [f"each {found['confidence']:.0%}", f"{n} labels since"]
+    notes += [f"{corrected} corrected or taken back"] if corrected else []
+    notes += [f"{missing} missing, counted as errors"] if missing else []
+    if found["distinct"]:
+        notes.append(f"on your word that all rows told without an id differ; {found['equal']} equal an earlier row")
     return (
         f"certificate, version {found['version']} (frozen at {found['frozen_at_labels']} labels): no group's error is above "
-        f"{found['worst_at_most']:.3f}, the worst is one of {', '.join(found['worst_groups'])} "
-        f"(each {found['confidence']:.0%}, {n} validation labels since)"
+        f"{found['worst_at_most']:.3f}, the worst is one of {', '.join(found['worst_groups'])} ({', '.join(notes)})"
     )
+
+
+def _event_line(event: dict[str, Any]) -> str:
+    about = [f"request {event['request']}"] if event["request"] is not None else []
+    about += [f"by {event['actor']}"] if event["actor"] else []
+    facts = event["facts"]
+    if event["kind"] == "asked":
+        about.append(f"{facts['size']} labels of {facts['decision']['group']} ({facts['decision']['kind']})")
+    elif event["kind"] in ("told", "added"):
+        about.append(f"{facts.get('rows', len(facts.get('ids', ())))} rows")
+    elif facts.get("reason"):
+        about.append(str(facts["reason"]))
+    return f"{event['seq']:>6}  {event['at']}  {event['kind']:<10} {', '.join(about)}".rstrip()
 
 
 def _status_text(found: dict[str, Any]) -> str:
     from io import StringIO
 
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     table = Table("group", "share", "training", "validation", "pending", "accuracy", "n", box=None)
@@ -107,7 +133,7 @@ def _status_text(found: dict[str, Any]) -> str:
         past = found["running"]["groups"][group]
         name = group if g["available"] else f"{group} (retired)"
         table.add_row(
-            name,
+            escape(name),
             f"{g['share']:.0%}",
             *(str(g[key]) for key in ("training", "validation", "pending")),
             right,
@@ -116,26 +142,41 @@ def _status_text(found: dict[str, Any]) -> str:
         )
     out = StringIO()
     console = Console(file=out, width=110, highlight=False)
+
+    def line(text: str) -> None:
+        console.print(text, markup=False)
+
     state = f", closed ({found['closed']})" if found["closed"] else ""
-    console.print(
+    line(
         f"{found['name']}: {found['used']} of {found['budget']} labels used, {found['promised']} promised, "
         f"{found['unspent']} unspent{state}"
     )
     console.print(table)
+    for group, g in found["groups"].items():
+        if g["classes"]:
+            line(f"{group}: " + ", ".join(f"{count} × {label}" for label, count in g["classes"].items()))
     age, behind = found["scores"]["age_seconds"], found["scores"]["labels_behind"]
-    console.print("no scores yet" if age is None else f"scores are {age:.0f} s old and {behind} labels behind")
-    console.print("accuracy steers the choice: an indication, no claim")
-    console.print(f"running error: average of the models so far, {found['running']['confidence']:.0%}, at every look")
+    line("no scores yet" if age is None else f"scores are {age:.0f} s old and {behind} labels behind")
+    if found["learner_failed"]:
+        line(f"the learner failed at {found['learner_failed']['at']}: {found['learner_failed']['message']}")
+        line("asks go on with the scores there are; change the learner, or correct the rows it fails on")
+    line("accuracy steers the choice: an indication, no claim")
+    line(f"running error: average of the models so far, {found['running']['confidence']:.0%}, at every look")
     if found["certificate"]:
-        console.print(certificate_text(found["certificate"]))
+        line(certificate_text(found["certificate"]))
+    for who, totals in found["collectors"].items():
+        line(f"{who}: {totals['requests']} requests, {totals['labels']} labels, last at {totals['last']}")
     for r in found["open"]:
         late = ", overdue" if r["overdue"] else ""
-        console.print(
-            f"request {r['request']}: {r['size']} labels of {r['group']}, {r['collector'] or 'nobody named'}, until {r['until']}{late}"
+        line(
+            f"request {r['request']}: {r['outstanding']} of {r['size']} labels of {r['group']} outstanding, "
+            f"{r['collector'] or 'nobody named'}, until {r['until'] or 'whenever'}{late}"
         )
     for r in found["expired"]:
-        console.print(f"request {r['request']}: {r['size']} labels of {r['group']}, expired at {r['until']}")
+        line(
+            f"request {r['request']}: {r['outstanding']} of {r['size']} labels of {r['group']}, expired at {r['until']}"
+        )
     if found["nothing_to_ask"]:
         why = f" ({found['stopped']})" if found["nothing_to_ask"] == "stopping rule" else ""
-        console.print(f"nothing to ask: {found['nothing_to_ask']}{why}")
+        line(f"nothing to ask: {found['nothing_to_ask']}{why}")
     return out.getvalue().rstrip()

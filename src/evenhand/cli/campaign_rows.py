@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evenhand.cli.campaign_shared import DEFAULT, AsJson, Collector, Database, Name, RequestNumber, opened, say, spooled
+from evenhand.cli.campaign_shared import (
+    DEFAULT,
+    AsJson,
+    Collector,
+    Database,
+    Name,
+    RequestNumber,
+    User,
+    opened,
+    say,
+    spooled,
+    user_name,
+)
 
 if TYPE_CHECKING:
-    from evenhand.live import LiveCampaign
-    from evenhand.live.intake import Rejected
-    from evenhand.live.parcel import Parcel
+    from evenhand.campaign import Campaign
+    from evenhand.campaign.deliveries import Delivery
+    from evenhand.campaign.requests import Receipt
 
 __all__ = ["add", "tell"]
 
 File = Annotated[Path | None, typer.Argument(help="CSV, JSON lines or Parquet; - for standard input")]
 Partial = Annotated[bool, typer.Option("--partial", help="store the good rows even if some are refused")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="only say what would be stored")]
 RejectedFile = Annotated[Path | None, typer.Option("--rejected", help="where refused rows go, with reasons")]
 
 
@@ -28,22 +41,26 @@ def tell(
     file: File = None,
     n: Annotated[int | None, typer.Option("-n", help="only the number of rows, where you train yourself")] = None,
     partial: Partial = False,
+    extra: Annotated[bool, typer.Option("--extra", help="take more rows than are outstanding")] = False,
+    dry_run: DryRun = False,
     rejected: RejectedFile = None,
     collector: Collector = None,
     db: Database = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """Answer a request with labelled rows. The same file told twice changes nothing."""
-    with opened(db, name, as_json) as live:
+    """Answer a request with labelled rows, all at once or in parts. The same file told twice changes nothing."""
+    with opened(db, name, as_json) as campaign:
+        options = {"collector": collector, "extra": extra, "dry_run": dry_run}
         if (file is None) == (n is None):
             raise ValueError("give a file of rows, or their number with -n")
         if file is None:
-            refused: list[Rejected] = []
-            receipt = live.tell(request, n=n, collector=collector)
-        else:
-            parcel, refused = _sorted_out(live, file, _group(live, request), partial, rejected)
-            receipt = live.tell_parcel(request, parcel, collector=collector)
-        _report(receipt, refused, as_json)
+            _report(campaign.tell(request, n=n, **options), as_json)  # type: ignore[arg-type]
+            return
+
+        def store(delivery: Delivery) -> Receipt:
+            return campaign.tell_delivery(request, delivery, partial=partial, **options)  # type: ignore[arg-type]
+
+        _report(_told(campaign, file, request, rejected, store), as_json)
 
 
 def add(
@@ -51,58 +68,63 @@ def add(
     file: Annotated[Path, typer.Argument(help="CSV, JSON lines or Parquet; - for standard input")],
     charge: Annotated[bool, typer.Option("--charge", help="count the rows against the budget")] = False,
     partial: Partial = False,
+    dry_run: DryRun = False,
     rejected: RejectedFile = None,
+    by: User = None,
     db: Database = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
     """Bring in labelled data you already have; every row names its group."""
-    with opened(db, name, as_json) as live:
-        parcel, refused = _sorted_out(live, file, None, partial, rejected)
-        _report(live.add_parcel(parcel, charge=charge), refused, as_json)
+    with opened(db, name, as_json) as campaign:
+
+        def store(delivery: Delivery) -> Receipt:
+            return campaign.add_delivery(delivery, charge=charge, partial=partial, dry_run=dry_run, by=user_name(by))
+
+        _report(_told(campaign, file, None, rejected, store), as_json)
 
 
-def _group(live: LiveCampaign, request: int) -> str:
-    asked = next((e for e in live.ledger.about(live.number, request) if e.kind == "asked"), None)
-    if asked is None:
-        raise ValueError(
-            f"request {request} was never made; open are {', '.join(map(str, live.refresh().open)) or 'none'}"
-        )
-    group: str = asked.header["group"]
-    return group
+def _told(
+    campaign: Campaign, file: Path, request: int | None, rejected: Path | None, store: Callable[[Delivery], Receipt]
+) -> Receipt:
+    """Read and store a file; refused rows go to a file of their own."""
+    from evenhand.errors import InputError
 
-
-def _sorted_out(
-    live: LiveCampaign, file: Path, group: str | None, partial: bool, rejected: Path | None
-) -> tuple[Parcel, list[Rejected]]:
-    from evenhand.live.intake import read_rows, sort_out, write_rejected
-
+    target = rejected or Path("rejected.csv" if str(file) == "-" else f"{file}.rejected.csv")
+    if str(file) != "-" and target.exists() and file.exists() and target.samefile(file):
+        raise InputError(f"--rejected {target} is the delivered file itself: name another file")
     with spooled(file) as path:
-        table, refused = read_rows(path)
-    state = live.refresh()
-    parcel, more = sort_out(table, state.settings, state.classes, live.first_delivery(), group)
-    refused = [*refused, *more]
+        table, delivery = campaign.read(path, request)
+    try:
+        receipt = store(delivery)
+    except InputError as error:
+        _set_aside(target, table, error.refused)
+        raise
+    _set_aside(target, table, receipt.refused)
+    return receipt
+
+
+def _set_aside(target: Path, table: Any, refused: Any) -> None:
+    from evenhand.campaign.intake import write_refused
+
     if refused:
-        target = rejected or Path("rejected.csv" if str(file) == "-" else f"{file}.rejected.csv")
-        write_rejected(target, refused)
-        typer.echo(f"{len(refused)} rows refused, with reasons in {target}; the first: {_first(refused)}", err=True)
-        if not partial or parcel is None:
-            raise ValueError("nothing was stored: put the refused rows right, or store the others with --partial")
-    if parcel is None:
-        raise ValueError("there are no rows")
-    return parcel, refused
+        write_refused(target, table, refused)
+        first = "; ".join(f"row {row.row + 1}, {row.reason}" for row in refused[:3])
+        typer.echo(f"{len(refused)} rows refused, with reasons in {target}; the first: {first}", err=True)
 
 
-def _first(refused: list[Any]) -> str:
-    return "; ".join(f"row {row.row}, {row.reason}" for row in refused[:3])
-
-
-def _report(receipt: Any, refused: list[Any], as_json: bool) -> None:
-    notes = [f"{receipt.rows} rows stored, {receipt.training} train and {receipt.validation} validate"]
+def _report(receipt: Receipt, as_json: bool) -> None:
+    stored = "would be stored" if receipt.dry_run else "stored"
+    notes = [f"{receipt.rows} rows {stored}, {receipt.training} train and {receipt.validation} validate"]
     if receipt.repeated:
         notes = ["already told, nothing changed"]
-    if receipt.beyond and not receipt.repeated:
-        notes.append(f"{abs(receipt.beyond)} {'more' if receipt.beyond > 0 else 'fewer'} than asked for")
+    elif receipt.known:
+        notes.append(f"{receipt.known} known already")
+    if receipt.surplus:
+        notes.append(f"{receipt.surplus} more than asked for")
+    if receipt.outstanding:
+        notes.append(f"{receipt.outstanding} outstanding")
     if receipt.late:
         notes.append("after the lease")
-    found = {**asdict(receipt), "refused": [{"row": row.row, "reason": row.reason} for row in refused]}
-    say(found, as_json, ", ".join(notes))
+    if receipt.new_classes:
+        notes.append(f"new classes: {', '.join(map(str, receipt.new_classes))}")
+    say(receipt.as_dict(), as_json, ", ".join(notes))

@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from evenhand.live import LiveCampaign
+    from evenhand.campaign import Campaign
 
-__all__ = ["DEFAULT", "AsJson", "Collector", "Database", "Name", "RequestNumber", "handled", "opened", "say", "spooled"]
+__all__ = [
+    "DEFAULT", "AsJson", "Collector", "Database", "Name", "Reason", "RequestNumber", "User", "handled", "opened", "say",
+    "spooled", "user_name",
+]  # fmt: skip
 
 DEFAULT = "sqlite:///evenhand.db"
 """The database where none is named."""
@@ -24,13 +27,24 @@ AsJson = Annotated[bool, typer.Option("--json", help="print JSON")]
 Name = Annotated[str, typer.Argument(help="the campaign")]
 RequestNumber = Annotated[int, typer.Argument(help="the request's number")]
 Collector = Annotated[str | None, typer.Option(help="who collects")]
+User = Annotated[str | None, typer.Option("--by", help="who does this; by default your user name")]
+Reason = Annotated[str | None, typer.Option(help="why; do not put personal data here")]
+
+
+def user_name(given: str | None) -> str | None:
+    """Who does something: as given, else the user of this machine."""
+    import getpass
+
+    try:
+        return given or getpass.getuser()
+    except (KeyError, OSError):
+        return None
 
 
 @contextmanager
 def handled(as_json: bool) -> Iterator[None]:
-    """Errors as messages and exit codes: 1 our fault, 2 bad input, 3 nothing to ask."""
-    from evenhand.ledger import LedgerError
-    from evenhand.request import LearnerError, NothingToAsk
+    """Errors as messages and exit codes: 1 internal error or a broken database, 2 bad input, 3 nothing to ask."""
+    from evenhand.errors import LearnerError, LedgerError, NothingToAsk
 
     try:
         yield
@@ -49,13 +63,13 @@ def handled(as_json: bool) -> Iterator[None]:
 
 
 @contextmanager
-def opened(database: str, name: str, as_json: bool, *, read_only: bool = False) -> Iterator[LiveCampaign]:
+def opened(database: str, name: str, as_json: bool, *, read_only: bool = False) -> Iterator[Campaign]:
     """The campaign, with errors handled."""
     with handled(as_json):
-        from evenhand.live import Ledger, LiveCampaign
+        from evenhand.campaign import Campaign
 
-        with Ledger(database, read_only=read_only) as ledger:
-            yield LiveCampaign(ledger, name)
+        with Campaign.open(database, name, read_only=read_only) as campaign:
+            yield campaign
 
 
 def say(found: Any, as_json: bool, text: str | Callable[[], str]) -> None:

@@ -9,9 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.errors import InputError
 from evenhand.strategies.peers import Peers
 
-__all__ = ["as_population", "as_seed", "check_report", "check_settings", "forced_warning", "learner_seed"]
+__all__ = ["as_population", "as_seed", "check_settings", "forced_warning", "learner_seed"]
+
+MOST_LABELS = 10**15
+"""The largest budget: beyond it counts would not fit the databases' numbers."""
 
 
 def check_settings(
@@ -26,29 +30,29 @@ def check_settings(
 ) -> tuple[str, ...]:
     """The group names as a tuple, once everything is as it should be; some strategies can only be `simulated`."""
     if isinstance(groups, str):
-        raise ValueError(f"groups must be a list of names, not the text {groups!r}")
+        raise InputError(f"groups must be a list of names, not the text {groups!r}")
     names = tuple(str(group) for group in groups)
     if not names:
-        raise ValueError("there are no groups: name at least one")
+        raise InputError("there are no groups: name at least one")
     twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
     if twice:
-        raise ValueError(f"the group {twice[0]!r} is named twice")
+        raise InputError(f"the group {twice[0]!r} is named twice")
     if not callable(strategy) or isinstance(strategy, type):
-        raise ValueError(f"{strategy!r} is no strategy: give e.g. Optimistic(), or a callable (standing, coins)")
+        raise InputError(f"{strategy!r} is no strategy: give e.g. Optimistic(), or a callable (standing, coins)")
     if isinstance(strategy, Peers) and not simulated:
-        raise ValueError(f"{strategy} asks for no group, it buys all labels at once: compare it by simulate")
-    if batch < 1 or batch != int(batch):
-        raise ValueError(f"batch must be a whole number from 1 up, not {batch}")
+        raise InputError(f"{strategy} asks for no group, it buys all labels at once: compare it by simulate")
+    if not isinstance(batch, int | np.integer) or not 1 <= batch <= MOST_LABELS:
+        raise InputError(f"batch must be a whole number from 1 up, not {batch}")
     if warmup is not None and (warmup < 0 or warmup != int(warmup)):
-        raise ValueError(f"warmup must be a whole number of rounds from 0 up, not {warmup}")
+        raise InputError(f"warmup must be a whole number of rounds from 0 up, not {warmup}")
     if not 0 < validation < 1:
-        raise ValueError(f"validation is a share strictly between 0 and 1, not {validation}")
-    if budget != int(budget):
-        raise ValueError(f"budget must be a whole number of labels, not {budget}")
+        raise InputError(f"validation is a share strictly between 0 and 1, not {validation}")
+    if not isinstance(budget, int | np.integer) or budget > MOST_LABELS:
+        raise InputError(f"budget must be a whole number of labels, at most {MOST_LABELS:,}, not {budget}")
     start = 2 * int(batch) * len(names)
     if budget < start:
-        raise ValueError(
-            f"a budget of {budget} labels is smaller than one start round: {len(names)} groups × {2 * batch} labels "
+        raise InputError(
+            f"a budget of {budget} labels is smaller than one warm-up round: {len(names)} groups × {2 * batch} labels "
             f"need {start}; raise the budget or lower the batch"
         )
     return names
@@ -58,7 +62,7 @@ def as_seed(seed: int | tuple[int, int]) -> tuple[int, int]:
     """Seed and trial as plain numbers."""
     pair = (seed, 0) if isinstance(seed, int | np.integer) else tuple(seed)
     if len(pair) != 2 or any(not isinstance(s, int | np.integer) or s < 0 for s in pair):
-        raise ValueError(f"seed must be a whole number from 0 up, or a pair (seed, trial) of them, not {seed!r}")
+        raise InputError(f"seed must be a whole number from 0 up, or a pair (seed, trial) of them, not {seed!r}")
     return int(pair[0]), int(pair[1])
 
 
@@ -75,20 +79,20 @@ def as_population(
     """The shares in the order of the groups, summing to one; an error if the strategy needs them and they lack."""
     if population is None:
         if getattr(strategy, "needs_population", False):
-            raise ValueError(
+            raise InputError(
                 f"{strategy} draws from the population's shares: give population={{group: share}}"
                 + (" or explore='uniform'" if hasattr(strategy, "explore") else "")
             )
         return None
     if isinstance(population, Mapping):
         if set(population) != set(groups):
-            raise ValueError(f"population names {sorted(population)}, the groups are {sorted(groups)}")
+            raise InputError(f"population names {sorted(population)}, the groups are {sorted(groups)}")
         population = [population[group] for group in groups]
     share = np.asarray(population, dtype=float)
     if share.shape != (len(groups),):
-        raise ValueError(f"population has {share.size} shares for {len(groups)} groups")
+        raise InputError(f"population has {share.size} shares for {len(groups)} groups")
     if not (np.isfinite(share).all() and (share >= 0).all() and share.sum() > 0):
-        raise ValueError(f"population's shares must be numbers from 0 up, not all 0: {share.tolist()}")
+        raise InputError(f"population's shares must be numbers from 0 up, not all 0: {share.tolist()}")
     return np.asarray(share / share.sum())
 
 
@@ -108,16 +112,3 @@ def forced_warning(strategy: Any, groups: int, examples: float) -> str | None:
     if highest > 0.01:
         return f"{message}; xi={math.floor(100 * highest) / 100:g} would not"
     return f"{message}; no xi would help, a larger budget would"
-
-
-def check_report(group: str, reported: Any) -> tuple[float, float, int]:
-    """One group's reported mean loss, accuracy and number of examples, checked."""
-    try:
-        mean, right, count = (float(value) for value in reported)
-    except (TypeError, ValueError):
-        raise ValueError(f"losses of {group!r}: give (mean loss, accuracy, examples), not {reported!r}") from None
-    if not (np.isfinite(mean) and 0 <= right <= 1 and count >= 1):
-        raise ValueError(
-            f"losses of {group!r}: the mean loss must be finite, accuracy in [0, 1], examples ≥ 1, not {reported!r}"
-        )
-    return mean, right, int(count)

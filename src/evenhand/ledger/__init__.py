@@ -1,18 +1,23 @@
-"""The ledger: the append-only log of live campaigns' events.
+"""The ledger: the append-only list of facts that a campaign is.
 
-What was chosen, scored and delivered are recorded facts. `Ledger` stores them, in SQLite or PostgreSQL through one code
-path; `State` is what folding them gives. Neither knows learners, and nothing here fits.
+What was chosen, scored and delivered are recorded facts. A ledger keeps them, and one row for every example; it knows
+no learner, and nothing here fits.
 
-- `Ledger`: open a database, create campaigns, read events, append under a campaign's write lock.
-- `Event`, `Draft`: what happened; what is about to be written down.
-- `Step`, `Writer`: what to append to a campaign as it stands; what it may look up.
-- `State`: a campaign as its events leave it.
+- `Ledger`: the contract; `MemoryLedger` and `DatabaseLedger` (SQLite, PostgreSQL) keep it.
+- `Reader`, `Writer`: one campaign at one moment; one campaign under its write lock.
+- `Event`, `Example`, `StoredModel`: what is kept.
+- `copy`: campaigns from one ledger into another, for save, backup and restore.
 """
 
-from evenhand.ledger.errors import LedgerError
-from evenhand.ledger.events import KINDS, Draft, Event
-from evenhand.ledger.state import State
-from evenhand.ledger.store import Ledger
-from evenhand.ledger.writer import Step, Writer
+from evenhand.ledger.base import Event, Example, Ledger, Reader, StoredModel, Writer
+from evenhand.ledger.copying import copy
+from evenhand.ledger.memory import MemoryLedger
 
-__all__ = ["KINDS", "Draft", "Event", "Ledger", "LedgerError", "State", "Step", "Writer"]
+__all__ = ["Event", "Example", "Ledger", "MemoryLedger", "Reader", "StoredModel", "Writer", "copy", "open_ledger"]
+
+
+def open_ledger(url: str, *, create: bool = False, read_only: bool = False) -> Ledger:
+    """The ledger at a URL: `sqlite:///file.db` or `postgresql://…`."""
+    from evenhand.ledger.database import DatabaseLedger
+
+    return DatabaseLedger(url, create=create, read_only=read_only)

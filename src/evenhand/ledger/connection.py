@@ -1,21 +1,51 @@
-"""Connections to SQLite and PostgreSQL that keep the ledger's promises."""
+"""Connections to SQLite and PostgreSQL that keep the ledger's promises, and their errors in words."""
 
 from __future__ import annotations
 
+import random
 import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 
-__all__ = ["BUSY_SECONDS", "connect", "sqlite_path"]
+from evenhand.errors import InputError, LedgerError
+
+__all__ = ["BUSY_SECONDS", "connect", "sqlite_path", "translated"]
 
 BUSY_SECONDS = 120
 """How long a writer waits for its turn."""
 _SYNCHRONOUS = ("full", "normal")
 _LOG_PAGES = 4000  # of SQLite's log, 16 MB, before its pages go to their places in the database
+_MEANINGS = (
+    (
+        ("disk is full", "no space left"),
+        "the disk is full: nothing was stored and nothing is lost; free space, try again",
+    ),
+    (("readonly", "read-only"), "the database is read-only: nothing was stored; open it where it can be written"),
+    (("locked", "busy"), "another process held the database for too long: nothing was stored; try again"),
+    (("unable to open",), "the database file cannot be opened: check the path and its permissions"),
+    (("not a database", "malformed"), "the file is not a usable SQLite database"),
+)
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Turn the errors of the database's driver into a `LedgerError` that says what to do."""
+    try:
+        yield
+    except DBAPIError as error:
+        raw = str(error.orig).strip()
+        for marks, meaning in _MEANINGS:
+            if any(mark in raw.lower() for mark in marks):
+                raise LedgerError(f"{meaning} ({raw})") from error
+        unsure = "whether it stored the last step is not known, repeat it"
+        raise LedgerError(f"the database failed: {raw}; {unsure}") from error
 
 
 def connect(url: str, *, read_only: bool = False) -> Engine:
@@ -23,18 +53,18 @@ def connect(url: str, *, read_only: bool = False) -> Engine:
     try:
         parsed = make_url(url)
     except ArgumentError:
-        raise ValueError(f"cannot read the database URL {url!r}: use sqlite:///file.db or postgresql://…") from None
+        raise InputError(f"cannot read the database URL {url!r}: use sqlite:///file.db or postgresql://…") from None
     query = dict(parsed.query)
     synchronous = str(query.pop("synchronous", "full")).lower()
     if synchronous not in _SYNCHRONOUS:
-        raise ValueError(f"synchronous must be full or normal, not {synchronous!r}")
+        raise InputError(f"synchronous must be full or normal, not {synchronous!r}")
     parsed = parsed.set(query=query)
     backend = parsed.get_backend_name()
     if backend == "sqlite":
         return _sqlite(parsed, synchronous, read_only)
     if backend in ("postgresql", "postgres"):
         return _postgresql(parsed, synchronous, read_only)
-    raise ValueError(f"cannot use a {backend} database: use sqlite:///file.db or postgresql://…")
+    raise InputError(f"cannot use a {backend} database: use sqlite:///file.db or postgresql://…")
 
 
 def sqlite_path(engine: Engine) -> Path | None:
@@ -44,14 +74,14 @@ def sqlite_path(engine: Engine) -> Path | None:
 
 def _sqlite(url: URL, synchronous: str, read_only: bool) -> Engine:
     if not url.database or url.database == ":memory:":
-        raise ValueError("a campaign must outlive the process: name a file, sqlite:///file.db")
+        raise InputError("a campaign must outlive the process: name a file, sqlite:///file.db")
     path = Path(url.database)
 
     def open_file() -> sqlite3.Connection:
         mode = "ro" if read_only else "rwc"
         options: dict[str, Any] = {"uri": True, "check_same_thread": False, "isolation_level": None}
         connection: sqlite3.Connection = sqlite3.connect(
-            f"{path.absolute().as_uri()}?mode={mode}", timeout=BUSY_SECONDS, **options
+            f"{path.absolute().as_uri()}?mode={mode}", timeout=0.05, **options
         )
         if read_only:
             try:
@@ -66,6 +96,7 @@ def _sqlite(url: URL, synchronous: str, read_only: bool) -> Engine:
         else:
             connection.execute(f"PRAGMA synchronous={synchronous}")
             connection.execute(f"PRAGMA wal_autocheckpoint={_LOG_PAGES}")
+            connection.execute("PRAGMA secure_delete=ON")  # what is erased leaves no bytes behind
         return connection
 
     engine = create_engine(url, creator=open_file, paramstyle="named")
@@ -74,18 +105,29 @@ def _sqlite(url: URL, synchronous: str, read_only: bool) -> Engine:
 
 
 def _begin(connection: Connection) -> None:
-    writing = connection.get_execution_options().get("writing", False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+    """Begin a transaction; one that writes waits for the file here, where Ctrl-C is heard, not inside SQLite."""
+    if not connection.get_execution_options().get("writing", False):
+        connection.exec_driver_sql("BEGIN")
+        return
+    tried_until = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+        except OperationalError as error:
+            if "locked" not in str(error.orig) or time.monotonic() > tried_until:
+                raise
+            time.sleep(random.uniform(0.01, 0.1))  # long enough that the process that has the file takes several steps
+        else:
+            return
 
 
 def _postgresql(url: URL, synchronous: str, read_only: bool) -> Engine:
     if find_spec("psycopg") is None:
-        raise ValueError("PostgreSQL needs psycopg: pip install 'evenhand[postgres]'")
-    options = ["-c synchronous_commit=off"]  # commits do not wait for the disk while they hold a lock, but after it
+        raise InputError("PostgreSQL needs psycopg: pip install 'evenhand[postgres]'")
+    options = ["-c synchronous_commit=off"] if synchronous == "normal" else []
     options += ["-c default_transaction_read_only=on"] if read_only else []
     given = str(url.query.get("options", ""))
     url = url.set(drivername="postgresql+psycopg").update_query_dict(
         {"options": " ".join(filter(None, [given, *options]))}
     )
-    durable = {"durable": synchronous == "full"}
-    return create_engine(url, pool_size=2, max_overflow=30, pool_pre_ping=True, execution_options=durable)
+    return create_engine(url, pool_size=2, max_overflow=30, pool_pre_ping=True)

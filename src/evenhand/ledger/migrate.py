@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
-from typing import Any
+from sqlalchemy import Connection, Engine, inspect, text
 
-from sqlalchemy import Connection, Engine, event, inspect, text
-from sqlalchemy.exc import DBAPIError
+from evenhand.errors import InputError
 
-from evenhand.ledger.schema import SPAN
+__all__ = ["HEAD", "prepare"]
 
-__all__ = ["HEAD", "check", "show_as_new", "upgrade"]
-
-HEAD = "0002"
+HEAD = "0001"
 """The revision of the tables this version works with."""
-_PLACE = f"campaign * CAST({SPAN} AS BIGINT) + seq AS place"
-_AS_NEW = {"0001": {"events": f"{_PLACE}, kind, request, at, header, detail", "rows": f"{_PLACE}, data"}}
 
 
-def revision(connection: Connection) -> str | None:
+def prepare(engine: Engine, name: str, *, create: bool, read_only: bool) -> None:
+    """Check the tables, and make or upgrade them where that is allowed."""
+    with engine.connect() as connection:
+        found = _revision(connection)
+    if found is None and not create:
+        raise InputError(f"{name} holds no campaigns yet: make one with `evenhand campaign create`")
+    if found is not None and found > HEAD:
+        raise InputError(f"{name} was made by a later version of Evenhand (tables {found}, here {HEAD}): upgrade")
+    if found == HEAD:
+        return
+    if read_only:
+        raise InputError(f"{name} was made by an earlier version of Evenhand: open it once for writing to upgrade it")
+    if engine.dialect.name == "sqlite":
+        raw = engine.raw_connection()
+        try:
+            raw.cursor().execute("PRAGMA journal_mode=WAL")
+        finally:
+            raw.close()
+    with engine.connect().execution_options(writing=True) as connection, connection.begin():
+        _upgrade(connection)
+
+
+def _revision(connection: Connection) -> str | None:
     """The revision of the tables there are; None without any."""
     if not inspect(connection).has_table("alembic_version"):
         return None
@@ -25,20 +42,11 @@ def revision(connection: Connection) -> str | None:
     return found
 
 
-def check(found: str | None, where: str) -> bool:
-    """Whether the tables are up to date; an error when there are none or when they are newer than this version."""
-    if found is None:
-        raise ValueError(f"{where} holds no campaigns yet: make one with `evenhand campaign create`")
-    if found > HEAD:
-        raise ValueError(f"{where} was made by a later version of Evenhand (tables {found}, here {HEAD}): upgrade")
-    return found == HEAD
-
-
-def upgrade(connection: Connection) -> None:
-    """Make or bring up to date the tables, inside the connection's transaction; one process at a time."""
+def _upgrade(connection: Connection) -> None:
+    """Make or upgrade the tables inside the connection's transaction; one process at a time."""
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(20261115)"))
-    if revision(connection) == HEAD:
+    if _revision(connection) == HEAD:
         return
     from alembic import command
     from alembic.config import Config
@@ -47,26 +55,3 @@ def upgrade(connection: Connection) -> None:
     config.set_main_option("script_location", "evenhand.ledger:migrations")
     config.attributes["connection"] = connection
     command.upgrade(config, "head")
-
-
-def show_as_new(engine: Engine, found: str) -> None:
-    """Have the engine's connections see the tables of an earlier version as this one's; the tables stay as they are."""
-    name = engine.url.render_as_string(hide_password=True).partition("?")[0]
-    sqlite = engine.dialect.name == "sqlite"
-    views = [
-        f"CREATE TEMPORARY VIEW {table} AS SELECT {columns} FROM {'main.' if sqlite else ''}{table}"
-        for table, columns in _AS_NEW[found].items()
-    ]
-
-    @event.listens_for(engine, "connect")
-    def show(connection: Any, _: object) -> None:
-        cursor = connection.cursor()
-        for statement in views if sqlite else ["SET TRANSACTION READ WRITE", *views]:
-            cursor.execute(statement)
-        connection.commit()
-
-    engine.dispose()
-    try:
-        engine.connect().close()
-    except DBAPIError as error:
-        raise ValueError(f"{name} has tables of an earlier version: open it once for writing ({error.orig})") from error

@@ -1,19 +1,29 @@
-"""The tables of a ledger."""
+"""The tables of a ledger, for a person with SQL to read."""
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, Double, ForeignKey, Integer, LargeBinary, MetaData, Table, Text
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+)
 
-__all__ = ["SPAN", "campaigns", "events", "leases", "metadata", "rows", "snapshots"]
-
-SPAN = 2**40
-"""Places a campaign has: its event number `seq` is kept at place `campaign * SPAN + seq`.
-
-One whole number in order is the key that both databases append to quickest: nothing but the last page changes.
-"""
+__all__ = ["campaigns", "events", "examples", "leases", "metadata", "models", "snapshots"]
 
 metadata = MetaData()
-_Place = BigInteger().with_variant(Integer(), "sqlite")
+
+
+def _campaign() -> Column[int]:
+    return Column("campaign", Integer, ForeignKey("campaigns.id"), primary_key=True, autoincrement=False)
+
 
 campaigns = Table(
     "campaigns",
@@ -25,25 +35,54 @@ campaigns = Table(
 events = Table(
     "events",
     metadata,
-    Column("place", _Place, primary_key=True, autoincrement=False),
+    _campaign(),
+    Column("seq", Integer, primary_key=True, autoincrement=False),
+    Column("at", Double, nullable=False),
     Column("kind", Text, nullable=False),
     Column("request", Integer),
-    Column("at", Double, nullable=False),
-    Column("header", Text, nullable=False),
-    Column("detail", Text),
+    Column("actor", Text),
+    Column("facts", Text, nullable=False),
+    Index("events_by_request", "campaign", "request"),
 )
 
-rows = Table(
-    "rows",
+examples = Table(
+    "examples",
     metadata,
-    Column("place", _Place, primary_key=True, autoincrement=False),
+    _campaign(),
+    Column("id", Text, primary_key=True),
+    Column("group_name", Text, nullable=False),
+    Column("role", Text),
+    Column("place", BigInteger),
+    Column("request", Integer),
+    Column("origin", Text),
+    Column("made", Boolean, nullable=False),
+    Column("label", Text),
+    Column("first_label", Text),
+    Column("features", Text),
+    Column("array", LargeBinary),
+    Column("told", Integer),
+    Column("position", Integer, nullable=False),
+    Column("changed", Integer, nullable=False),
+    Column("salt", Text),
+    Column("fate", Text),
+    Index("examples_by_change", "campaign", "changed"),
+    Index("examples_by_delivery", "campaign", "told", "position"),
+)
+
+models = Table(
+    "models",
+    metadata,
+    _campaign(),
+    Column("version", Integer, primary_key=True, autoincrement=False),
+    Column("digest", Text, nullable=False),
+    Column("format", Text, nullable=False),
     Column("data", LargeBinary, nullable=False),
 )
 
 snapshots = Table(
     "snapshots",
     metadata,
-    Column("campaign", Integer, ForeignKey("campaigns.id"), primary_key=True, autoincrement=False),
+    _campaign(),
     Column("seq", Integer, nullable=False),
     Column("state", Text, nullable=False),
 )
@@ -51,7 +90,7 @@ snapshots = Table(
 leases = Table(
     "leases",
     metadata,
-    Column("campaign", Integer, ForeignKey("campaigns.id"), primary_key=True, autoincrement=False),
+    _campaign(),
     Column("holder", Text, nullable=False),
     Column("until", Double, nullable=False),
 )

@@ -9,6 +9,10 @@ down_revision = None
 
 def upgrade() -> None:
     """Make the tables of version 0.1."""
+
+    def campaign() -> sa.Column[int]:
+        return sa.Column("campaign", sa.Integer, sa.ForeignKey("campaigns.id"), primary_key=True, autoincrement=False)
+
     op.create_table(
         "campaigns",
         sa.Column("id", sa.Integer, primary_key=True),
@@ -16,32 +20,54 @@ def upgrade() -> None:
     )
     op.create_table(
         "events",
-        sa.Column("campaign", sa.Integer, sa.ForeignKey("campaigns.id"), primary_key=True),
+        campaign(),
         sa.Column("seq", sa.Integer, primary_key=True, autoincrement=False),
+        sa.Column("at", sa.Double, nullable=False),
         sa.Column("kind", sa.Text, nullable=False),
         sa.Column("request", sa.Integer),
-        sa.Column("at", sa.Double, nullable=False),
-        sa.Column("header", sa.Text, nullable=False),
-        sa.Column("detail", sa.Text),
-        sqlite_with_rowid=False,
+        sa.Column("actor", sa.Text),
+        sa.Column("facts", sa.Text, nullable=False),
     )
     op.create_index("events_by_request", "events", ["campaign", "request"])
     op.create_table(
-        "rows",
-        sa.Column("campaign", sa.Integer, sa.ForeignKey("campaigns.id"), primary_key=True),
-        sa.Column("seq", sa.Integer, primary_key=True, autoincrement=False),
+        "examples",
+        campaign(),
+        sa.Column("id", sa.Text, primary_key=True),
+        sa.Column("group_name", sa.Text, nullable=False),
+        sa.Column("role", sa.Text),
+        sa.Column("place", sa.BigInteger),
+        sa.Column("request", sa.Integer),
+        sa.Column("origin", sa.Text),
+        sa.Column("made", sa.Boolean, nullable=False),
+        sa.Column("label", sa.Text),
+        sa.Column("first_label", sa.Text),
+        sa.Column("features", sa.Text),
+        sa.Column("array", sa.LargeBinary),
+        sa.Column("told", sa.Integer),
+        sa.Column("position", sa.Integer, nullable=False),
+        sa.Column("changed", sa.Integer, nullable=False),
+        sa.Column("salt", sa.Text),
+        sa.Column("fate", sa.Text),
+    )
+    op.create_index("examples_by_change", "examples", ["campaign", "changed"])
+    op.create_index("examples_by_delivery", "examples", ["campaign", "told", "position"])
+    op.create_table(
+        "models",
+        campaign(),
+        sa.Column("version", sa.Integer, primary_key=True, autoincrement=False),
+        sa.Column("digest", sa.Text, nullable=False),
+        sa.Column("format", sa.Text, nullable=False),
         sa.Column("data", sa.LargeBinary, nullable=False),
-        sqlite_with_rowid=False,
     )
     op.create_table(
         "snapshots",
-        sa.Column("campaign", sa.Integer, sa.ForeignKey("campaigns.id"), primary_key=True, autoincrement=False),
+        campaign(),
         sa.Column("seq", sa.Integer, nullable=False),
         sa.Column("state", sa.Text, nullable=False),
     )
     op.create_table(
         "leases",
-        sa.Column("campaign", sa.Integer, sa.ForeignKey("campaigns.id"), primary_key=True, autoincrement=False),
+        campaign(),
         sa.Column("holder", sa.Text, nullable=False),
         sa.Column("until", sa.Double, nullable=False),
     )

@@ -1,0 +1,699 @@
+"""The campaign: ask whom to label next, tell what came; all it knows is the fold of its ledger's events."""
+
+from __future__ import annotations
+
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from evenhand.campaign.deciding import Chooser, Proposal, why_nothing
+from evenhand.campaign.deliveries import Delivery
+from evenhand.campaign.labels import check_text
+from evenhand.campaign.requests import Receipt, Request, number_of
+from evenhand.campaign.settings import Parts, as_seconds, check_change, make_settings, parts_of
+from evenhand.campaign.state import State
+from evenhand.campaign.telling import Intake, Options, Step, check_losses, fate_of
+from evenhand.engine.settings import forced_warning
+from evenhand.errors import InputError, NothingToAsk
+from evenhand.ledger import Event, Ledger, MemoryLedger, Reader, Writer, open_ledger
+
+if TYPE_CHECKING:
+    from evenhand.campaign.requests import Examples
+    from evenhand.campaign.tables import FileTable
+    from evenhand.campaign.training import Trainer
+    from evenhand.campaign.verify import Verification
+    from evenhand.certificates import Certificate, Running
+    from evenhand.learners import Model
+    from evenhand.standing import Standing
+    from evenhand.stopping import Rule as StopRule
+    from evenhand.strategies import Strategy
+
+__all__ = ["Campaign", "campaigns"]
+
+_POLL_SECONDS = 0.05
+SNAPSHOT_EVERY = 100
+"""Events between two snapshots of the state; a snapshot is a cache that makes opening quick."""
+
+
+class Campaign:
+    """A labelling campaign: `ask` whom to label next, `tell` what came, until the budget is spent.
+
+    In memory; `Campaign.create` makes one that outlives the process, `Campaign.open` opens it, from many processes at
+    once. Each step takes the campaign's write lock, folds the events that came since, decides, and appends: what it
+    returned is stored. Fitting happens outside any transaction, in one process at a time.
+
+    Args:
+        groups: the names of the groups.
+        strategy: which group next, e.g. `Optimistic()` or `"optimistic:c0=0.1"`.
+        learner: what is trained, e.g. `Logistic()` or `"logistic"`; None if you train yourself and call `tell_losses`.
+        budget: how many labels may be spent, training and validation together.
+        batch: examples of each role a request asks for; a request is `2·batch` labels.
+        warmup: warm-up rounds, groups in turn; None is one round for every group.
+        validation: the share of each group's examples that validates.
+        classes: the labels there may be; None learns them on the way.
+        population: each group's share of the population, a mapping or in the order of `groups`.
+        seed: the same seed, the same campaign; a pair (seed, trial) is that trial of a simulation.
+        stop: a stopping rule, e.g. `TargetError(0.1) | Deadline("2027-03-01")`, or its text.
+        refit: when the model is refitted: `"always"` before an ask, every so many labels, or in the `"background"`, by
+            `refit()`.
+        lease: how long a request waits for its labels, e.g. `"24h"`; None is for ever.
+        distinct: your word that every row told without an id is another example; certificates need it.
+        name: the campaign's name.
+
+    Examples:
+        >>> import evenhand as eh
+        >>> c = eh.Campaign(["u", "v"], eh.Uniform(), budget=4, seed=1)
+        >>> r = c.ask()
+        >>> _ = c.tell(r, n=2)
+        >>> c.ask().group != r.group
+        True
+    """
+
+    def __init__(
+        self,
+        groups: Sequence[str],
+        strategy: str | Strategy = "optimistic",
+        learner: Any = None,
+        *,
+        budget: int,
+        batch: int = 1,
+        warmup: int | None = None,
+        validation: float = 0.5,
+        classes: Sequence[Any] | None = None,
+        population: Mapping[str, float] | Sequence[float] | None = None,
+        seed: int | tuple[int, int] = 0,
+        stop: StopRule | str | Sequence[str] | None = None,
+        refit: str | int = "always",
+        lease: str | float | None = None,
+        distinct: bool = False,
+        name: str = "campaign",
+    ) -> None:
+        settings, parts = make_settings(
+            groups, strategy, learner, budget=budget, batch=batch, warmup=warmup, validation=validation, classes=classes,
+            population=population, seed=seed, stop=stop, refit=refit, lease=lease, distinct=distinct,
+        )  # fmt: skip
+        self._begin(MemoryLedger(), name, settings, parts)
+
+    @classmethod
+    def create(
+        cls,
+        url: str | Ledger,
+        name: str,
+        groups: Sequence[str],
+        strategy: str | Strategy = "optimistic",
+        learner: Any = "logistic",
+        *,
+        budget: int,
+        lease: str | float | None = "1d",
+        **settings: Any,
+    ) -> Self:
+        """A new campaign in a database, which is made if it is not there: `sqlite:///file.db` or `postgresql://…`.
+
+        Settings are those of `Campaign`; also `label`, `group`, `id` and `features`, the columns of delivered files.
+        """
+        given = {
+            "batch": 1, "warmup": None, "validation": 0.5, "classes": None, "population": None, "seed": 0, "stop": None,
+            "refit": "always", **settings,
+        }  # fmt: skip
+        try:
+            plain, parts = make_settings(groups, strategy, learner, budget=budget, lease=lease, **given)
+        except TypeError as error:
+            raise InputError(f"cannot create the campaign: {error}") from None
+        check_text(name, "the campaign's name")
+        self = cls.__new__(cls)
+        self._begin(url if isinstance(url, Ledger) else open_ledger(url, create=True), name, plain, parts)
+        return self
+
+    @classmethod
+    def open(
+        cls,
+        url: str | Ledger,
+        name: str,
+        *,
+        read_only: bool = False,
+        strategy: Strategy | None = None,
+        learner: Any = None,
+        stop: StopRule | None = None,
+    ) -> Self:
+        """A campaign there is; `read_only` looks without changing or blocking anything.
+
+        A strategy, learner or stopping rule of your own has to be given again.
+        """
+        ledger = url if isinstance(url, Ledger) else open_ledger(url, read_only=read_only)
+        self = cls.__new__(cls)
+        self._attach(ledger, name)
+        self._use(parts_of(self._state.settings, strategy=strategy, learner=learner, stop=stop))
+        return self
+
+    def _begin(self, ledger: Ledger, name: str, settings: Mapping[str, Any], parts: Parts) -> None:
+        check_text(name, "the campaign's name")
+        with ledger.create(name) as writer:
+            writer.append("created", settings)
+        self._attach(ledger, name)
+        self._use(parts)
+        examples = settings["budget"] * (1 - settings["validation"])
+        if message := forced_warning(parts.strategy, len(settings["groups"]), examples):
+            warnings.warn(message, stacklevel=3)
+
+    def _attach(self, ledger: Ledger, name: str) -> None:
+        self.name = name
+        self._ledger, self._number = ledger, ledger.find(name)
+        self._lock = threading.RLock()
+        self._state = State()
+        self._refresh()
+
+    def _use(self, parts: Parts) -> None:
+        self._parts = parts
+        self._chooser = Chooser(parts)
+        self._cached_trainer: Trainer | None = None
+        self._intake = Intake(parts, self._chooser)
+
+    # ---------------------------------------------------------------- asking
+
+    def ask(self, collector: str | None = None) -> Request:
+        """The next request; fits first if examples came since the last one. Raises `NothingToAsk` with its reason."""
+        return self.ask_many(1, collector)[0]
+
+    def ask_many(self, count: int, collector: str | None = None) -> list[Request]:
+        """Up to `count` requests at once, spread over groups as if the open ones were already answered."""
+        self._bring_scores_up()
+        found: list[Proposal] = []
+
+        def step(state: State, writer: Writer) -> None:
+            overdue = state.overdue(writer.now)
+            found[:] = self._proposed(state, writer, count, overdue)
+            lease = state.settings["lease"]
+            for number in overdue:
+                writer.append("expired", {}, request=number)
+            facts = {
+                "until": None if lease is None else writer.now + lease,
+                "rests_on": max(state.rests_on),
+                "scored_at": state.scored_at,
+                "behind": state.examples - state.scored_examples,
+            }
+            for k, proposal in enumerate(found, start=1):
+                decision = proposal.decision.as_dict()
+                asked = {"decision": decision, "size": proposal.size, **facts}
+                writer.append("asked", asked, request=state.asked + k, actor=collector)
+
+        if collector is not None:
+            check_text(collector, "the collector")
+        asked = [event for event in self._write(step) if event.kind == "asked"]
+        return [_request(event, found.decision) for event, found in zip(asked, found, strict=True)]
+
+    def propose(self) -> Proposal:
+        """The group, the reason and the size of the request that `ask` would make now; nothing is written nor fitted."""
+        with self._lock, self._ledger.reading(self._number) as reader:
+            state = self._folded(reader)
+            return self._proposed(state, reader, 1, state.overdue(reader.now))[0]
+
+    def _proposed(self, state: State, reader: Reader, count: int, overdue: list[int]) -> list[Proposal]:
+        size = min(2 * state.settings["batch"], state.unspent)
+        if (reason := why_nothing(state, size, overdue)) in ("closed", "groups used up"):
+            raise NothingToAsk(str(reason))
+        if self._parts.settings["stop"] is not None and self._trainer.reason_to_stop(reader, state):
+            raise NothingToAsk("stopping rule")
+        return self._chooser.propose(state, count, overdue)
+
+    @property
+    def open_requests(self) -> list[Request]:
+        """Requests that still wait for labels, oldest first."""
+        with self._lock, self._ledger.reading(self._number) as reader:
+            state = self._folded(reader)
+            return [self._open_request(reader, number) for number in state.open]
+
+    def _open_request(self, reader: Reader, number: int) -> Request:
+        from evenhand.decision import Decision
+
+        asked = reader.events(kinds=("asked",), request=number)[0]
+        facts = self._state.open[number]
+        found = _request(asked, Decision.from_dict(tuple(self._state.groups), asked.facts["decision"]))
+        return Request(**{**vars(found), "told": facts["told"], "until": facts["until"]})
+
+    @property
+    def done(self) -> bool:
+        """Whether no request can be made any more, unless settings change or labels are refunded."""
+        state = self._refresh()
+        if state.open:
+            return False
+        try:
+            self.propose()
+        except NothingToAsk:
+            return True
+        return False
+
+    def abandon(self, request: Request | int, *, by: str | None = None) -> None:
+        """Give up a request: what is outstanding goes back to the budget, what was told stays."""
+        number = number_of(request)
+
+        def step(state: State, writer: Writer) -> None:
+            self._need_open(state, writer, number)
+            writer.append("abandoned", {}, request=number, actor=by)
+
+        self._write(step, still_open=True)
+
+    def extend(self, request: Request | int, lease: str | float | None, *, by: str | None = None) -> float | None:
+        """Let a request wait that long from now on, e.g. `"2d"`; gives the moment its lease ends."""
+        number, seconds = number_of(request), as_seconds(lease)
+        until: list[float | None] = []
+
+        def step(state: State, writer: Writer) -> None:
+            self._need_open(state, writer, number)
+            until[:] = [None if seconds is None else writer.now + seconds]
+            writer.append("extended", {"until": until[0]}, request=number, actor=by)
+
+        self._write(step, still_open=True)
+        return until[0]
+
+    def retire(self, group: str, back: bool = False, *, by: str | None = None) -> None:
+        """Ask no more of this group, it has nothing left to give; or, with `back`, ask of it again."""
+
+        def step(state: State, writer: Writer) -> None:
+            _check_group(state, group)
+            rest = [name for name in state.retired if name != group]
+            writer.append("changed", {"retired": rest if back else [*rest, group]}, actor=by)
+
+        self._write(step, still_open=True)
+
+    # ---------------------------------------------------------------- telling
+
+    def tell(
+        self,
+        request: Request | int,
+        X: Any = None,
+        y: Any = None,
+        *,
+        n: int | None = None,
+        ids: Any = None,
+        collector: str | None = None,
+        partial: bool = False,
+        extra: bool = False,
+        dry_run: bool = False,
+    ) -> Receipt:
+        """Answer a request with labelled rows, all at once or in parts. Never fits.
+
+        An id told before with the same label and features changes nothing; with others it is refused. Without ids, a
+        delivery equal to an earlier one of this request changes nothing. All rows are stored or, if one cannot be, none.
+
+        Args:
+            request: the request, or its number.
+            X: features, one row for every example.
+            y: their labels.
+            n: instead of rows their number, where somebody else trains; it closes the request.
+            ids: the examples' ids; made by the campaign if you give none.
+            collector: who collected them.
+            partial: store the good rows even if some are refused.
+            extra: take more rows than are outstanding, while the budget lasts.
+            dry_run: only say what would be stored.
+        """
+        if (X is None) != (y is None) or (X is None) == (n is None):
+            raise InputError("tell either rows, tell(request, X, y), or their number, tell(request, n=...)")
+        number = number_of(request)
+        if n is not None:
+            options = Options(collector, partial, extra)
+            return self._deliver(lambda s, w: self._intake.count(s, w, number, n, options), dry_run)
+        return self.tell_delivery(
+            number, Delivery.of(X, y, ids), collector=collector, partial=partial, extra=extra, dry_run=dry_run
+        )
+
+    def tell_delivery(
+        self,
+        request: int,
+        delivery: Delivery,
+        *,
+        collector: str | None = None,
+        partial: bool = False,
+        extra: bool = False,
+        dry_run: bool = False,
+    ) -> Receipt:
+        """Answer a request with rows as they were read from a file."""
+        options = Options(collector, partial, extra)
+        return self._deliver(lambda s, w: self._intake.tell(s, w, request, delivery, options), dry_run)
+
+    def add(
+        self, X: Any, y: Any, groups: Sequence[str], ids: Any = None, charge: bool = False, *, by: str | None = None
+    ) -> Receipt:
+        """Bring in labelled data you already have; free unless `charge=True`. It is never evidence for a certificate."""
+        return self.add_delivery(Delivery.of(X, y, ids, groups), charge=charge, by=by)
+
+    def add_delivery(
+        self,
+        delivery: Delivery,
+        *,
+        charge: bool = False,
+        by: str | None = None,
+        partial: bool = False,
+        dry_run: bool = False,
+    ) -> Receipt:
+        """Bring in rows as they were read from a file with a group column."""
+        options = Options(by, partial)
+        return self._deliver(lambda s, w: self._intake.add(s, w, delivery, charge, options), dry_run)
+
+    def _deliver(self, decide: Callable[[State, Reader], Step], dry_run: bool) -> Receipt:
+        """Store what a delivery comes to, or with `dry_run` only say it."""
+        if dry_run:
+            with self._moment() as (reader, state):
+                return replace(decide(state, reader).receipt, dry_run=True)
+        found: list[Receipt] = []
+
+        def write(state: State, writer: Writer) -> None:
+            found.append(decide(state, writer).write(writer))
+
+        self._write(write)
+        return found[0]
+
+    def tell_losses(self, losses: Mapping[str, tuple[float, float, int]], *, by: str | None = None) -> None:
+        """Report your own model's mean loss, accuracy and number of validation examples, group by group."""
+
+        def step(state: State, writer: Writer) -> None:
+            writer.append("losses", {"groups": check_losses(state, losses)}, actor=by)
+
+        self._write(step, still_open=True)
+
+    # ---------------------------------------------------------------- running it
+
+    def change(self, *, by: str | None = None, **settings: Any) -> None:
+        """Change `budget`, `learner`, `lease`, `stop` or `refit` from here on."""
+        changed: list[Parts] = []
+
+        def step(state: State, writer: Writer) -> None:
+            facts, parts = check_change(self._parts, state.labels_used + state.outstanding, settings)
+            changed[:] = [parts]
+            writer.append("changed", facts, actor=by)
+
+        self._write(step, still_open=True)
+        self._use(Parts(self._state.settings, changed[0].given))
+
+    def close(self, reason: str = "closed", *, by: str | None = None) -> None:
+        """End the campaign: nothing is asked or accepted any more."""
+        self._write(lambda state, writer: writer.append("closed", {"reason": reason}, actor=by), still_open=True)
+
+    def refit(self) -> bool:
+        """Fit and score if examples came since the last scores; False if there was nothing to do or another does it."""
+        return self._trainer.refit()
+
+    def _bring_scores_up(self) -> None:
+        """Refit where the settings want it before an ask; waits while another process does. A failure is recorded."""
+        state = self._refresh()
+        if state.settings["learner"] is None or not self._trainer_is_wanted(state):
+            return
+        wanted = max(state.arrived)
+        while self._trainer.due(self._refresh()) and max(self._state.rests_on) < wanted:
+            if not self._trainer.refit(record_failure=True):
+                if self._state.failure is not None and self._state.failure["rests_on"] >= wanted:
+                    break
+                time.sleep(_POLL_SECONDS)
+
+    def _trainer_is_wanted(self, state: State) -> bool:
+        """Whether an ask looks at scores at all; if not, nothing of the learner is even imported."""
+        return bool(state.fresh) and state.settings["refit"] != "background"
+
+    @property
+    def _trainer(self) -> Trainer:
+        if self._cached_trainer is None:
+            from evenhand.campaign.training import Trainer
+
+            self._cached_trainer = Trainer(self._ledger, self._number, self._parts, self._write, self._moment)
+        return self._cached_trainer
+
+    # ---------------------------------------------------------------- looking
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The names of the groups."""
+        return tuple(self._state.groups)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the campaign was made with, as changed since, as plain values."""
+        return dict(self._refresh().settings)
+
+    @property
+    def budget(self) -> int:
+        """How many labels may be spent."""
+        return int(self._refresh().settings["budget"])
+
+    @property
+    def labels_used(self) -> int:
+        """Labels charged to the budget so far; those of open requests are not."""
+        return self._refresh().labels_used
+
+    @property
+    def unspent(self) -> int:
+        """Labels neither spent nor promised to an open request."""
+        return self._refresh().unspent
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Training examples per group."""
+        state = self._refresh()
+        return dict(zip(state.groups, state.train, strict=True))
+
+    @property
+    def mixture(self) -> dict[str, float]:
+        """Each group's share of the training examples."""
+        counts = self.counts
+        return {group: n / max(sum(counts.values()), 1) for group, n in counts.items()}
+
+    def standing(self, refit: bool = True) -> Standing:
+        """What is known per group now; `refit=False` does not bring the model up to date first."""
+        if refit and self._state.settings["learner"] is not None:
+            self._trainer.refit()
+        return self._chooser.standing(self._refresh())
+
+    def training_set(self) -> Examples:
+        """The training examples, in the order they came."""
+        return self._examples("train")
+
+    def validation_set(self) -> Examples:
+        """The validation examples of all groups, in the order they came."""
+        return self._examples("validate")
+
+    def _examples(self, role: str) -> Examples:
+        from evenhand.campaign.fitting import as_examples
+
+        with self._moment() as (reader, state):
+            return as_examples(state, [row for row in reader.changed() if row.counts and row.role == role])
+
+    def model(self) -> Model | None:
+        """The model fitted on the training examples as they stand; None before the first."""
+        return self._trainer.model()
+
+    def final_model(self) -> Model:
+        """The learner fitted on every label, training and validation together: what to deploy."""
+        return self._trainer.final_model()
+
+    def certify(
+        self, *, model: Any = "final", delta: float = 0.05, distinct: bool | None = None, by: str | None = None
+    ) -> Certificate:
+        """Freeze a model: labels that answer requests from now on are evidence on it, which `certificate` looks at.
+
+        Args:
+            model: `"final"`, fitted on every label so far; `"current"`, on the training examples; or a model of your own.
+            delta: how likely the certificate may be wrong; version k of the frozen model is given δ/(k(k+1)).
+            distinct: your word that every row told without an id is another example; by default the campaign's setting.
+            by: who freezes it.
+        """
+        return self._trainer.certify(model, delta, distinct, by)
+
+    def certificate(self, delta: float | None = None) -> Certificate | None:
+        """What is certain about the frozen model now; None if there is none. `delta` is that of `certify` by default."""
+        return self._trainer.certificate(delta)
+
+    def certified_model(self) -> Model | None:
+        """The model the certificate is about; None without one."""
+        return self._trainer.certified_model()
+
+    def running(self, delta: float = 0.05) -> Running:
+        """On the models so far: their average error in every group, as of the last refit."""
+        from evenhand.campaign.evidence import running
+
+        return running(self._refresh(), delta)
+
+    def status(self) -> dict[str, Any]:
+        """Budget, every group, requests, collectors, scores, and whether there is anything left to ask: plain values."""
+        from evenhand.campaign.status import status
+
+        with self._moment() as (reader, state):
+            return status(self.name, state, reader, nothing=self._nothing(state, reader), trainer=self._claims(state))
+
+    def _nothing(self, state: State, reader: Reader) -> str | None:
+        """Why nothing can be asked now; None if something can, or if that cannot be known here."""
+        try:
+            self._proposed(state, reader, 1, state.overdue(reader.now))
+        except NothingToAsk as nothing:
+            return nothing.reason
+        except InputError:  # a strategy of the user's own that this process was not given
+            return None
+        return None
+
+    def _claims(self, state: State) -> Trainer | None:
+        """What knows the frozen model and the stopping rule; None where the campaign has neither."""
+        return None if state.frozen is None and state.settings["stop"] is None else self._trainer
+
+    def overview(self) -> dict[str, Any]:
+        """The campaign in one line: name, labels, examples, events."""
+        from evenhand.campaign.status import overview
+
+        return overview(self.name, self._refresh())
+
+    def explain(self, request: Request | int | None = None) -> dict[str, Any]:
+        """Why a request was made, or by default why the next one would be: the decision, and `words`."""
+        from evenhand.campaign.words import explain
+        from evenhand.decision import Decision
+
+        if request is None:
+            number, decision = None, self.propose().decision
+        else:
+            number = number_of(request)
+            with self._ledger.reading(self._number) as reader:
+                asked = reader.events(kinds=("asked",), request=number)
+            if not asked:
+                raise InputError(f"request {number} was never made")
+            decision = Decision.from_dict(self.groups, asked[0].facts["decision"])
+        return {"request": number, "decision": decision.as_dict(), "words": explain(decision)}
+
+    def events(self, after: int = 0, limit: int | None = None) -> list[dict[str, Any]]:
+        """What happened after event number `after`: number, time, kind, request, actor and facts, as plain values."""
+        from evenhand.campaign.status import as_event
+
+        with self._ledger.reading(self._number) as reader:
+            return [as_event(event) for event in reader.events(after, limit=limit)]
+
+    def verify(self) -> Verification:
+        """Replay every event, refit every score, choose every request again, check every row."""
+        from evenhand.campaign.verify import verify
+
+        return verify(self._ledger, self._number, self._parts)
+
+    def read(self, path: str | PathLike[str], request: Request | int | None = None) -> tuple[FileTable, Delivery]:
+        """A file of labelled rows, CSV, JSON lines or Parquet, ready for `tell_delivery` or `add_delivery`."""
+        from evenhand.campaign.intake import as_delivery
+        from evenhand.campaign.tables import read_file
+
+        table = read_file(Path(path))
+        with self._moment() as (reader, state):
+            group = None
+            if request is not None:
+                asked = reader.events(kinds=("asked",), request=number_of(request))
+                if not asked:
+                    raise InputError(fate_of(state, reader, number_of(request)))
+                group = asked[0].facts["decision"]["group"]
+            return table, as_delivery(table, state, needs_numbers=self._parts.needs_numbers, group=group)
+
+    def export(self, path: str | PathLike[str], *, force: bool = False) -> int:
+        """Write the data set gathered so far, with ids, groups, roles and labels; gives the number of rows."""
+        from evenhand.campaign.export import export
+
+        with self._moment() as (reader, state):
+            return export(state, reader, Path(path), force=force)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """This campaign as a ledger file, to go on from with `Campaign.open(f"sqlite:///{path}", name)`."""
+        from evenhand.campaign.files import save
+
+        save(self._ledger, self.name, path)
+
+    def release(self) -> None:
+        """Let go of the database's connections."""
+        self._ledger.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.release()
+
+    def __repr__(self) -> str:
+        state = self._state
+        return f"<Campaign {self.name!r}: {state.labels_used} of {state.settings['budget']} labels used>"
+
+    # ---------------------------------------------------------------- within
+
+    def _refresh(self) -> State:
+        """The state, with the events that came since folded in."""
+        with self._lock, self._ledger.reading(self._number) as reader:
+            return self._folded(reader)
+
+    @contextmanager
+    def _moment(self) -> Iterator[tuple[Reader, State]]:
+        """A moment to look at without holding others up: the reader, and the state then in lists of its own."""
+        with ExitStack() as stack:
+            with self._lock:
+                reader = stack.enter_context(self._ledger.reading(self._number))
+                state = self._folded(reader).copy()
+            yield reader, state
+
+    def _folded(self, reader: Reader) -> State:
+        """The state at the reader's moment; one that is far behind goes on from the newest snapshot."""
+        state = self._state
+        tail = reader.events(state.seq, limit=SNAPSHOT_EVERY)
+        if len(tail) == SNAPSHOT_EVERY:
+            found = reader.snapshot()
+            if found is not None and found[0] > state.seq + SNAPSHOT_EVERY and (known := State.from_text(found[1])):
+                self._state = state = known
+                tail = []
+            state.fold(tail)
+            while tail := reader.events(state.seq, limit=5000):
+                state.fold(tail)
+            return state
+        return state.fold(tail)
+
+    def _write(self, step: Callable[[State, Writer], Any], *, still_open: bool = False) -> list[Event]:
+        """Under the campaign's write lock: fold what others wrote, decide, append; what came back is stored."""
+        with self._lock:
+            with self._ledger.writing(self._number) as writer:
+                self._state.fold(writer.tail(self._state.seq, self._state.at))
+                if still_open:
+                    self._refuse_closed()
+                before = self._state.seq
+                step(self._state, writer)
+                after = before + len(writer.appended)
+                if after // SNAPSHOT_EVERY > before // SNAPSHOT_EVERY:
+                    writer.put_snapshot(after, self._state.copy().fold(writer.appended).as_text())
+            self._state.fold(writer.appended)
+            return writer.appended
+
+    def _refuse_closed(self) -> None:
+        if self._state.closed is not None:
+            raise InputError(f"the campaign {self.name!r} is closed ({self._state.closed}): it takes nothing any more")
+
+    def _need_open(self, state: State, reader: Reader, number: int) -> dict[str, Any]:
+        if number in state.open:
+            return state.open[number]
+        raise InputError(fate_of(state, reader, number))
+
+
+def campaigns(url: str) -> list[str]:
+    """The names of the campaigns in a database."""
+    with open_ledger(url, read_only=True) as ledger:
+        return list(ledger.campaigns())
+
+
+def _check_group(state: State, group: str) -> None:
+    if group not in state.groups:
+        raise InputError(f"unknown group {group!r}: the groups are {', '.join(map(repr, state.groups))}")
+
+
+def _request(event: Event, decision: Any) -> Request:
+    """The request that an `asked` event made."""
+    facts = event.facts
+    scored_at = facts["scored_at"]
+    return Request(
+        id=int(event.request or 0),
+        group=decision.group,
+        size=facts["size"],
+        decision=decision,
+        until=facts["until"],
+        collector=event.actor,
+        event=event.seq,
+        rests_on=facts["rests_on"],
+        scores_age=None if scored_at is None else max(0.0, event.at - scored_at),
+        behind=facts["behind"],
+    )

@@ -1,0 +1,115 @@
+"""Evidence on the frozen model: every label that answered a request since, looked at whenever somebody asks.
+
+The labels are kept as they were first told and as they are now, and the worse of the two counts; what was taken back or
+never came counts as an error. Otherwise whoever sees the model's errors could correct or abandon them away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from evenhand.campaign.fitting import as_examples, matrix
+from evenhand.campaign.labels import label_text
+from evenhand.campaign.settings import Parts
+from evenhand.campaign.state import State
+from evenhand.certificates import Certificate, Counted, Evidence, Running, certificate_of
+from evenhand.errors import EvenhandError
+from evenhand.learners import Model
+from evenhand.learners.storing import load_model
+from evenhand.ledger.base import Example, Reader
+
+__all__ = ["Witness", "equal_rows", "running"]
+
+
+def running(state: State, delta: float = 0.05) -> Running:
+    """On the models so far: their average error in every group."""
+    found = Evidence(tuple(state.groups))
+    found.n = np.array([n for n, _ in state.running], dtype=np.int64)
+    found.total = np.array([errors for _, errors in state.running], dtype=float)
+    return found.running(delta)
+
+
+class Witness:
+    """The frozen model of a campaign and what it predicts; a cache, read from the ledger when it is wanted."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._version = 0
+        self._model: Model | None = None
+        self._predicted: dict[str, str] = {}
+
+    def model(self, reader: Reader, state: State) -> Model | None:
+        """The frozen model; None without one."""
+        if state.frozen is None:
+            return None
+        if self._version != state.frozen["version"] or self._model is None:
+            stored = reader.model(state.frozen["version"])
+            self._model = (
+                None if stored is None else load_model(stored.format, stored.data, self._learner(stored.format))
+            )
+            self._version, self._predicted = state.frozen["version"], {}
+        return self._model
+
+    def counted(self, reader: Reader, state: State) -> list[Counted]:
+        """Evidence in every group; labels nobody can predict here count as missing."""
+        found = [Counted(missing=count) for count in state.missing]
+        if state.frozen is None:
+            return found
+        index = {group: z for z, group in enumerate(state.groups)}
+        for request in state.open.values():
+            if request["told"]:
+                found[index[request["group"]]].missing += request["size"] - request["told"]
+        freeze, vouched = state.frozen["event"], state.frozen["distinct"]
+        rows = [row for row in reader.changed(freeze) if (row.told or 0) > freeze and row.origin == "asked"]
+        self._predict(reader, state, [row for row in rows if row.fate is None])
+        for row in rows:
+            counts = found[index[row.group]]
+            guess = self._predicted.get(row.id)
+            if row.fate is not None:
+                counts.n, counts.gone, counts.corrected = counts.n + 1, counts.gone + 1, counts.corrected + 1
+            elif guess is None or (row.made and not vouched):
+                counts.missing += 1
+            else:
+                counts.n += 1
+                counts.first += guess != row.first_label
+                counts.now += guess != row.label
+                counts.corrected += row.label != row.first_label
+        return found
+
+    def certificate(self, reader: Reader, state: State, delta: float | None = None) -> Certificate | None:
+        """What is certain about the frozen model; None without one."""
+        if state.frozen is None:
+            return None
+        equal = equal_rows(reader) if state.frozen["distinct"] else None
+        level = state.frozen["delta"] if delta is None else delta
+        counted = self.counted(reader, state)
+        return certificate_of(state.groups, counted, version=state.frozen["version"], delta=level, equal=equal)
+
+    def _predict(self, reader: Reader, state: State, rows: Sequence[Example]) -> None:
+        try:
+            model = self.model(reader, state)
+        except (EvenhandError, ImportError):
+            return
+        new = [row for row in rows if row.id not in self._predicted]
+        if model is None or not new:
+            return
+        X = matrix(self._parts.learner if state.settings["learner"] else None, as_examples(state, new).X)
+        for row, guess in zip(new, np.asarray(model.predict(X)).tolist(), strict=True):
+            self._predicted[row.id] = label_text(guess)
+
+    def _learner(self, form: str) -> Any:
+        return self._parts.learner if form == "torch" else None
+
+
+def equal_rows(reader: Reader) -> int:
+    """Rows that equal an earlier one in all features and label."""
+    seen: set[tuple[Any, Any]] = set()
+    equal = 0
+    for row in reader.changed():
+        if row.fate != "erased":
+            equal += (row.features, row.first_label) in seen
+            seen.add((row.features, row.first_label))
+    return equal

@@ -1,0 +1,227 @@
+"""The learner fitted on the examples in the ledger, and its scores.
+
+A `Fitter` is a cache: it follows the examples as they come, so that a refit costs what is new. A correction, or a class
+never seen before, has it read everything again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+
+from evenhand.campaign.features import decode
+from evenhand.campaign.labels import as_label
+from evenhand.campaign.learners import learner_digest
+from evenhand.campaign.requests import Examples
+from evenhand.campaign.settings import Parts
+from evenhand.campaign.state import State
+from evenhand.engine.build import make_memory, runs_in_lockstep
+from evenhand.engine.labels import Labels
+from evenhand.engine.memory import Memory
+from evenhand.engine.settings import learner_seed
+from evenhand.errors import InputError, LearnerError
+from evenhand.learners import Model
+from evenhand.learners.logistic import numeric
+from evenhand.ledger.base import Example, Reader
+
+__all__ = ["Fitter", "as_examples", "errors_of", "learner_errors", "matrix"]
+
+
+def as_examples(state: State, rows: Sequence[Example]) -> Examples:
+    """Labelled rows as features, labels, groups and ids."""
+    if state.columns is None or not rows:
+        raise InputError("there are no such examples yet: tell some first")
+    X = decode(state.columns, [row.features for row in rows if row.features is not None])
+    y = np.array([as_label(row.label or "", state.label_kind) for row in rows])
+    return Examples(X, y, np.array([row.group for row in rows]), np.array([row.id for row in rows]))
+
+
+def matrix(learner: Any, X: Any) -> Any:
+    """X as the learner's memory takes it: numbers in lockstep, 32-bit ones for a network, else as it is."""
+    if runs_in_lockstep(learner):
+        X = numeric(X)
+        return X if hasattr(X, "tocsr") else np.asarray(X, dtype=float)
+    if hasattr(learner, "module_factory") and not (isinstance(X, np.ndarray) and X.ndim > 2):
+        return np.asarray(X, dtype=np.float32)
+    return X
+
+
+def errors_of(model: Model | None, learner: Any, state: State, rows: Sequence[Example]) -> list[bool]:
+    """Whether the model errs on each row, by its first label."""
+    if model is None or not rows:
+        return []
+    X, y, *_ = as_examples(state, [row._replace(label=row.first_label) for row in rows])
+    return [bool(wrong) for wrong in np.asarray(model.predict(matrix(learner, X))) != y]
+
+
+class Fitter:
+    """The examples of a campaign as far as they were read, and the model fitted on them."""
+
+    def __init__(self, parts: Parts) -> None:
+        settings = parts.settings
+        self.parts, self.learner = parts, parts.learner
+        self.groups = tuple(settings["groups"])
+        self.seed = learner_seed(int(settings["seed"]), settings["trial"])
+        self.digest = learner_digest(settings["learner"], self.seed)
+        self.incremental = bool(getattr(self.learner, "incremental", False))
+        self.fitted = -1
+        self._start_again()
+
+    def _start_again(self) -> None:
+        self.upto = 0
+        self._labels = Labels(self.parts.settings["classes"])
+        self._memory: Memory | None = None
+        self._rows: list[Example] = []
+
+    @property
+    def model(self) -> Model | None:
+        """The model of the last fit; None before the first."""
+        return None if self._memory is None else self._memory.models()[0]
+
+    def scores(self, reader: Reader, state: State) -> dict[str, Any]:
+        """Bring the model up to date and score it: what a `scored` event says."""
+        running = self._running(reader, state)
+        with learner_errors(state):
+            self.bring_up(reader, state)
+            facts = self.score()
+        return {
+            "rests_on": state.seq,
+            "examples": state.examples,
+            "fresh": state.fresh,
+            "trained": sum(row.role == "train" for row in self._rows),
+            "running": running,
+            **facts,
+        }
+
+    def bring_up(self, reader: Reader, state: State) -> None:
+        """Fit on the training examples there are now; a learner that goes on takes the same steps as ever."""
+        self._read(reader, state)
+        if self._memory is not None:
+            self._memory.fit()
+        self.fitted = state.seq
+
+    def score(self) -> dict[str, Any]:
+        """The current model's losses, errors and accuracy on every group's validation examples."""
+        if self._memory is None:
+            raise InputError("there are no examples to score yet")
+        loss = self.parts.loss
+        found = self._memory.score(loss)
+        groups = {}
+        for z, group in enumerate(self.groups):
+            n, right = int(found.n[0, z]), int(found.correct[0, z])
+            total = float(found.loss_sum[0, z])
+            groups[group] = {"n": n, "errors": n - right, "loss_sum": total, "accuracy": right / max(n, 1)}
+        return {"loss": loss if isinstance(loss, str) else "own", "learner": self.digest, "groups": groups}
+
+    def cold(self, state: State, rows: Sequence[Example]) -> Model:
+        """The learner fitted anew on these examples: the same wherever and whenever it is done."""
+        X, y, *_ = as_examples(state, rows)
+        with learner_errors(state):
+            fitted: Model = deepcopy(self.learner).fit(matrix(self.learner, X), y, seed=self.seed)
+        return fitted
+
+    def final(self, reader: Reader, state: State) -> Model:
+        """The model of all examples, of both roles."""
+        if not self.incremental:
+            return self.cold(state, [row for row in reader.changed() if row.counts])
+        self.catch_up(reader, state)
+        with learner_errors(state):
+            self.bring_up(reader, state)
+            if self._memory is None:
+                raise InputError("there is no model: no examples have come yet")
+            return self._memory.final_models()[0]
+
+    # ---------------------------------------------------------------- within
+
+    def _running(self, reader: Reader, state: State) -> dict[str, list[int]]:
+        """Validation examples told since the last scores, and the errors of the model of those scores on them.
+
+        Only rows that answered a request count: of others nobody knows how they were picked.
+        """
+        last = max(state.rests_on)
+        self.catch_up(reader, state)
+        new = [
+            row for row in reader.changed(last)
+            if (row.told or 0) > last and row.role == "validate" and row.origin == "asked" and row.fate != "erased"
+        ]  # fmt: skip
+        wrong = errors_of(self.model if last else None, self.learner, state, new)
+        found: dict[str, list[int]] = {}
+        for row, is_wrong in zip(new, wrong, strict=False):
+            sums = found.setdefault(row.group, [0, 0])
+            sums[0] += 1
+            sums[1] += is_wrong
+        return found
+
+    def catch_up(self, reader: Reader, state: State) -> None:
+        """Bring the model to the one that the newest scores stand for.
+
+        Rows corrected since have the label they had first. A learner that goes on from its model takes all its steps again.
+        """
+        last = max(state.rests_on)
+        if self.fitted == last or not last or state.columns is None:
+            return
+        self._start_again()
+        then = [
+            row if row.changed <= last else row._replace(label=row.first_label, fate=None)
+            for row in reader.changed()
+            if (row.told or 0) <= last and (row.counts or row.changed > last) and row.features is not None
+        ]
+        with learner_errors(state):
+            self._feed(state, then)
+            if self._memory is not None:
+                self._refit_all(reader, then, last)
+        self.upto, self.fitted = last, last
+
+    def _refit_all(self, reader: Reader, rows: Sequence[Example], last: int) -> None:
+        memory: Any = self._memory
+        if not self.incremental:
+            memory.fit()
+            return
+        steps = [event.facts["rests_on"] for event in reader.events(kinds=("scored",))]
+        sizes = [sum(row.role == "train" and (row.told or 0) <= step for row in rows) for step in steps if step <= last]
+        memory.replay([n for i, n in enumerate(sizes) if n and (not i or n != sizes[i - 1])])
+
+    def _read(self, reader: Reader, state: State) -> None:
+        """Take in what changed since; rows that were changed or taken back have everything read again."""
+        rows = reader.changed(self.upto)
+        if any((row.told or 0) <= self.upto for row in rows):
+            self._start_again()
+            rows = reader.changed()
+            kept = [row for row in rows if row.counts]
+            self._feed(state, kept)
+            if self.incremental and self._memory is not None and max(state.rests_on):
+                self._refit_all(reader, kept, max(state.rests_on))
+        else:
+            self._feed(state, [row for row in rows if row.counts])
+        self.upto = state.seq
+
+    def _feed(self, state: State, rows: list[Example]) -> None:
+        rows = [row for row in rows if row.role in ("train", "validate")]
+        if not rows:
+            return
+        labels = [as_label(row.label or "", state.label_kind) for row in rows]
+        self._rows += rows
+        if self._labels.learn(labels) or self._memory is None:
+            self._memory = make_memory(self.learner, self._labels, len(self.groups), seed=self.seed, names=self.groups)
+            rows = self._rows
+            labels = [as_label(row.label or "", state.label_kind) for row in rows]
+        X = decode(state.columns or {}, [row.features for row in rows if row.features is not None])
+        group = np.array([self.groups.index(row.group) for row in rows], dtype=np.int64)
+        validation = np.array([row.role == "validate" for row in rows])
+        codes, trial = self._labels.codes(labels), np.zeros(len(rows), dtype=np.int64)
+        self._memory.add(trial, matrix(self.learner, X), codes, group, validation)
+
+
+@contextmanager
+def learner_errors(state: State) -> Iterator[None]:
+    """Whatever a fit raises becomes a `LearnerError`."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        raise LearnerError(f"the learner failed in fit after {state.examples} examples: {error}") from error

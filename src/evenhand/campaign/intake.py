@@ -1,0 +1,62 @@
+"""Tables read from files as deliveries: which column is what, and what is wrong with rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from evenhand.campaign.deliveries import Delivery
+from evenhand.campaign.features import table_rows
+from evenhand.campaign.requests import Refused
+from evenhand.campaign.state import State
+from evenhand.campaign.tables import FileTable, write_csv
+from evenhand.errors import InputError
+
+__all__ = ["OURS", "as_delivery", "write_refused"]
+
+OURS = ("role", "request", "origin", "first_label", "corrected_by", "fate")
+"""Columns that an export adds; they are no features."""
+
+
+def as_delivery(table: FileTable, state: State, *, needs_numbers: bool, group: str | None) -> Delivery:
+    """The delivery a table holds; `group` is the request's, None where every row must name its own."""
+    settings, columns = state.settings, table.columns
+    label, by, name = settings["label"], settings["group"], settings["id"]
+    known = None if state.columns is None else state.columns.get("names")
+    if known is None and state.columns is not None and "width" in state.columns:
+        known = [str(j) for j in range(state.columns["width"])]
+    others = (label, by, name, *OURS)
+    features = known or settings["features"] or [column for column in columns if column not in others]
+    _need(table, label, "the label")
+    for feature in features:
+        _need(table, feature, "a feature")
+    if group is None:
+        _need(table, by, "the group")
+    if not features:
+        raise InputError(f"{table.name} has no features: every row needs a column beside label, group and id")
+    rows = table_rows(features, [columns[f] for f in features], state.columns, numbers=needs_numbers)
+    problems = dict(table.problems)
+    for row, value in enumerate(columns.get(by, ())):
+        if value is None:
+            problems.setdefault(row, "no group")
+        elif group is not None and str(value) != group:
+            problems.setdefault(row, f"it is of group {str(value)!r}, the request is for {group!r}")
+    groups = None if group is not None else ["" if value is None else str(value) for value in columns[by]]
+    return Delivery(rows, columns[label], columns.get(name), groups, table.written, problems)
+
+
+def _need(table: FileTable, column: str, what: str) -> None:
+    if column not in table.columns:
+        from difflib import get_close_matches
+
+        near = get_close_matches(column, table.columns, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(map(repr, table.columns))}"
+        raise InputError(f"{table.name} has no column {column!r} for {what}{hint}")
+
+
+def write_refused(path: Path, table: FileTable, refused: Iterable[Refused]) -> None:
+    """Write refused rows and their reasons as CSV."""
+    names = list(table.columns)
+    rows: list[list[Any]] = [[r.row + 1, r.reason, *(table.columns[n][r.row] for n in names)] for r in refused]
+    write_csv(path, ["row", "reason", *names], rows)

@@ -1,0 +1,157 @@
+"""Labels and ids as they are told: plain values, one kind a campaign, no two classes that look alike."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from evenhand.errors import InputError
+
+__all__ = ["Classes", "Label", "as_label", "check_text", "label_text", "plain_list", "read_id", "read_label"]
+
+Label = str | int | bool
+_KINDS: dict[type, str] = {str: "text", int: "int", bool: "bool"}
+_WORDS = {"text": "text", "int": "whole numbers", "bool": "true or false"}
+_LONGEST = 500
+_LARGEST = 2**63
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def plain_list(values: Any) -> list[Any]:
+    """A sequence, an array or a column as a list of Python values."""
+    if hasattr(values, "to_pylist"):
+        return list(values.to_pylist())
+    if hasattr(values, "tolist"):
+        if getattr(values, "ndim", 1) != 1:
+            raise InputError(f"give one value a row, not an array of shape {values.shape}")
+        return list(values.tolist())
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise InputError(f"give a list with one value a row, not {values!r}")
+    return [value.item() if hasattr(value, "item") else value for value in values]
+
+
+def check_text(text: str, what: str, *, lines: bool = False) -> str:
+    """The text, if it can be stored and shown: not blank, no control characters, at most 500 characters."""
+    if not text.strip():
+        raise InputError(f"{what} is blank: give it a name")
+    if len(text) > _LONGEST:
+        raise InputError(f"{what} has {len(text)} characters: {_LONGEST} are the most")
+    allowed = "\n\r\t" if lines else ""
+    bad = next((c for c in text if c not in allowed and _CONTROL.match(c)), None)
+    if bad is not None:
+        raise InputError(f"{what} {text!r} has the character {bad!r}: leave out line ends, tabs and control characters")
+    return text
+
+
+def read_id(value: Any) -> str:
+    """An id as text.
+
+    >>> read_id(17), read_id("007")
+    ('17', '007')
+    """
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise InputError(f"{value!r} is no id: ids are text or whole numbers")
+    return check_text(str(value), "the id", lines=True)
+
+
+def read_label(value: Any) -> Label:
+    """A label as a plain value; refuses what can be none.
+
+    >>> read_label(1.0), read_label("yes")
+    (1, 'yes')
+    """
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        raise InputError("no label")
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, float):
+        if math.isnan(value):
+            raise InputError("no label")
+        if not value.is_integer():  # infinities are none either
+            raise InputError(f"the label {value!r} is neither text nor a whole number")
+        value = int(value)
+    if isinstance(value, int):
+        if not -_LARGEST <= value < _LARGEST:
+            raise InputError(f"the label {value} is beyond 64 bits")
+        return value
+    if not isinstance(value, str):
+        raise InputError(f"the label {value!r} is neither text, a whole number nor true or false")
+    if not value.strip():
+        raise InputError("no label")
+    return check_text(value, "the label")
+
+
+def label_text(label: Label) -> str:
+    """A label as the ledger keeps it."""
+    return str(label).lower() if isinstance(label, bool) else str(label)
+
+
+def as_label(text: str, kind: str | None) -> Label:
+    """The label that `label_text` wrote."""
+    return int(text) if kind == "int" else text == "true" if kind == "bool" else text
+
+
+class Classes:
+    """The classes of a campaign: given and fixed, or learned on the way.
+
+    >>> known = Classes(None)
+    >>> known.take("yes"), known.new
+    ('yes', ['yes'])
+    """
+
+    def __init__(self, given: Iterable[Any] | None, learned: Iterable[Label] = ()) -> None:
+        self.fixed = given is not None
+        self.known: list[Label] = [read_label(value) for value in (given or learned)]
+        self.new: list[Label] = []
+        kinds = {_KINDS[type(label)] for label in self.known}
+        if len(kinds) > 1:
+            raise InputError(f"the classes {self.known} are of different kinds: use one kind")
+        if len(set(self.known)) < len(self.known):
+            raise InputError(f"a class is named twice: {self.known}")
+        self.kind: str | None = next(iter(kinds), None)
+
+    def take(self, value: Any, *, written: bool = False) -> Label:
+        """The class a label means; `written` where it was read from a file, in which all is text."""
+        label = read_label(value)
+        if written and isinstance(label, str) and self.kind not in (None, "text"):
+            label = self._unwritten(label)
+        if self.kind is not None and _KINDS[type(label)] != self.kind:
+            raise InputError(f"the label {label!r} is not like the classes so far, {self.shown}: use one kind")
+        if label in self.known:
+            return label
+        if self.fixed:
+            raise InputError(f"the label {label!r} is not among the classes {self.shown}")
+        near = next((k for k in self.known if _bare(k) == _bare(label)), None)
+        if near is not None:
+            raise InputError(f"the label {label!r} differs from {near!r} only by case or blanks: write it alike")
+        self.kind = self.kind or _KINDS[type(label)]
+        self.known.append(label)
+        self.new.append(label)
+        return label
+
+    def reads_numbers(self, values: Sequence[Any]) -> bool:
+        """Whether labels read from a file are whole numbers: the classes are, or there are none and all look so."""
+        if self.kind is not None:
+            return self.kind == "int"
+        found = [value for value in values if isinstance(value, str) and value.strip()]
+        return bool(found) and all(re.fullmatch(r"[+-]?\d+", value.strip()) for value in found)
+
+    @property
+    def shown(self) -> str:
+        """The classes for a message, the first ten."""
+        rest = f" and {len(self.known) - 10} more" if len(self.known) > 10 else ""
+        return ", ".join(map(repr, sorted(self.known, key=str)[:10])) + rest
+
+    def _unwritten(self, text: str) -> Label:
+        """Text from a file as the class of another kind it writes out."""
+        if self.kind == "int" and re.fullmatch(r"[+-]?\d+(\.0*)?", text.strip()):
+            return int(text.strip().partition(".")[0])
+        if self.kind == "bool" and text.strip().lower() in ("true", "false"):
+            return text.strip().lower() == "true"
+        raise InputError(f"the label {text!r} is not like the classes so far, which are {_WORDS[self.kind or 'text']}")
+
+
+def _bare(label: Label) -> str:
+    return re.sub(r"\s+", "", str(label)).casefold()

@@ -1,0 +1,246 @@
+"""What a campaign is made of: settings as plain values for the ledger, and the objects they describe."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from evenhand.campaign.labels import Classes, check_text, plain_list
+from evenhand.campaign.learners import learner_from_text, wants_numbers
+from evenhand.engine.settings import MOST_LABELS, as_population, as_seed, check_settings
+from evenhand.errors import InputError
+from evenhand.learners import as_learner
+from evenhand.learners.text import describe_learner
+from evenhand.stopping import Rule as StopRule
+from evenhand.stopping import parse_stop
+from evenhand.strategies import Rule, Strategy, parse_strategy
+
+__all__ = ["Parts", "as_refit", "as_seconds", "check_change", "make_settings", "parts_of"]
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_LONGEST_LEASE = 3650 * 86400.0
+_OWN = "own:"
+
+
+class Parts:
+    """The objects that a campaign's settings describe, each made when it is first wanted.
+
+    Args:
+        settings: the plain values.
+        given: objects of the user's own, by setting; a process that lacks one can do all that does not need it.
+    """
+
+    def __init__(self, settings: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+        self.settings, self.given = settings, dict(given)
+
+    @cached_property
+    def strategy(self) -> Strategy:
+        """Which group next."""
+        found = self._own("strategy")
+        return parse_strategy(self.settings["strategy"])[1] if found is None else found
+
+    @cached_property
+    def learner(self) -> Any:
+        """What is trained; None if somebody else trains."""
+        found = self._own("learner")
+        return learner_from_text(self.settings["learner"], self.loss) if found is None else found
+
+    @cached_property
+    def stop(self) -> StopRule | None:
+        """When to stop; None for when the budget is spent."""
+        found = self._own("stop")
+        return parse_stop(self.settings["stop"]) if found is None else found
+
+    @property
+    def loss(self) -> Any:
+        """The loss that is scored."""
+        return getattr(self.strategy, "loss", "zero_one")
+
+    @cached_property
+    def needs_numbers(self) -> bool:
+        """Whether the learner fails on text and missing values, so that they must not get into the ledger."""
+        text = self.settings["learner"]
+        return text is not None and (text.partition(":")[0] == "logistic" or wants_numbers(self.learner))
+
+    def _own(self, name: str) -> Any:
+        text = self.settings[name]
+        if not (isinstance(text, str) and text.startswith(_OWN)):
+            return None
+        if name not in self.given:
+            what = text.removeprefix(_OWN)
+            raise InputError(f"this campaign's {name} is one of your own ({what}): give it again, open(…, {name}=...)")
+        return self.given[name]
+
+
+def as_seconds(lease: str | float | None) -> float | None:
+    """How long a request waits for its labels: seconds, or `90m`, `24h`, `7d`; None or `never` is for ever.
+
+    >>> as_seconds("2h"), as_seconds("never")
+    (7200.0, None)
+    """
+    if lease is None or lease == "never":
+        return None
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd]?)", str(lease))
+    seconds = float(found[1]) * _UNITS[found[2] or "s"] if found else 0.0
+    if not 0 < seconds <= _LONGEST_LEASE:
+        raise InputError(f"cannot use the lease {lease!r}: write e.g. 90m, 24h, 7d (at most 3650d) or never")
+    return seconds
+
+
+def as_refit(refit: str | int) -> str | int:
+    """When the model is refitted: `always`, every so many labels, or in the `background`.
+
+    >>> as_refit("100")
+    100
+    """
+    if refit in ("always", "background"):
+        return refit
+    if not str(refit).isdecimal() or int(refit) < 1:
+        raise InputError(f"refit must be always, background or a number of labels, not {refit!r}")
+    return int(refit)
+
+
+def make_settings(
+    groups: Sequence[str],
+    strategy: str | Strategy,
+    learner: Any,
+    *,
+    budget: int,
+    batch: int,
+    warmup: int | None,
+    validation: float,
+    classes: Sequence[Any] | None,
+    population: Mapping[str, float] | Sequence[float] | None,
+    seed: int | tuple[int, int],
+    stop: Any,
+    refit: str | int,
+    lease: str | float | None,
+    distinct: bool = False,
+    label: str = "label",
+    group: str = "group",
+    id: str = "id",
+    features: Sequence[str] | None = None,
+) -> tuple[dict[str, Any], Parts]:
+    """The settings as plain values, once everything is as it should be, and the objects they describe."""
+    rule = parse_strategy(strategy)[1] if isinstance(strategy, str) else strategy
+    names = check_settings(groups, rule, budget=budget, batch=batch, warmup=warmup, validation=validation)
+    for name in names:
+        check_text(name, "the group")
+    columns = [label, group, id, *(features or ())]
+    if len(set(columns)) < len(columns):
+        raise InputError(f"the columns of label, group, id and features must differ: {', '.join(map(repr, columns))}")
+    number, trial = as_seed(seed)
+    share = as_population(population, names, rule)
+    settings = {
+        "groups": list(names),
+        "strategy": _strategy_text(rule),
+        "window": int(getattr(rule, "window", 20)),
+        "budget": int(budget),
+        "batch": int(batch),
+        "warmup": None if warmup is None else int(warmup),
+        "validation": float(validation),
+        "classes": None if classes is None else Classes(plain_list(classes)).known,
+        "population": None if share is None else share.tolist(),
+        "seed": str(number),
+        "trial": trial,
+        "refit": as_refit(refit),
+        "lease": as_seconds(lease),
+        "distinct": bool(distinct),
+        "label": label,
+        "group": group,
+        "id": id,
+        "features": None if features is None else list(features),
+    }
+    given = {"strategy": rule}
+    settings |= _learner_settings(learner, rule, given) | _stop_settings(parse_stop(stop), given)
+    return settings, _checked(Parts(settings, given))
+
+
+def parts_of(settings: Mapping[str, Any], **given: Any) -> Parts:
+    """The objects that settings describe; those of the user's own have to be given again."""
+    made: dict[str, Any] = {}
+    for name, value in given.items():
+        if value is None:
+            continue
+        text = settings[name]
+        if not (isinstance(text, str) and text.startswith(_OWN)):
+            raise InputError(f"this campaign's {name} is {text!r} and is not given again; to replace it use change()")
+        made[name] = value if name == "strategy" else None
+    if "stop" in made:
+        made["stop"] = parse_stop(given["stop"])
+    if "learner" in made:
+        rule = Parts(settings, made).strategy
+        made["learner"] = as_learner(given["learner"], getattr(rule, "loss", "zero_one"))
+    return Parts(settings, made)
+
+
+def check_change(parts: Parts, committed: int, changes: Mapping[str, Any]) -> tuple[dict[str, Any], Parts]:
+    """Changed settings in plain values, and the objects of the campaign then; `committed` labels are used or promised."""
+    known = ("budget", "learner", "lease", "stop", "refit")
+    unknown = sorted(changes.keys() - set(known))
+    if unknown or not changes:
+        raise InputError(f"cannot change {unknown[0] if unknown else 'nothing'!r}: only {', '.join(known)} can")
+    found: dict[str, Any] = {}
+    given = dict(parts.given)
+    if "budget" in changes:
+        found["budget"] = _budget(changes["budget"], committed)
+    if "lease" in changes:
+        found["lease"] = as_seconds(changes["lease"])
+    if "refit" in changes:
+        found["refit"] = as_refit(changes["refit"])
+    if "learner" in changes:
+        found |= _learner_settings(changes["learner"], parts.strategy, given)
+    if "stop" in changes:
+        found |= _stop_settings(parse_stop(changes["stop"]), given)
+    return found, _checked(Parts({**parts.settings, **found}, given))
+
+
+def _checked(parts: Parts) -> Parts:
+    """The parts, once the stopping rule can do with the learner."""
+    if parts.stop is not None and parts.stop.needs_certificate and parts.settings["learner"] is None:
+        raise InputError("a target rests on a certificate, which needs a learner: give learner=...")
+    return parts
+
+
+def _budget(budget: Any, committed: int) -> int:
+    if not isinstance(budget, int | np.integer) or not 0 <= budget <= MOST_LABELS:
+        raise InputError(f"budget must be a whole number of labels, at most {MOST_LABELS:,}, not {budget!r}")
+    if budget < committed:
+        raise InputError(f"a budget of {budget} is less than the {committed} labels already used or promised")
+    return int(budget)
+
+
+def _learner_settings(learner: Any, rule: Any, given: dict[str, Any]) -> dict[str, Any]:
+    """The learner's setting, after making it once; an object of the user's own is kept in `given`."""
+    loss = getattr(rule, "loss", "zero_one")
+    given.pop("learner", None)
+    if learner is None or isinstance(learner, str):
+        if learner is not None and learner.startswith(_OWN):
+            raise InputError(f"unknown learner {learner!r}")
+        learner_from_text(learner, loss)
+        return {"learner": learner}
+    given["learner"] = made = as_learner(learner, loss)
+    return {"learner": describe_learner(made) or f"{_OWN}{type(getattr(made, 'estimator', made)).__name__}"}
+
+
+def _stop_settings(stop: StopRule | None, given: dict[str, Any]) -> dict[str, Any]:
+    given["stop"] = stop
+    text = None if stop is None else str(stop)
+    try:
+        own = parse_stop(text) != stop
+    except ValueError:
+        own = True
+    return {"stop": f"{_OWN}{type(stop).__name__}" if own else text, "rounds_back": stop.rounds_back if stop else 0}
+
+
+def _strategy_text(rule: Any) -> str:
+    try:
+        if isinstance(rule, Rule) and parse_strategy(str(rule))[1] == rule:
+            return str(rule)
+    except ValueError:
+        pass
+    return f"{_OWN}{getattr(rule, '__name__', type(rule).__name__)}"

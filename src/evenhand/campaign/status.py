@@ -1,0 +1,113 @@
+"""How a campaign stands, as plain values for Python, the command line, the server and the page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from evenhand.campaign.requests import as_time
+from evenhand.campaign.state import State
+from evenhand.ledger.base import Event, Reader
+
+if TYPE_CHECKING:
+    from evenhand.campaign.training import Trainer
+
+__all__ = ["as_event", "overview", "status"]
+
+
+def status(name: str, state: State, reader: Reader, *, nothing: str | None, trainer: Trainer | None) -> dict[str, Any]:
+    """Budget, every group, requests, collectors, the age of the scores, and whether there is anything left to ask."""
+    overdue = set(state.overdue(reader.now))
+    classes = reader.class_counts()
+    return {
+        **overview(name, state),
+        **{key: state.settings[key] for key in ("strategy", "learner", "refit", "batch", "stop", "distinct")},
+        "lease_seconds": state.settings["lease"],
+        "promised": state.outstanding,
+        "unspent": state.unspent,
+        "nothing_to_ask": nothing,
+        "stopped": None if trainer is None else trainer.reason_to_stop(reader, state),
+        "groups": {group: _group(state, z, classes.get(group, {})) for z, group in enumerate(state.groups)},
+        "running": _running(state),
+        "certificate": None if trainer is None else _certificate(state, reader, trainer),
+        "open": [
+            {**_request(number, facts), "overdue": number in overdue} for number, facts in sorted(state.open.items())
+        ],
+        "expired": [_request(number, facts) for number, facts in sorted(state.expired.items())],
+        "answered": state.answered,
+        "abandoned": state.abandoned,
+        "collectors": {
+            who: {**totals, "last": as_time(totals["last"])} for who, totals in sorted(state.collectors.items())
+        },
+        "scores": {
+            "at": as_time(state.scored_at),
+            "age_seconds": None if state.scored_at is None else max(0.0, reader.now - state.scored_at),
+            "labels_behind": state.examples - state.scored_examples,
+            "rest_on": max(state.rests_on),
+        },
+        "learner_failed": state.failure and {**state.failure, "at": as_time(state.failure["at"])},
+    }
+
+
+def overview(name: str, state: State) -> dict[str, Any]:
+    """A campaign in one line."""
+    return {
+        "name": name,
+        "created": as_time(state.created_at),
+        "closed": state.closed,
+        "budget": state.settings["budget"],
+        "used": state.labels_used,
+        "examples": state.examples,
+        "events": state.seq,
+    }
+
+
+def as_event(event: Event) -> dict[str, Any]:
+    """An event as plain values; the digests of rows stay in the ledger."""
+    facts = {name: value for name, value in event.facts.items() if name != "digests"}
+    return {**event._asdict(), "at": as_time(event.at), "facts": facts}
+
+
+def _group(state: State, z: int, classes: dict[str, int]) -> dict[str, Any]:
+    n, right, group = state.scored[z], state.accuracy[z], state.groups[z]
+    waiting = [r["size"] - r["told"] for r in state.open.values() if r["group"] == group]
+    return {
+        "training": state.train[z],
+        "validation": state.validate[z],
+        "pending": sum(waiting),
+        "share": state.train[z] / max(sum(state.train), 1),
+        "accuracy": right if n else None,
+        "n": n,
+        "mean_loss": state.loss_sum[z] / n if n else None,
+        "available": group not in state.retired,
+        "classes": dict(sorted(classes.items())),
+    }
+
+
+def _running(state: State) -> dict[str, Any]:
+    from evenhand.campaign.evidence import running
+
+    return running(state).as_dict()
+
+
+def _certificate(state: State, reader: Reader, trainer: Trainer) -> dict[str, Any] | None:
+    found = trainer.certificate_at(reader, state)
+    if found is None or state.frozen is None:
+        return None
+    kept = {key: state.frozen[key] for key in ("digest", "model", "distinct")}
+    return {
+        **found.as_dict(),
+        **kept,
+        "frozen_at_labels": state.frozen["labels"],
+        "frozen_event": state.frozen["event"],
+    }
+
+
+def _request(number: int, facts: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "request": number,
+        "group": facts["group"],
+        "size": facts["size"],
+        "outstanding": facts["size"] - facts["told"],
+        "collector": facts["by"],
+        "until": as_time(facts["until"]),
+    }

@@ -1,0 +1,183 @@
+"""Files of rows, read without heavy imports: CSV as people and spreadsheets write it, JSON lines, Parquet.
+
+Cells that a spreadsheet would run as a formula are written with an apostrophe before them, which is taken off again
+when a file is read.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evenhand.errors import InputError
+
+__all__ = ["FileTable", "guarded_cell", "read_file", "write_csv"]
+
+_MISSING = {"", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null"}
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_SEPARATORS = (",", ";", "\t", "|")
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
+_LARGEST_FIELD = 10_000_000
+
+
+@dataclass(frozen=True)
+class FileTable:
+    """The columns of a file by name, None where a cell is missing; `written` where all cells were text.
+
+    `problems` are rows that could not be read, by number.
+    """
+
+    name: str
+    columns: dict[str, list[Any]]
+    written: bool
+    problems: dict[int, str]
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values()), []))
+
+
+def read_file(path: Path) -> FileTable:
+    """A CSV, JSON lines or Parquet file, by its ending."""
+    if not path.exists():
+        raise InputError(f"there is no file {str(path)!r}")
+    kind = path.suffix.lower()
+    if path.is_dir() or kind in (".parquet", ".pq"):
+        found = _parquet(path)
+    elif kind in (".jsonl", ".ndjson", ".json"):
+        found = _json(path)
+    elif kind in (".csv", ".tsv", ".txt", ""):
+        found = _csv(path)
+    else:
+        raise InputError(f"{path.name}: {kind} files cannot be read; save the table as CSV, JSON lines or Parquet")
+    if not len(found):
+        raise InputError(f"{path.name} holds no rows")
+    return found
+
+
+def _csv(path: Path) -> FileTable:
+    text = _text(path)
+    first = text.partition("\n")[0]
+    separator = "\t" if path.suffix.lower() == ".tsv" else max(_SEPARATORS, key=first.count)
+    csv.field_size_limit(_LARGEST_FIELD)
+    try:
+        lines = [line for line in csv.reader(io.StringIO(text), delimiter=separator, strict=True) if line]
+    except csv.Error as error:
+        raise InputError(f"{path.name} cannot be read as CSV: {error}") from None
+    if not lines:
+        raise InputError(f"{path.name} is empty")
+    names, *rows = lines
+    _check_names(path, names)
+    problems = {
+        i: f"it has {len(row)} cells, the header has {len(names)}"
+        for i, row in enumerate(rows)
+        if len(row) != len(names)
+    }
+    cells = [[_cell(row[j]) if j < len(row) else None for row in rows] for j in range(len(names))]
+    if separator == ";":
+        cells = [_with_points(column) for column in cells]
+    return FileTable(path.name, dict(zip(names, cells, strict=True)), True, problems)
+
+
+def _text(path: Path) -> str:
+    data = path.read_bytes()
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return data.decode("utf-16")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path.name} is not UTF-8 text (byte {error.start}): save it as CSV in UTF-8") from None
+
+
+def _check_names(path: Path, names: list[str]) -> None:
+    blank = [i + 1 for i, name in enumerate(names) if not name.strip()]
+    if blank:
+        raise InputError(f"{path.name}: column {blank[0]} has no name in the header")
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f"{path.name}: more than one column is called {twice!r}; rename one")
+
+
+def _cell(text: str) -> str | None:
+    if text in _MISSING:
+        return None
+    return text[1:] if text[:1] == "'" and text[1:2] in _FORMULA else text
+
+
+def _with_points(column: list[Any]) -> list[Any]:
+    """Numbers with a decimal comma as others write them, where the whole column is such numbers."""
+    there = [cell for cell in column if cell is not None]
+    plain = re.compile(r"[+-]?\d+")
+    if not any(_DECIMAL_COMMA.fullmatch(cell) for cell in there):
+        return column
+    if not all(_DECIMAL_COMMA.fullmatch(cell) or plain.fullmatch(cell) for cell in there):
+        return column
+    return [cell if cell is None else cell.replace(",", ".") for cell in column]
+
+
+def _json(path: Path) -> FileTable:
+    text = _text(path)
+    lines = text.splitlines()
+    if text.lstrip().startswith("["):
+        try:
+            lines = [json.dumps(record) for record in json.loads(text)]
+        except json.JSONDecodeError as error:
+            raise InputError(f"{path.name} is not JSON: {error}") from None
+    records: list[dict[str, Any]] = []
+    problems: dict[int, str] = {}
+    for line in filter(str.strip, lines):
+        try:
+            record = json.loads(line)
+        except json.JSONDecodeError:
+            record = None
+        if not isinstance(record, dict):
+            problems[len(records)] = "not a JSON object on one line"
+        records.append(record if isinstance(record, dict) else {})
+    names = list(dict.fromkeys(name for record in records for name in record))
+    if not names:
+        raise InputError(f"{path.name} holds no rows; JSON lines have one object per line")
+    return FileTable(path.name, {n: [record.get(n) for record in records] for n in names}, False, problems)
+
+
+def _parquet(path: Path) -> FileTable:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(path)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InputError(f"{path.name} cannot be read as Parquet: {error}") from None
+    ours = [name for name in table.column_names if not name.startswith("__index_level_")]  # pandas writes it unasked
+    return FileTable(path.name, {name: table.column(name).to_pylist() for name in ours}, False, {})
+
+
+def guarded_cell(value: Any) -> Any:
+    """A cell that no spreadsheet runs as a formula; numbers stay as they are.
+
+    >>> guarded_cell("=cmd()"), guarded_cell("-1"), guarded_cell(3)
+    ("'=cmd()", '-1', 3)
+    """
+    if not isinstance(value, str) or value[:1] not in _FORMULA:
+        return value
+    try:
+        float(value)
+    except ValueError:
+        return f"'{value}"
+    return value
+
+
+def write_csv(path: Path, names: Sequence[str], rows: Iterable[Sequence[Any]]) -> int:
+    """Write rows as CSV; gives their number."""
+    count = 0
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow([guarded_cell(name) for name in names])
+        for row in rows:
+            writer.writerow([guarded_cell(value) for value in row])
+            count += 1
+    return count

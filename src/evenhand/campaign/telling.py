@@ -1,0 +1,295 @@
+"""What comes in: deliveries, counts and losses, decided under the write lock."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+from evenhand.campaign.deciding import Chooser
+from evenhand.campaign.deliveries import (
+    Delivery,
+    Sorted,
+    digest_of,
+    made_ids,
+    new_salt,
+    refusal,
+    repeated,
+    sort_out,
+)
+from evenhand.campaign.features import Rows
+from evenhand.campaign.labels import Classes, as_label, check_text, label_text
+from evenhand.campaign.requests import Receipt, Refused
+from evenhand.campaign.settings import Parts
+from evenhand.campaign.state import State
+from evenhand.errors import InputError
+from evenhand.ledger.base import Event, Example, Reader, Writer
+
+__all__ = ["Intake", "Options", "Step", "check_losses", "fate_of"]
+
+_LETTER = {True: "v", False: "t"}
+_ROLE = {"v": "validate", "t": "train"}
+
+
+class Options(NamedTuple):
+    """How a delivery is told: by whom, whether good rows are stored without the bad, whether more may come than asked."""
+
+    actor: str | None = None
+    partial: bool = False
+    extra: bool = False
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a delivery comes to: its receipt, and the event and the examples to store, if there is anything new."""
+
+    receipt: Receipt
+    kind: str | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    examples: Sequence[Example] = ()
+    actor: str | None = None
+
+    def write(self, writer: Writer) -> Receipt:
+        """Store it; gives the receipt."""
+        if self.kind is None:
+            return self.receipt
+        event = writer.append(self.kind, self.facts, request=self.receipt.request or None, actor=self.actor)
+        writer.put(self.examples)
+        return replace(self.receipt, event=event.seq)
+
+
+class Intake:
+    """Takes deliveries in; it keeps nothing but the classes it has seen, which the ledger can always tell it again."""
+
+    def __init__(self, parts: Parts, chooser: Chooser) -> None:
+        self._parts, self._chooser = parts, chooser
+        self._seen: tuple[int, set[str]] = (0, set())
+
+    def tell(self, state: State, reader: Reader, number: int, delivery: Delivery, options: Options) -> Step:
+        """Rows that answer a request."""
+        told = reader.events(kinds=("told",), request=number)
+        rows = delivery.rows(state)
+        if delivery.ids is None and (event := repeated(delivery, rows, told, reader, state.groups)) is not None:
+            return _again(state, number, event)
+        found = self._sorted(state, reader, delivery, rows)
+        left, late = _outstanding(state, number), number in state.expired
+        if not found.new and not found.refused:
+            return Step(Receipt(number, 0, 0, 0, known=found.known, outstanding=left))
+        request = _request_for(state, reader, number, options)
+        most = _room(state, number, options)
+        if len(found.new) > most and options.partial:
+            spent = late or options.extra
+            reason = "the budget is spent" if spent else f"request {number} waits for {left} labels only"
+            found.refused += [Refused(new.row, new.id, reason) for new in found.new[most:]]
+            found.new = found.new[:most]
+        if found.refused and not options.partial:
+            raise _refused(found, len(rows))
+        if len(found.new) > most:
+            raise InputError(_too_many(state, number, len(found.new), most))
+        surplus = max(0, len(found.new) - left)
+        receipt = Receipt(number, 0, 0, 0, outstanding=left - len(found.new) + surplus, surplus=surplus, late=late)
+        made = sum(len(event.facts.get("ids", ())) for event in told if event.facts.get("made"))
+        facts = {"group": request["group"], "surplus": surplus, "late": late}
+        groups = [request["group"]] * len(found.new)
+        names = partial(made_ids, first=made + 1, prefix=f"r{number}", taken=reader.find)
+        return self._step(state, "told", receipt, facts, found, rows, groups, names, options.actor, left)
+
+    def add(self, state: State, reader: Reader, delivery: Delivery, charge: bool, options: Options) -> Step:
+        """Rows that were there before."""
+        rows = delivery.rows(state)
+        added = reader.events(kinds=("added",))
+        if delivery.ids is None and (event := repeated(delivery, rows, added, reader, state.groups)) is not None:
+            return _again(state, 0, event)
+        found = self._sorted(state, reader, delivery, rows)
+        if found.refused and not options.partial:
+            raise _refused(found, len(rows))
+        _refuse_closed(state)
+        if charge and len(found.new) > state.unspent:
+            raise InputError(f"{len(found.new)} labels to charge, but the budget has {state.unspent} left")
+        groups = [(delivery.groups or [])[new.row] for new in found.new]
+        facts = {"groups": [state.groups.index(group) for group in groups], "charged": len(groups) if charge else 0}
+        names = partial(made_ids, first=1, prefix=f"a{len(added) + 1}", taken=reader.find)
+        return self._step(state, "added", Receipt(0, 0, 0, 0), facts, found, rows, groups, names, options.actor)
+
+    def count(self, state: State, reader: Reader, number: int, n: int, options: Options) -> Step:
+        """How many rows came, where somebody else keeps them; it closes the request."""
+        if isinstance(n, bool) or int(n) != n or n < 1:
+            raise InputError(f"n must be a number of rows from 1 up, not {n!r}: nothing came? abandon the request")
+        if state.settings["learner"] is not None:
+            raise InputError("this campaign has a learner, which needs the rows: tell(request, X, y)")
+        told = reader.events(kinds=("told",), request=number)
+        if told and number not in state.open and told[-1].facts.get("closes") and told[-1].facts["rows"] == n:
+            return Step(Receipt(number, 0, 0, 0, known=n, event=told[-1].seq, late=told[-1].facts["late"]))
+        request = _request_for(state, reader, number, options)
+        left, late, most = _outstanding(state, number), number in state.expired, _room(state, number, options)
+        if n > most:
+            raise InputError(_too_many(state, number, n, most))
+        z = state.groups.index(request["group"])
+        validating = int(self._chooser.roles(z, state.dealt[z], int(n)).sum())
+        surplus = max(0, int(n) - left)
+        facts = {"group": request["group"], "rows": int(n), "validating": validating, "surplus": surplus}
+        receipt = Receipt(number, int(n), int(n) - validating, validating, surplus=surplus, late=late)
+        return Step(receipt, "told", facts | {"late": late, "closes": True}, actor=options.actor)
+
+    # ---------------------------------------------------------------- within
+
+    def _sorted(self, state: State, reader: Reader, delivery: Delivery, rows: Rows) -> Sorted:
+        classes = self._classes(state, reader)
+        return sort_out(delivery, rows, classes, reader, needs_numbers=self._parts.needs_numbers, groups=state.groups)
+
+    def _classes(self, state: State, reader: Reader) -> Classes:
+        """The classes so far: those given, or the labels in the ledger."""
+        if state.settings["classes"] is not None:
+            return Classes(state.settings["classes"])
+        seq, seen = self._seen
+        if state.altered > seq:
+            seen = {label for counts in reader.class_counts().values() for label in counts}
+        elif state.seq > seq:
+            seen = seen | {row.label for row in reader.changed(seq) if row.counts and row.label is not None}
+        self._seen = state.seq, seen
+        return Classes(None, [as_label(text, state.label_kind) for text in sorted(seen)])
+
+    def _step(
+        self,
+        state: State,
+        kind: str,
+        receipt: Receipt,
+        facts: dict[str, Any],
+        found: Sorted,
+        rows: Rows,
+        groups: list[str],
+        names: Callable[[int], list[str]],
+        actor: str | None,
+        left: int = 0,
+    ) -> Step:
+        """The step that stores new rows, with their roles; those beyond what is `left` to a request are extra."""
+        if actor is not None:
+            check_text(actor, "the collector")
+        receipt = replace(receipt, known=found.known, refused=tuple(found.refused), new_classes=tuple(found.classes))
+        if not found.new:
+            return Step(receipt)
+        made = found.new[0].id is None
+        ids = names(len(found.new)) if made else [str(new.id) for new in found.new]
+        roles, examples = self._roles(state, groups), []
+        for position, (new, name, group, role) in enumerate(zip(found.new, ids, groups, roles, strict=True)):
+            text = label_text(new.label)
+            origin = "added" if kind == "added" else "asked" if position < left else "extra"
+            example = Example(
+                id=name, group=group, role=_ROLE[role], request=receipt.request or None, origin=origin, made=made,
+                label=text, first_label=text, features=rows.stored[new.row], told=state.seq + 1, position=position,
+                changed=state.seq + 1, salt=new_salt(),
+            )  # fmt: skip
+            examples.append(example)
+        digests = [digest_of(e.salt or "", e.first_label or "", e.features) for e in examples]
+        facts |= {"rows": len(ids), "roles": roles, "ids": ids, "made": made, "digests": digests}
+        facts |= {"columns": rows.columns} if state.columns is None else {}
+        facts |= {"label_kind": found.kind} if state.label_kind is None else {}
+        held = roles.count("v")
+        receipt = replace(receipt, rows=len(ids), training=len(ids) - held, validation=held)
+        return Step(receipt, kind, facts, examples, actor)
+
+    def _roles(self, state: State, groups: list[str]) -> str:
+        """The role of every row, a letter each."""
+        found: dict[int, list[bool]] = {}
+        index = [state.groups.index(group) for group in groups]
+        for z in set(index):
+            found[z] = self._chooser.roles(z, state.dealt[z], index.count(z)).tolist()[::-1]
+        return "".join(_LETTER[found[z].pop()] for z in index)
+
+
+def _again(state: State, number: int, event: Event) -> Step:
+    """A delivery that was told before: nothing is stored."""
+    late, left = event.facts.get("late", False), _outstanding(state, number)
+    return Step(Receipt(number, 0, 0, 0, known=event.facts["rows"], outstanding=left, late=late, event=event.seq))
+
+
+def _outstanding(state: State, number: int) -> int:
+    request = state.open.get(number) or state.expired.get(number)
+    return 0 if request is None else int(request["size"] - request["told"])
+
+
+def _room(state: State, number: int, options: Options) -> int:
+    """How many rows a request can take: what is outstanding, more with `extra`; after its lease what the budget has."""
+    left = _outstanding(state, number)
+    if number in state.open:
+        return left + (max(state.unspent, 0) if options.extra else 0)
+    room = max(state.unspent, 0)
+    return room if options.extra else min(left, room)
+
+
+def _request_for(state: State, reader: Reader, number: int, options: Options) -> dict[str, Any]:
+    """The request that rows are told for: open, expired, or with `extra` also a filled one."""
+    _refuse_closed(state)
+    found = state.open.get(number) or state.expired.get(number)
+    if found is not None:
+        return found
+    events = reader.events(request=number)
+    if options.extra and events and not any(event.kind == "abandoned" for event in events):
+        return {"group": events[0].facts["decision"]["group"], "size": 0, "told": 0}
+    raise InputError(fate_of(state, reader, number))
+
+
+def _refuse_closed(state: State) -> None:
+    if state.closed is not None:
+        raise InputError(f"the campaign is closed ({state.closed}): it takes nothing any more")
+
+
+def fate_of(state: State, reader: Reader, number: int) -> str:
+    """Why a request is not open."""
+    kinds = [event.kind for event in reader.events(request=number)]
+    there = f"open are {', '.join(map(str, state.open)) or 'none'}"
+    if not kinds:
+        return f"request {number} was never made; {there}"
+    if "abandoned" in kinds:
+        return f"request {number} was abandoned; {there}"
+    if number in state.expired:
+        return f"request {number} has expired; {there}"
+    return f"request {number} has all its labels: rows beyond it are taken with extra=True; {there}"
+
+
+def _too_many(state: State, number: int, count: int, most: int) -> str:
+    if number in state.expired:
+        return (
+            f"request {number} has expired and its labels went back to the budget, which has {max(state.unspent, 0)} left: "
+            f"of these {count} rows {most} would fit"
+        )
+    left = _outstanding(state, number)
+    if most > left or not left:
+        return f"{count} rows for request {number}, which waits for {left}, but the budget has only {max(state.unspent, 0)} more"
+    return f"{count} rows for request {number}, which waits for {left}: tell {left}, or take them all with extra=True"
+
+
+def _refused(found: Sorted, rows: int) -> InputError:
+    error = refusal(found.refused, rows)
+    error.refused = tuple(found.refused)
+    return error
+
+
+def check_losses(state: State, losses: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+    """Reported mean losses, accuracies and numbers of validation examples, checked."""
+    if state.settings["learner"] is not None:
+        raise InputError("this campaign has a learner and scores by itself: make it with learner=None to report losses")
+    if not losses:
+        raise InputError("no losses given: report {group: (mean loss, accuracy, examples)}")
+    most = int(state.settings["budget"]) + state.added
+    found = {}
+    for group, reported in losses.items():
+        if group not in state.groups:
+            raise InputError(f"unknown group {group!r}: the groups are {', '.join(map(repr, state.groups))}")
+        try:
+            mean, right, n = (float(value) for value in reported)
+        except (TypeError, ValueError):
+            raise InputError(f"losses of {group!r}: give (mean loss, accuracy, examples), not {reported!r}") from None
+        if not (math.isfinite(mean) and 0 <= right <= 1 and n >= 1 and math.isfinite(n) and n == int(n)):
+            raise InputError(
+                f"losses of {group!r}: the mean loss must be finite, accuracy in [0, 1], examples a whole number from 1 up, "
+                f"not {reported!r}"
+            )
+        if n > most:
+            raise InputError(
+                f"losses of {group!r}: {n:g} validation examples are more than the {most:,} labels there can be"
+            )
+        found[group] = {"n": int(n), "loss_sum": mean * n, "accuracy": right}
+    return found

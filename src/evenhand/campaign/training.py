@@ -1,0 +1,286 @@
+"""Fits the learner of a campaign and freezes its model, outside any transaction, in one process at a time."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from evenhand import checks
+from evenhand.campaign.evidence import Witness
+from evenhand.campaign.fitting import Fitter
+from evenhand.campaign.settings import Parts
+from evenhand.campaign.state import State
+from evenhand.certificates import Certificate, Counted, Evidence
+from evenhand.errors import InputError, LearnerError, LedgerError
+from evenhand.learners import Model
+from evenhand.learners.storing import dump_model, load_model
+from evenhand.ledger.base import Event, Ledger, Reader, StoredModel, Writer
+from evenhand.stopping import Seen
+
+__all__ = ["LEASE_SECONDS", "Trainer"]
+
+LEASE_SECONDS = 30.0
+"""How long after its holder died a refit lease can be taken over."""
+
+
+T = TypeVar("T")
+Write = Callable[[Callable[[State, Writer], Any]], list[Event]]
+"""Takes a step of the campaign under its write lock."""
+Moment = Callable[[], AbstractContextManager[tuple[Reader, State]]]
+"""A moment of the campaign, and its state then in lists of its own."""
+
+
+class Trainer:
+    """The fitted and the frozen model of one campaign as caches, and the lease that lets one process refit at a time.
+
+    Args:
+        ledger: where the campaign is kept.
+        campaign: its number there.
+        parts: its objects.
+        write: takes a step of the campaign.
+        moment: reads it.
+    """
+
+    def __init__(self, ledger: Ledger, campaign: int, parts: Parts, write: Write, moment: Moment) -> None:
+        self._ledger, self._campaign, self._parts = ledger, campaign, parts
+        self._write, self._read = write, moment
+        # one lock each, taken in this order, so that a thread that looks never waits for one that fits
+        self._refit_lock, self._fitter_lock, self._witness_lock = (threading.RLock() for _ in range(3))
+        self._fitter: Fitter | None = None
+        self._witness = Witness(parts)
+        self._holder = f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
+
+    # ---------------------------------------------------------------- refits
+
+    def due(self, state: State) -> bool:
+        """Whether the settings want a refit before the next ask."""
+        policy = state.settings["refit"]
+        needed = getattr(self._parts.strategy, "needs_scores", True) or state.settings["stop"] is not None
+        goes_on = getattr(self._parts.learner, "incremental", False)
+        if not (needed or goes_on) or not state.fresh or state.closed is not None or policy == "background":
+            return False
+        return bool(policy == "always" or state.examples - state.scored_examples >= policy)
+
+    def refit(self, *, record_failure: bool = False) -> bool:
+        """Fit and score if examples came since the last scores; False if there was nothing to do or another does it.
+
+        With `record_failure` a learner that fails leaves a `failed` event instead of raising.
+        """
+        with self._alone() as mine:
+            if not mine:
+                return False
+            with self._read() as (reader, state):
+                if (
+                    state.settings["learner"] is None
+                    or not state.fresh
+                    or state.closed is not None
+                    or not state.columns
+                ):
+                    return False
+                try:
+                    facts = self._with_fitter(lambda fitter: fitter.scores(reader, state))
+                except LearnerError as error:
+                    if not record_failure:
+                        raise
+                    facts, failure = None, {"message": str(error), "rests_on": state.seq}
+
+            def step(now: State, writer: Writer) -> None:
+                if now.closed is not None or now.rests_on != state.rests_on:
+                    return
+                if facts is not None:
+                    writer.append("scored", facts)
+                elif now.failure is None or now.failure["message"] != failure["message"]:
+                    writer.append("failed", failure)
+
+            done = bool(self._write(step)) and facts is not None
+        if done and self._wants_frozen():
+            with suppress(InputError):  # a model that cannot be frozen yet; status says what is missing
+                self.certify("final", 0.05, None, None)
+        return done
+
+    def model(self) -> Model | None:
+        """The model of the training examples there are."""
+        with self._read() as (reader, state):
+            if state.settings["learner"] is None or not sum(state.train) or state.columns is None:
+                return None
+            fitter = self._current()
+            if fitter.incremental:
+                return self._with_fitter(lambda fitter: _brought_up(fitter, reader, state))
+            return fitter.cold(state, [row for row in reader.changed() if row.counts and row.role == "train"])
+
+    def final_model(self) -> Model:
+        """The model of all examples there are."""
+        with self._read() as (reader, state):
+            if state.settings["learner"] is None or state.columns is None or not state.examples:
+                raise InputError("there is no model: this campaign has no learner or no examples yet")
+            return self._with_fitter(lambda fitter: fitter.final(reader, state))
+
+    # ---------------------------------------------------------------- certificates
+
+    def certify(self, model: Any, delta: float, distinct: bool | None, by: str | None) -> Certificate:
+        """Freeze a model and store it; gives the certificate as it stands, without evidence yet."""
+        checks.probability("delta", delta)
+        with self._read() as (reader, state):
+            vouched = bool(state.settings["distinct"] if distinct is None else distinct)
+            if not vouched and any(row.made for row in reader.changed() if row.origin == "asked"):
+                raise InputError(
+                    "rows were told without ids, so nobody can know whether one came twice: certify(distinct=True) is your "
+                    "word that every row is another example; or give every row its id"
+                )
+        frozen = self._chosen(model)
+        form, data = dump_model(frozen)
+        digest = hashlib.sha256(data).hexdigest()
+        load_model(form, data, self._parts.learner if form == "torch" else None)
+        facts = {"digest": digest, "format": form, "delta": float(delta), "distinct": vouched, "versions": _versions()}
+        facts["model"] = model if isinstance(model, str) else "own"
+
+        def step(now: State, writer: Writer) -> None:
+            if now.closed is not None:
+                raise InputError(f"the campaign is closed ({now.closed}): no model can be frozen any more")
+            version = 1 + (now.frozen["version"] if now.frozen else 0)
+            writer.put_model(StoredModel(version, digest, form, data))
+            writer.append("certified", {"version": version, "labels": now.labels_used, **facts}, actor=by)
+
+        self._write(step)
+        found = self.certificate(None)
+        if found is None:
+            raise AssertionError("a model was frozen just now")
+        return found
+
+    def _chosen(self, model: Any) -> Any:
+        if model is None or not isinstance(model, str):
+            if model is None or not hasattr(model, "predict"):
+                raise InputError(f"{model!r} is no model: it has no predict(X)")
+            return _as_model(model)
+        if model not in ("final", "current"):
+            raise InputError(f"model must be 'final', 'current' or a model of your own, not {model!r}")
+        found = self.final_model() if model == "final" else self.model()
+        if found is None:
+            raise InputError("there is no model to certify yet: tell training examples first")
+        return found
+
+    def certificate(self, delta: float | None) -> Certificate | None:
+        """What is certain about the frozen model; None without one."""
+        with self._read() as (reader, state):
+            return self.certificate_at(reader, state, delta)
+
+    def certificate_at(self, reader: Reader, state: State, delta: float | None = None) -> Certificate | None:
+        """The certificate at a reader's moment."""
+        with self._witness_lock:
+            return self._witness.certificate(reader, state, delta)
+
+    def certified_model(self) -> Model | None:
+        """The frozen model."""
+        with self._read() as (reader, state), self._witness_lock:
+            return self._witness.model(reader, state)
+
+    # ---------------------------------------------------------------- stopping
+
+    def reason_to_stop(self, reader: Reader, state: State) -> str | None:
+        """Why to ask no more by the stopping rule; None to go on."""
+        rule = self._parts.stop
+        return None if rule is None else rule.reason(self._seen(reader, state))
+
+    def _wants_frozen(self) -> bool:
+        """Whether the stopping rule wants the newest model frozen, to gather evidence on it."""
+        rule = self._parts.stop
+        if rule is None or not rule.needs_certificate:
+            return False
+        with self._read() as (reader, state):
+            seen = self._seen(reader, state)
+            return rule.reason(seen) is None and rule.freeze(seen)
+
+    def _seen(self, reader: Reader, state: State) -> Seen:
+        right = [a if a is not None and n else 0.0 for a, n in zip(state.accuracy, state.scored, strict=True)]
+        frozen = state.frozen or {"version": 0, "labels": 0}
+        return Seen(
+            groups=tuple(state.groups),
+            labels=state.labels_used,
+            now=datetime.fromtimestamp(reader.now, UTC),
+            scores=state.history,
+            errors=[1 - a for a in right],
+            validated=state.scored,
+            evidence=lambda: self._evidence(reader, state),
+            version=frozen["version"],
+            frozen_labels=frozen["labels"],
+        )
+
+    def _evidence(self, reader: Reader, state: State) -> Evidence | None:
+        """Evidence that may decide a target: doubtful and missing labels count as errors."""
+        if state.frozen is None:
+            return None
+        with self._witness_lock:
+            return _against(state, self._witness.counted(reader, state))
+
+    # ---------------------------------------------------------------- within
+
+    def _current(self) -> Fitter:
+        with self._fitter_lock:
+            if self._fitter is None:
+                self._fitter = Fitter(self._parts)
+            return self._fitter
+
+    def _with_fitter(self, work: Callable[[Fitter], T]) -> T:
+        """Work with the cached fitter; after an error it is made anew."""
+        with self._fitter_lock:
+            fitter, self._fitter = self._current(), None
+            found = work(fitter)
+            self._fitter = fitter
+            return found
+
+    @contextmanager
+    def _alone(self) -> Iterator[bool]:
+        """Hold the refit lease while the block runs, renewed as long as this process lives; False: another has it."""
+        with self._refit_lock:
+            if not self._ledger.lease(self._campaign, self._holder, LEASE_SECONDS):
+                yield False
+                return
+            done = threading.Event()
+            thread = threading.Thread(target=self._renew, args=(done,), daemon=True)
+            thread.start()
+            try:
+                yield True
+            finally:
+                done.set()
+                thread.join()
+                self._ledger.lease(self._campaign, self._holder, 0)
+
+    def _renew(self, done: threading.Event) -> None:
+        while not done.wait(LEASE_SECONDS / 3):
+            with suppress(LedgerError):  # the next one may work; if not, another process may take over
+                self._ledger.lease(self._campaign, self._holder, LEASE_SECONDS)
+
+
+def _brought_up(fitter: Fitter, reader: Reader, state: State) -> Model | None:
+    fitter.catch_up(reader, state)
+    fitter.bring_up(reader, state)
+    return fitter.model
+
+
+def _against(state: State, counted: list[Counted]) -> Evidence:
+    import numpy as np
+
+    found = Evidence(tuple(state.groups))
+    found.n = np.array([c.n + c.missing for c in counted])
+    found.total = np.array([c.most + c.missing for c in counted], dtype=float)
+    return found
+
+
+def _as_model(given: Any) -> Any:
+    """A model of the user's own, a bare fitted scikit-learn classifier wrapped."""
+    from evenhand.learners import Logistic, SklearnModel
+
+    bare = hasattr(given, "get_params") and not isinstance(given, Logistic)
+    return SklearnModel(given) if bare else given
+
+
+def _versions() -> dict[str, str]:
+    from importlib.metadata import version
+
+    return {name: version(name) for name in ("evenhand", "numpy", "scikit-learn")}

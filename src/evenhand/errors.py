@@ -1,0 +1,40 @@
+"""What Evenhand raises: bad input, nothing to ask, a learner or a database that failed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["EvenhandError", "InputError", "LearnerError", "LedgerError", "NothingToAsk"]
+
+
+class EvenhandError(Exception):
+    """Anything Evenhand raises on purpose."""
+
+
+class InputError(EvenhandError, ValueError):
+    """What was given cannot be used; the message says what was wrong, which value, and what to do.
+
+    `refused` lists the rows of a delivery that cannot be stored.
+    """
+
+    refused: tuple[Any, ...] = ()
+
+
+class NothingToAsk(EvenhandError):
+    """No request can be made now.
+
+    `reason` says why: `"budget spent"`, `"waiting for open requests"`, `"groups used up"`, `"stopping rule"` or
+    `"closed"`.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class LearnerError(EvenhandError, RuntimeError):
+    """The learner failed in fit. Nothing is lost: the next refit tries again."""
+
+
+class LedgerError(EvenhandError, RuntimeError):
+    """The database could not do what was asked; what was acknowledged before is intact."""

@@ -1,0 +1,116 @@
+"""Fitted models as bytes that anybody may load: plain arrays, `skops`, `safetensors`; never a pickle."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import numpy as np
+
+from evenhand.errors import InputError
+from evenhand.learners.base import Model
+from evenhand.learners.logistic import Logistic
+from evenhand.learners.sklearn import ConstantModel, SklearnModel
+
+__all__ = ["dump_model", "load_model"]
+
+
+def dump_model(model: Any) -> tuple[str, bytes]:
+    """A model's format and bytes; one that cannot be stored safely is refused with the reason."""
+    if isinstance(model, ConstantModel):
+        label = model.label.item() if hasattr(model.label, "item") else model.label
+        return "constant", json.dumps({"label": label, "examples": model.examples}).encode()
+    if isinstance(model, Logistic):
+        settings = np.array([model.C, model.tol, model.gradient_norm_])
+        names = getattr(model, "feature_names_in_", None)
+        named = {} if names is None else {"names": np.asarray(names, dtype=str)}
+        return "logistic", _arrays(
+            classes=_unboxed(model.classes_), coef=model.coef_, intercept=model.intercept_, settings=settings, **named
+        )
+    if isinstance(model, SklearnModel):
+        return "skops", _skops(model.estimator)
+    if hasattr(model, "trainer") and hasattr(model, "module"):
+        return "torch", _safetensors(model)
+    raise InputError(
+        f"a {type(model).__name__} cannot be stored, so it cannot be frozen: use Logistic, a scikit-learn classifier or a "
+        "TorchLearner"
+    )
+
+
+def load_model(form: str, data: bytes, learner: Any = None) -> Model:
+    """The model that `dump_model` wrote; a network needs its learner, whose factory makes the module."""
+    if form == "constant":
+        return ConstantModel(**json.loads(data))
+    if form == "logistic":
+        found = _loaded(data)
+        C, tol, norm = found["settings"].tolist()
+        theta = np.column_stack((found["coef"], found["intercept"]))
+        model = Logistic.fitted(Logistic(C=C, tol=tol), found["classes"], theta, norm)
+        model.coef_, model.intercept_ = found["coef"], found["intercept"]
+        if "names" in found:
+            model.feature_names_in_ = found["names"].astype(object)
+        return model
+    if form == "skops":
+        from skops.io import loads
+
+        return SklearnModel(loads(data, trusted=None))
+    if form == "torch":
+        return _network(data, learner)
+    raise InputError(f"a model stored as {form!r} is not known to this version: upgrade")
+
+
+def _arrays(**arrays: Any) -> bytes:
+    file = io.BytesIO()
+    np.savez(file, **arrays)
+    return file.getvalue()
+
+
+def _loaded(data: bytes) -> dict[str, Any]:
+    with np.load(io.BytesIO(data), allow_pickle=False) as found:
+        return dict(found)
+
+
+def _unboxed(classes: Any) -> Any:
+    """Classes as an array without Python objects."""
+    return np.array(np.asarray(classes).tolist())
+
+
+def _skops(estimator: Any) -> bytes:
+    try:
+        from skops.io import dumps, get_untrusted_types
+    except ImportError:
+        raise InputError("storing a scikit-learn model needs skops: pip install skops") from None
+    try:
+        data = dumps(estimator)
+    except Exception as error:  # skops raises whatever the object's own state raises
+        raise InputError(f"{type(estimator).__name__} cannot be stored, so it cannot be frozen: {error}") from error
+    unknown = get_untrusted_types(data=data)
+    if unknown:
+        raise InputError(
+            f"{type(estimator).__name__} cannot be stored, so it cannot be frozen: loading it would need to trust "
+            f"{', '.join(unknown)}"
+        )
+    return bytes(data)
+
+
+def _safetensors(model: Any) -> bytes:
+    from safetensors.torch import save
+
+    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in model.module.state_dict().items()}
+    return bytes(save(tensors, metadata={"classes": json.dumps(np.asarray(model.classes).tolist())}))
+
+
+def _network(data: bytes, learner: Any) -> Model:
+    from safetensors.torch import load
+
+    from evenhand.learners.torch import TorchModel
+    from evenhand.learners.torch_update import Trainer
+
+    if learner is None or not hasattr(learner, "module_factory"):
+        raise InputError("this model is a network: give the learner whose factory makes it")
+    size = int.from_bytes(data[:8], "little")
+    classes = np.array(json.loads(json.loads(data[8 : 8 + size])["__metadata__"]["classes"]))
+    trainer = Trainer(learner, 0)
+    trainer.module.load_state_dict(load(data))
+    return TorchModel(trainer, classes)

@@ -1,0 +1,215 @@
+"""The contract of a ledger: events in one order, examples by id, written together or not at all.
+
+Every backend passes the same tests (`tests/ledger/test_contract.py`). A ledger knows nothing of campaigns' rules: it
+keeps events, example rows, frozen models, and a snapshot of the folded state as a cache.
+
+- Within `reading` everything read belongs to one moment.
+- `writing` holds the campaign's write lock. What was appended and put is stored when the block ends, all of it or, after
+  an error, nothing. What it writes is not seen by its own reads.
+- Events of a campaign are numbered from 1 without a gap, and their times never go back.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple, Self
+
+from evenhand.errors import InputError, LedgerError
+from evenhand.ledger.text import as_text, from_text
+
+__all__ = ["Event", "Example", "Ledger", "Reader", "StoredModel", "Writer"]
+
+
+class Event(NamedTuple):
+    """A fact: its number in the campaign, when, what kind, about which request, by whom."""
+
+    seq: int
+    at: float
+    kind: str
+    request: int | None
+    actor: str | None
+    facts: dict[str, Any]
+
+
+class Example(NamedTuple):
+    """One example as it is stored.
+
+    Attributes:
+        id: unique in its campaign.
+        group: its group.
+        role: `train`, `validate`, `certify` or `test`; None in a pool until it is handed out.
+        place: its place in the order of its pool; None without a pool.
+        request: the request it belongs to.
+        origin: how its label came: `asked`, `extra` (more than asked for) or `added`; None without a label.
+        made: whether the id was made by us, so that nobody knows whether the row is a repeat.
+        label, first_label: as text; None before one is told, or once erased.
+        features: JSON text of a row, or the bytes of an array in NumPy's format.
+        told, position: the event that brought the first label, and the row's place in that delivery.
+        changed: the last event that changed the row.
+        salt: what the digest in that event was salted with; None once erased.
+        fate: `withdrawn`, `erased` or `skipped`.
+    """
+
+    id: str
+    group: str
+    role: str | None = None
+    place: int | None = None
+    request: int | None = None
+    origin: str | None = None
+    made: bool = False
+    label: str | None = None
+    first_label: str | None = None
+    features: str | bytes | None = None
+    told: int | None = None
+    position: int = 0
+    changed: int = 0
+    salt: str | None = None
+    fate: str | None = None
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is a labelled example that nobody took back."""
+        return self.label is not None and self.fate is None
+
+
+class StoredModel(NamedTuple):
+    """A frozen model: its number, the digest of its bytes, how they are written, and the bytes."""
+
+    version: int
+    digest: str
+    format: str
+    data: bytes
+
+
+class Reader(ABC):
+    """One campaign at one moment; `now` is the ledger's time."""
+
+    now: float
+
+    @abstractmethod
+    def events(
+        self, after: int = 0, *, kinds: Collection[str] = (), request: int | None = None, limit: int | None = None
+    ) -> list[Event]:
+        """Events that follow event number `after`, in order; only these kinds, only about this request."""
+
+    @abstractmethod
+    def snapshot(self) -> tuple[int, str] | None:
+        """The newest snapshot of the state: the event it stands at, and its text."""
+
+    @abstractmethod
+    def changed(self, after: int = 0) -> list[Example]:
+        """Examples with a label, or taken back, that events after `after` changed, in the order they were told."""
+
+    @abstractmethod
+    def find(self, ids: Collection[str]) -> dict[str, Example]:
+        """The examples with these ids."""
+
+    @abstractmethod
+    def told_by(self, seq: int) -> list[Example]:
+        """The examples whose first label an event brought, in its order."""
+
+    @abstractmethod
+    def class_counts(self) -> dict[str, dict[str, int]]:
+        """How many labelled examples of each class every group has."""
+
+    @abstractmethod
+    def model(self, version: int) -> StoredModel | None:
+        """A frozen model."""
+
+
+class Writer(Reader):
+    """One campaign under its write lock."""
+
+    def __init__(self) -> None:
+        self.last, self.last_at = 0, 0.0
+        self.appended: list[Event] = []
+        self.examples: list[Example] = []
+        self.models: list[StoredModel] = []
+        self.new_snapshot: tuple[int, str] | None = None
+
+    def tail(self, seq: int, at: float) -> list[Event]:
+        """The events after number `seq`, which was stored at `at`; an error if the ledger has not that event."""
+        found = self.events(max(seq - 1, 0))
+        if seq and (not found or (found[0].seq, found[0].at) != (seq, at)):
+            raise LedgerError(
+                "the ledger is not the one that was read before: a server crashed or a backup was put back; nothing was "
+                "stored, open the campaign again"
+            )
+        self.last, self.last_at = (found[-1].seq, found[-1].at) if found else (0, 0.0)
+        return found[1:] if seq else found
+
+    def append(
+        self, kind: str, facts: Mapping[str, Any], *, request: int | None = None, actor: str | None = None
+    ) -> Event:
+        """Write down an event that follows the last one; `tail` comes first."""
+        text = as_text(facts)
+        self.last, self.last_at = self.last + 1, max(self.now, self.last_at)
+        event = Event(self.last, self.last_at, kind, request, actor, from_text(text))
+        self.appended.append(event)
+        return event
+
+    def put(self, examples: Iterable[Example]) -> None:
+        """Store examples, in place of those with the same id."""
+        self.examples.extend(examples)
+
+    def put_model(self, model: StoredModel) -> None:
+        """Store a frozen model."""
+        self.models.append(model)
+
+    def put_snapshot(self, seq: int, text: str) -> None:
+        """Store a snapshot of the state in place of the last."""
+        self.new_snapshot = seq, text
+
+
+class Ledger(ABC):
+    """Where campaigns are kept."""
+
+    name: str
+    read_only: bool = False
+
+    @abstractmethod
+    def campaigns(self) -> dict[str, int]:
+        """The names of all campaigns and their numbers, oldest first."""
+
+    def find(self, name: str) -> int:
+        """The number of a campaign."""
+        known = self.campaigns()
+        if name not in known:
+            there = ", ".join(map(repr, known)) or "none"
+            raise InputError(f"there is no campaign {name!r} in {self.name}: there are {there}")
+        return known[name]
+
+    @abstractmethod
+    def create(self, name: str) -> AbstractContextManager[Writer]:
+        """A new campaign and its first step; there is none if the block fails."""
+
+    @abstractmethod
+    def reading(self, campaign: int) -> AbstractContextManager[Reader]:
+        """One moment of a campaign."""
+
+    @abstractmethod
+    def writing(self, campaign: int) -> AbstractContextManager[Writer]:
+        """A step of a campaign, under its write lock."""
+
+    @abstractmethod
+    def lease(self, campaign: int, holder: str, seconds: float) -> bool:
+        """Take or renew the campaign's refit lease; False while another holder has it. 0 seconds gives it back."""
+
+    @abstractmethod
+    def everything(self, campaign: int) -> Iterator[Event | Example | StoredModel]:
+        """All that is stored of a campaign, for a copy: examples in pools too; one moment."""
+
+    def checkpoint(self) -> None:  # noqa: B027  (most ledgers have no log)
+        """Put everything into the one file, where there is a log beside it."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of all connections."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()

@@ -1,0 +1,28 @@
+"""Campaigns copied from one ledger into another: what saving, backup and restore are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from evenhand.ledger.base import Event, Example, Ledger
+
+__all__ = ["copy"]
+
+
+def copy(source: Ledger, target: Ledger, names: Iterable[str] | None = None) -> list[str]:
+    """Copy campaigns, all by default, each as it is at one moment; gives their names.
+
+    A name that the target has already is refused, and that campaign is not copied at all.
+    """
+    known = source.campaigns()
+    chosen = list(known if names is None else names)
+    for name in chosen:
+        with target.create(name) as writer:
+            for each in source.everything(source.find(name)):
+                if isinstance(each, Event):
+                    writer.appended.append(each)
+                elif isinstance(each, Example):
+                    writer.examples.append(each)
+                else:
+                    writer.models.append(each)
+    return chosen

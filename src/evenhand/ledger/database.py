@@ -1,0 +1,261 @@
+"""A ledger in SQLite or PostgreSQL, one code path."""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import Connection, Select, delete, func, insert, select, text
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import IntegrityError
+
+from evenhand.errors import InputError, LedgerError
+from evenhand.ledger import migrate, schema
+from evenhand.ledger.base import Event, Example, Ledger, Reader, StoredModel, Writer
+from evenhand.ledger.connection import connect, sqlite_path, translated
+from evenhand.ledger.text import as_text, from_text
+
+__all__ = ["DatabaseLedger"]
+
+_C, _E, _X, _M, _S, _L = (
+    table.c
+    for table in (
+        schema.campaigns, schema.events, schema.examples, schema.models, schema.snapshots, schema.leases
+    )
+)  # fmt: skip
+_EVENT = (_E.seq, _E.at, _E.kind, _E.request, _E.actor, _E.facts)
+_EXAMPLE = tuple(_X["group_name" if name == "group" else name] for name in Example._fields)
+_MODEL = (_M.version, _M.digest, _M.format, _M.data)
+_MANY = 500  # ids in one question: SQLite takes 32,766 values in a statement, PostgreSQL 65,535
+_CHUNK = 5000  # rows written or copied at a time
+
+
+class DatabaseLedger(Ledger):
+    """The campaigns of one database.
+
+    Every step is one short transaction under its campaign's write lock: `BEGIN IMMEDIATE` on SQLite, a row lock on
+    PostgreSQL. Objects may be shared between threads, not between processes.
+
+    Args:
+        url: `sqlite:///file.db` or `postgresql://…`; `?synchronous=normal` is faster and may lose the last
+            acknowledged steps when the power fails (never when a process dies).
+        create: make the database if it is not there.
+        read_only: never change nor block anything.
+        clock: gives the time in seconds; by default this machine's for SQLite, the server's for PostgreSQL.
+    """
+
+    def __init__(
+        self, url: str, *, create: bool = False, read_only: bool = False, clock: Callable[[], float] | None = None
+    ) -> None:
+        self.read_only, self._clock = read_only, clock
+        self.engine = connect(url, read_only=read_only)
+        self.name = self.engine.url.render_as_string(hide_password=True).partition("?")[0]
+        weakref.finalize(self, self.engine.dispose)
+        self._postgres = self.engine.dialect.name == "postgresql"
+        self._upsert = _upsert(schema.examples, self._postgres)
+        path = sqlite_path(self.engine)
+        if path is not None and not path.exists() and (read_only or not create):
+            raise InputError(f"there is no database {str(path)!r}: make one with `evenhand campaign create`")
+        with translated():
+            migrate.prepare(self.engine, self.name, create=create, read_only=read_only)
+
+    def close(self) -> None:
+        """Let go of all connections."""
+        self.engine.dispose()
+
+    def campaigns(self) -> dict[str, int]:
+        """The names of all campaigns and their numbers, oldest first."""
+        with translated(), self.engine.connect() as connection:
+            found = connection.execute(select(_C.name, _C.id).order_by(_C.id))
+            return {str(row.name): int(row.id) for row in found}
+
+    @contextmanager
+    def create(self, name: str) -> Iterator[Writer]:
+        """A new campaign and its first step."""
+        with self._begun(writing=True) as connection:
+            try:
+                new = insert(schema.campaigns).values(name=name).returning(_C.id)
+                number = int(connection.execute(new).scalar_one())
+            except IntegrityError:
+                raise InputError(f"there is a campaign {name!r} already: choose another name") from None
+            writer = _DatabaseWriter(connection, number, self._now(connection))
+            yield writer
+            writer.store(self._upsert)
+
+    @contextmanager
+    def reading(self, campaign: int) -> Iterator[Reader]:
+        """One moment of a campaign."""
+        with self._begun(writing=False) as connection:
+            yield _DatabaseWriter(connection, campaign, self._now(connection))
+
+    @contextmanager
+    def writing(self, campaign: int) -> Iterator[Writer]:
+        """A step of a campaign, under its write lock."""
+        with self._begun(writing=True) as connection:
+            if self._postgres:
+                connection.execute(select(_C.id).where(_C.id == campaign).with_for_update())
+            writer = _DatabaseWriter(connection, campaign, self._now(connection))
+            yield writer
+            writer.store(self._upsert)
+
+    def lease(self, campaign: int, holder: str, seconds: float) -> bool:
+        """Take or renew the campaign's refit lease; False while another holder has it. 0 seconds gives it back."""
+        with self._begun(writing=True) as connection:
+            connection.execute(select(_C.id).where(_C.id == campaign).with_for_update())
+            now = self._now(connection)
+            held = connection.execute(select(_L.holder, _L.until).where(_L.campaign == campaign)).all()
+            mine = all(name == holder or until <= now for name, until in held)
+            if mine:
+                connection.execute(delete(schema.leases).where(_L.campaign == campaign))
+                if seconds > 0:
+                    values = {"campaign": campaign, "holder": holder, "until": now + seconds}
+                    connection.execute(insert(schema.leases).values(values))
+        return mine
+
+    def everything(self, campaign: int) -> Iterator[Event | Example | StoredModel]:
+        """All that is stored of a campaign, read a chunk at a time within one moment."""
+        with self._begun(writing=False) as connection:
+            streamed = connection.execution_options(yield_per=_CHUNK)
+            yield from map(_event, streamed.execute(select(*_EVENT).where(_E.campaign == campaign).order_by(_E.seq)))
+            examples = select(*_EXAMPLE, _X.array).where(_X.campaign == campaign).order_by(_X.told, _X.position)
+            yield from map(_example, streamed.execute(examples))
+            yield from map(_model, streamed.execute(select(*_MODEL).where(_M.campaign == campaign)))
+
+    def forget_snapshots(self) -> None:
+        """Delete all snapshots; they are a cache and come back by themselves."""
+        with self._begun(writing=True) as connection:
+            connection.execute(delete(schema.snapshots))
+
+    def checkpoint(self) -> None:
+        """Put what is in SQLite's log into the file."""
+        if not self._postgres:
+            raw = self.engine.raw_connection()
+            try:
+                raw.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            finally:
+                raw.close()
+
+    @contextmanager
+    def _begun(self, *, writing: bool) -> Iterator[Connection]:
+        """A transaction; one that only reads sees one moment."""
+        if writing and self.read_only:
+            raise InputError(f"{self.name} was opened read-only: open it without read_only to change anything")
+        options: dict[str, Any] = {"writing": writing}
+        if self._postgres:
+            options["isolation_level"] = "READ COMMITTED" if writing else "REPEATABLE READ"
+        with translated(), self.engine.connect().execution_options(**options) as connection, connection.begin():
+            yield connection
+
+    def _now(self, connection: Connection) -> float:
+        if self._clock is not None:
+            return self._clock()
+        if self._postgres:
+            return float(connection.execute(text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one())
+        return time.time()
+
+
+class _DatabaseWriter(Writer):
+    def __init__(self, connection: Connection, campaign: int, now: float) -> None:
+        super().__init__()
+        self._connection, self._campaign, self.now = connection, campaign, now
+
+    def events(
+        self, after: int = 0, *, kinds: Collection[str] = (), request: int | None = None, limit: int | None = None
+    ) -> list[Event]:
+        question = select(*_EVENT).where(_E.campaign == self._campaign, _E.seq > after).order_by(_E.seq)
+        if kinds:
+            question = question.where(_E.kind.in_(list(kinds)))
+        if request is not None:
+            question = question.where(_E.request == request)
+        if limit is not None:
+            question = question.limit(limit)
+        return [_event(row) for row in self._connection.execute(question)]
+
+    def snapshot(self) -> tuple[int, str] | None:
+        found = self._connection.execute(select(_S.seq, _S.state).where(_S.campaign == self._campaign)).first()
+        return None if found is None else (found[0], found[1])
+
+    def changed(self, after: int = 0) -> list[Example]:
+        question = self._examples().where(_X.told.is_not(None)).order_by(_X.told, _X.position)
+        return self._read(question.where(_X.changed > after) if after else question)
+
+    def find(self, ids: Collection[str]) -> dict[str, Example]:
+        wanted, found = list(ids), dict[str, Example]()
+        for first in range(0, len(wanted), _MANY):
+            question = self._examples().where(_X.id.in_(wanted[first : first + _MANY]))
+            found |= {example.id: example for example in self._read(question)}
+        return found
+
+    def told_by(self, seq: int) -> list[Example]:
+        return self._read(self._examples().where(_X.told == seq).order_by(_X.position))
+
+    def class_counts(self) -> dict[str, dict[str, int]]:
+        question = (
+            select(_X.group_name, _X.label, func.count())
+            .where(_X.campaign == self._campaign, _X.label.is_not(None), _X.fate.is_(None))
+            .group_by(_X.group_name, _X.label)
+        )
+        found: dict[str, dict[str, int]] = {}
+        for group, label, count in self._connection.execute(question):
+            found.setdefault(group, {})[label] = count
+        return found
+
+    def model(self, version: int) -> StoredModel | None:
+        question = select(*_MODEL).where(_M.campaign == self._campaign, _M.version == version)
+        row = self._connection.execute(question).first()
+        return None if row is None else _model(row)
+
+    def store(self, upsert: Any) -> None:
+        """Write down what was appended and put, in the order that readers expect."""
+        ours, run = {"campaign": self._campaign}, self._connection.execute
+        try:
+            if self.appended:
+                run(insert(schema.events), [{**ours, **e._asdict(), "facts": as_text(e.facts)} for e in self.appended])
+        except IntegrityError as error:
+            raise LedgerError("another process wrote the same event: nothing was stored, try again") from error
+        for first in range(0, len(self.examples), _CHUNK):
+            run(upsert, [{**ours, **_columns(example)} for example in self.examples[first : first + _CHUNK]])
+        if self.models:
+            run(insert(schema.models), [{**ours, **model._asdict()} for model in self.models])
+        if self.new_snapshot is not None:
+            run(delete(schema.snapshots).where(_S.campaign == self._campaign))
+            run(insert(schema.snapshots), [{**ours, "seq": self.new_snapshot[0], "state": self.new_snapshot[1]}])
+
+    def _examples(self) -> Select[Any]:
+        return select(*_EXAMPLE, _X.array).where(_X.campaign == self._campaign)
+
+    def _read(self, question: Select[Any]) -> list[Example]:
+        return [_example(row) for row in self._connection.execute(question)]
+
+
+def _event(row: Any) -> Event:
+    return Event(row[0], row[1], row[2], row[3], row[4], from_text(row[5]))
+
+
+def _example(row: Any) -> Example:
+    *values, array = row
+    found = Example(*values)
+    return found if array is None else found._replace(features=bytes(array))
+
+
+def _model(row: Any) -> StoredModel:
+    return StoredModel(row[0], row[1], row[2], bytes(row[3]))
+
+
+def _columns(example: Example) -> dict[str, Any]:
+    found = example._asdict()
+    found["group_name"] = found.pop("group")
+    features, found["array"] = found["features"], None
+    if isinstance(features, bytes):
+        found["features"], found["array"] = None, features
+    return found
+
+
+def _upsert(table: Any, is_postgres: bool) -> Any:
+    new = (postgresql if is_postgres else sqlite).insert(table)
+    keys = [column.name for column in table.primary_key]
+    rest = {column.name: new.excluded[column.name] for column in table.columns if column.name not in keys}
+    return new.on_conflict_do_update(index_elements=keys, set_=rest)
