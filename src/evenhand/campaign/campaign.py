@@ -2,46 +2,34 @@
 
 from __future__ import annotations
 
-import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from evenhand.campaign.deciding import Chooser, Proposal, why_nothing
 from evenhand.campaign.deliveries import Delivery
 from evenhand.campaign.labels import check_text
-from evenhand.campaign.requests import Receipt, Request, number_of
+from evenhand.campaign.looking import Looking
+from evenhand.campaign.requests import Receipt, Request, number_of, request_of
 from evenhand.campaign.settings import Parts, as_seconds, check_change, make_settings, parts_of
 from evenhand.campaign.state import State
-from evenhand.campaign.telling import Intake, Options, Step, check_losses, fate_of
+from evenhand.campaign.telling import Options, Step, check_losses, fate_of
 from evenhand.engine.settings import forced_warning
-from evenhand.errors import InputError, NothingToAsk
-from evenhand.ledger import Event, Ledger, MemoryLedger, Reader, Writer, open_ledger
+from evenhand.errors import InputError
+from evenhand.ledger import Ledger, MemoryLedger, Reader, Writer, open_ledger
 
 if TYPE_CHECKING:
-    from evenhand.campaign.requests import Examples
-    from evenhand.campaign.tables import FileTable
-    from evenhand.campaign.training import Trainer
-    from evenhand.campaign.verify import Verification
-    from evenhand.certificates import Certificate, Running
-    from evenhand.learners import Model
-    from evenhand.standing import Standing
+    from evenhand.certificates import Certificate
     from evenhand.stopping import Rule as StopRule
     from evenhand.strategies import Strategy
 
 __all__ = ["Campaign", "campaigns"]
 
 _POLL_SECONDS = 0.05
-SNAPSHOT_EVERY = 100
-"""Events between two snapshots of the state; a snapshot is a cache that makes opening quick."""
 
 
-class Campaign:
+class Campaign(Looking):
     """A labelling campaign: `ask` whom to label next, `tell` what came, until the budget is spent.
 
     In memory; `Campaign.create` makes one that outlives the process, `Campaign.open` opens it, from many processes at
@@ -161,19 +149,6 @@ class Campaign:
         if message := forced_warning(parts.strategy, len(settings["groups"]), examples):
             warnings.warn(message, stacklevel=3)
 
-    def _attach(self, ledger: Ledger, name: str) -> None:
-        self.name = name
-        self._ledger, self._number = ledger, ledger.find(name)
-        self._lock = threading.RLock()
-        self._state = State()
-        self._refresh()
-
-    def _use(self, parts: Parts) -> None:
-        self._parts = parts
-        self._chooser = Chooser(parts)
-        self._cached_trainer: Trainer | None = None
-        self._intake = Intake(parts, self._chooser)
-
     # ---------------------------------------------------------------- asking
 
     def ask(self, collector: str | None = None) -> Request:
@@ -183,11 +158,10 @@ class Campaign:
     def ask_many(self, count: int, collector: str | None = None) -> list[Request]:
         """Up to `count` requests at once, spread over groups as if the open ones were already answered."""
         self._bring_scores_up()
-        found: list[Proposal] = []
 
         def step(state: State, writer: Writer) -> None:
             overdue = state.overdue(writer.now)
-            found[:] = self._proposed(state, writer, count, overdue)
+            found = self._proposed(state, writer, count, overdue)
             lease = state.settings["lease"]
             for number in overdue:
                 writer.append("expired", {}, request=number)
@@ -205,48 +179,7 @@ class Campaign:
         if collector is not None:
             check_text(collector, "the collector")
         asked = [event for event in self._write(step) if event.kind == "asked"]
-        return [_request(event, found.decision) for event, found in zip(asked, found, strict=True)]
-
-    def propose(self) -> Proposal:
-        """The group, the reason and the size of the request that `ask` would make now; nothing is written nor fitted."""
-        with self._lock, self._ledger.reading(self._number) as reader:
-            state = self._folded(reader)
-            return self._proposed(state, reader, 1, state.overdue(reader.now))[0]
-
-    def _proposed(self, state: State, reader: Reader, count: int, overdue: list[int]) -> list[Proposal]:
-        size = min(2 * state.settings["batch"], state.unspent)
-        if (reason := why_nothing(state, size, overdue)) in ("closed", "groups used up"):
-            raise NothingToAsk(str(reason))
-        if self._parts.settings["stop"] is not None and self._trainer.reason_to_stop(reader, state):
-            raise NothingToAsk("stopping rule")
-        return self._chooser.propose(state, count, overdue)
-
-    @property
-    def open_requests(self) -> list[Request]:
-        """Requests that still wait for labels, oldest first."""
-        with self._lock, self._ledger.reading(self._number) as reader:
-            state = self._folded(reader)
-            return [self._open_request(reader, number) for number in state.open]
-
-    def _open_request(self, reader: Reader, number: int) -> Request:
-        from evenhand.decision import Decision
-
-        asked = reader.events(kinds=("asked",), request=number)[0]
-        facts = self._state.open[number]
-        found = _request(asked, Decision.from_dict(tuple(self._state.groups), asked.facts["decision"]))
-        return Request(**{**vars(found), "told": facts["told"], "until": facts["until"]})
-
-    @property
-    def done(self) -> bool:
-        """Whether no request can be made any more, unless settings change or labels are refunded."""
-        state = self._refresh()
-        if state.open:
-            return False
-        try:
-            self.propose()
-        except NothingToAsk:
-            return True
-        return False
+        return [request_of(event, self.groups) for event in asked]
 
     def abandon(self, request: Request | int, *, by: str | None = None) -> None:
         """Give up a request: what is outstanding goes back to the budget, what was told stays."""
@@ -398,6 +331,19 @@ class Campaign:
         """Fit and score if examples came since the last scores; False if there was nothing to do or another does it."""
         return self._trainer.refit()
 
+    def certify(
+        self, *, model: Any = "final", delta: float = 0.05, distinct: bool | None = None, by: str | None = None
+    ) -> Certificate:
+        """Freeze a model: labels that answer requests from now on are evidence on it, which `certificate` looks at.
+
+        Args:
+            model: `"final"`, fitted on every label so far; `"current"`, on the training examples; or a model of your own.
+            delta: how likely the certificate may be wrong; version k of the frozen model is given δ/(k(k+1)).
+            distinct: your word that every row told without an id is another example; by default the campaign's setting.
+            by: who freezes it.
+        """
+        return self._trainer.certify(model, delta, distinct, by)
+
     def _bring_scores_up(self) -> None:
         """Refit where the settings want it before an ask; waits while another process does. A failure is recorded."""
         state = self._refresh()
@@ -414,256 +360,6 @@ class Campaign:
         """Whether an ask looks at scores at all; if not, nothing of the learner is even imported."""
         return bool(state.fresh) and state.settings["refit"] != "background"
 
-    @property
-    def _trainer(self) -> Trainer:
-        if self._cached_trainer is None:
-            from evenhand.campaign.training import Trainer
-
-            self._cached_trainer = Trainer(self._ledger, self._number, self._parts, self._write, self._moment)
-        return self._cached_trainer
-
-    # ---------------------------------------------------------------- looking
-
-    @property
-    def groups(self) -> tuple[str, ...]:
-        """The names of the groups."""
-        return tuple(self._state.groups)
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """What the campaign was made with, as changed since, as plain values."""
-        return dict(self._refresh().settings)
-
-    @property
-    def budget(self) -> int:
-        """How many labels may be spent."""
-        return int(self._refresh().settings["budget"])
-
-    @property
-    def labels_used(self) -> int:
-        """Labels charged to the budget so far; those of open requests are not."""
-        return self._refresh().labels_used
-
-    @property
-    def unspent(self) -> int:
-        """Labels neither spent nor promised to an open request."""
-        return self._refresh().unspent
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """Training examples per group."""
-        state = self._refresh()
-        return dict(zip(state.groups, state.train, strict=True))
-
-    @property
-    def mixture(self) -> dict[str, float]:
-        """Each group's share of the training examples."""
-        counts = self.counts
-        return {group: n / max(sum(counts.values()), 1) for group, n in counts.items()}
-
-    def standing(self, refit: bool = True) -> Standing:
-        """What is known per group now; `refit=False` does not bring the model up to date first."""
-        if refit and self._state.settings["learner"] is not None:
-            self._trainer.refit()
-        return self._chooser.standing(self._refresh())
-
-    def training_set(self) -> Examples:
-        """The training examples, in the order they came."""
-        return self._examples("train")
-
-    def validation_set(self) -> Examples:
-        """The validation examples of all groups, in the order they came."""
-        return self._examples("validate")
-
-    def _examples(self, role: str) -> Examples:
-        from evenhand.campaign.fitting import as_examples
-
-        with self._moment() as (reader, state):
-            return as_examples(state, [row for row in reader.changed() if row.counts and row.role == role])
-
-    def model(self) -> Model | None:
-        """The model fitted on the training examples as they stand; None before the first."""
-        return self._trainer.model()
-
-    def final_model(self) -> Model:
-        """The learner fitted on every label, training and validation together: what to deploy."""
-        return self._trainer.final_model()
-
-    def certify(
-        self, *, model: Any = "final", delta: float = 0.05, distinct: bool | None = None, by: str | None = None
-    ) -> Certificate:
-        """Freeze a model: labels that answer requests from now on are evidence on it, which `certificate` looks at.
-
-        Args:
-            model: `"final"`, fitted on every label so far; `"current"`, on the training examples; or a model of your own.
-            delta: how likely the certificate may be wrong; version k of the frozen model is given δ/(k(k+1)).
-            distinct: your word that every row told without an id is another example; by default the campaign's setting.
-            by: who freezes it.
-        """
-        return self._trainer.certify(model, delta, distinct, by)
-
-    def certificate(self, delta: float | None = None) -> Certificate | None:
-        """What is certain about the frozen model now; None if there is none. `delta` is that of `certify` by default."""
-        return self._trainer.certificate(delta)
-
-    def certified_model(self) -> Model | None:
-        """The model the certificate is about; None without one."""
-        return self._trainer.certified_model()
-
-    def running(self, delta: float = 0.05) -> Running:
-        """On the models so far: their average error in every group, as of the last refit."""
-        from evenhand.campaign.evidence import running
-
-        return running(self._refresh(), delta)
-
-    def status(self) -> dict[str, Any]:
-        """Budget, every group, requests, collectors, scores, and whether there is anything left to ask: plain values."""
-        from evenhand.campaign.status import status
-
-        with self._moment() as (reader, state):
-            return status(self.name, state, reader, nothing=self._nothing(state, reader), trainer=self._claims(state))
-
-    def _nothing(self, state: State, reader: Reader) -> str | None:
-        """Why nothing can be asked now; None if something can, or if that cannot be known here."""
-        try:
-            self._proposed(state, reader, 1, state.overdue(reader.now))
-        except NothingToAsk as nothing:
-            return nothing.reason
-        except InputError:  # a strategy of the user's own that this process was not given
-            return None
-        return None
-
-    def _claims(self, state: State) -> Trainer | None:
-        """What knows the frozen model and the stopping rule; None where the campaign has neither."""
-        return None if state.frozen is None and state.settings["stop"] is None else self._trainer
-
-    def overview(self) -> dict[str, Any]:
-        """The campaign in one line: name, labels, examples, events."""
-        from evenhand.campaign.status import overview
-
-        return overview(self.name, self._refresh())
-
-    def explain(self, request: Request | int | None = None) -> dict[str, Any]:
-        """Why a request was made, or by default why the next one would be: the decision, and `words`."""
-        from evenhand.campaign.words import explain
-        from evenhand.decision import Decision
-
-        if request is None:
-            number, decision = None, self.propose().decision
-        else:
-            number = number_of(request)
-            with self._ledger.reading(self._number) as reader:
-                asked = reader.events(kinds=("asked",), request=number)
-            if not asked:
-                raise InputError(f"request {number} was never made")
-            decision = Decision.from_dict(self.groups, asked[0].facts["decision"])
-        return {"request": number, "decision": decision.as_dict(), "words": explain(decision)}
-
-    def events(self, after: int = 0, limit: int | None = None) -> list[dict[str, Any]]:
-        """What happened after event number `after`: number, time, kind, request, actor and facts, as plain values."""
-        from evenhand.campaign.status import as_event
-
-        with self._ledger.reading(self._number) as reader:
-            return [as_event(event) for event in reader.events(after, limit=limit)]
-
-    def verify(self) -> Verification:
-        """Replay every event, refit every score, choose every request again, check every row."""
-        from evenhand.campaign.verify import verify
-
-        return verify(self._ledger, self._number, self._parts)
-
-    def read(self, path: str | PathLike[str], request: Request | int | None = None) -> tuple[FileTable, Delivery]:
-        """A file of labelled rows, CSV, JSON lines or Parquet, ready for `tell_delivery` or `add_delivery`."""
-        from evenhand.campaign.intake import as_delivery
-        from evenhand.campaign.tables import read_file
-
-        table = read_file(Path(path))
-        with self._moment() as (reader, state):
-            group = None
-            if request is not None:
-                asked = reader.events(kinds=("asked",), request=number_of(request))
-                if not asked:
-                    raise InputError(fate_of(state, reader, number_of(request)))
-                group = asked[0].facts["decision"]["group"]
-            return table, as_delivery(table, state, needs_numbers=self._parts.needs_numbers, group=group)
-
-    def export(self, path: str | PathLike[str], *, force: bool = False) -> int:
-        """Write the data set gathered so far, with ids, groups, roles and labels; gives the number of rows."""
-        from evenhand.campaign.export import export
-
-        with self._moment() as (reader, state):
-            return export(state, reader, Path(path), force=force)
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """This campaign as a ledger file, to go on from with `Campaign.open(f"sqlite:///{path}", name)`."""
-        from evenhand.campaign.files import save
-
-        save(self._ledger, self.name, path)
-
-    def release(self) -> None:
-        """Let go of the database's connections."""
-        self._ledger.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.release()
-
-    def __repr__(self) -> str:
-        state = self._state
-        return f"<Campaign {self.name!r}: {state.labels_used} of {state.settings['budget']} labels used>"
-
-    # ---------------------------------------------------------------- within
-
-    def _refresh(self) -> State:
-        """The state, with the events that came since folded in."""
-        with self._lock, self._ledger.reading(self._number) as reader:
-            return self._folded(reader)
-
-    @contextmanager
-    def _moment(self) -> Iterator[tuple[Reader, State]]:
-        """A moment to look at without holding others up: the reader, and the state then in lists of its own."""
-        with ExitStack() as stack:
-            with self._lock:
-                reader = stack.enter_context(self._ledger.reading(self._number))
-                state = self._folded(reader).copy()
-            yield reader, state
-
-    def _folded(self, reader: Reader) -> State:
-        """The state at the reader's moment; one that is far behind goes on from the newest snapshot."""
-        state = self._state
-        tail = reader.events(state.seq, limit=SNAPSHOT_EVERY)
-        if len(tail) == SNAPSHOT_EVERY:
-            found = reader.snapshot()
-            if found is not None and found[0] > state.seq + SNAPSHOT_EVERY and (known := State.from_text(found[1])):
-                self._state = state = known
-                tail = []
-            state.fold(tail)
-            while tail := reader.events(state.seq, limit=5000):
-                state.fold(tail)
-            return state
-        return state.fold(tail)
-
-    def _write(self, step: Callable[[State, Writer], Any], *, still_open: bool = False) -> list[Event]:
-        """Under the campaign's write lock: fold what others wrote, decide, append; what came back is stored."""
-        with self._lock:
-            with self._ledger.writing(self._number) as writer:
-                self._state.fold(writer.tail(self._state.seq, self._state.at))
-                if still_open:
-                    self._refuse_closed()
-                before = self._state.seq
-                step(self._state, writer)
-                after = before + len(writer.appended)
-                if after // SNAPSHOT_EVERY > before // SNAPSHOT_EVERY:
-                    writer.put_snapshot(after, self._state.copy().fold(writer.appended).as_text())
-            self._state.fold(writer.appended)
-            return writer.appended
-
-    def _refuse_closed(self) -> None:
-        if self._state.closed is not None:
-            raise InputError(f"the campaign {self.name!r} is closed ({self._state.closed}): it takes nothing any more")
-
     def _need_open(self, state: State, reader: Reader, number: int) -> dict[str, Any]:
         if number in state.open:
             return state.open[number]
@@ -679,21 +375,3 @@ def campaigns(url: str) -> list[str]:
 def _check_group(state: State, group: str) -> None:
     if group not in state.groups:
         raise InputError(f"unknown group {group!r}: the groups are {', '.join(map(repr, state.groups))}")
-
-
-def _request(event: Event, decision: Any) -> Request:
-    """The request that an `asked` event made."""
-    facts = event.facts
-    scored_at = facts["scored_at"]
-    return Request(
-        id=int(event.request or 0),
-        group=decision.group,
-        size=facts["size"],
-        decision=decision,
-        until=facts["until"],
-        collector=event.actor,
-        event=event.seq,
-        rests_on=facts["rests_on"],
-        scores_age=None if scored_at is None else max(0.0, event.at - scored_at),
-        behind=facts["behind"],
-    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -10,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.decision import Decision
+from evenhand.ledger.base import Event
 
-__all__ = ["Examples", "Receipt", "Refused", "Request", "as_time", "number_of"]
+__all__ = ["Examples", "Receipt", "Refused", "Request", "as_time", "number_of", "request_of"]
 
 
 @dataclass(frozen=True)
@@ -123,6 +125,25 @@ class Examples(NamedTuple):
     y: NDArray[Any]
     groups: NDArray[np.str_]
     ids: NDArray[np.str_]
+
+
+def request_of(event: Event, groups: Sequence[str]) -> Request:
+    """The request that an `asked` event made."""
+    facts = event.facts
+    scored_at = facts["scored_at"]
+    decision = Decision.from_dict(tuple(groups), facts["decision"])
+    return Request(
+        id=int(event.request or 0),
+        group=decision.group,
+        size=facts["size"],
+        decision=decision,
+        until=facts["until"],
+        collector=event.actor,
+        event=event.seq,
+        rests_on=facts["rests_on"],
+        scores_age=None if scored_at is None else max(0.0, event.at - scored_at),
+        behind=facts["behind"],
+    )
 
 
 def as_time(at: float | None) -> str | None:

@@ -1,0 +1,111 @@
+"""A campaign as it is kept: the folded state, moments to read, and steps under the write lock."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any, Self
+
+from evenhand.campaign.deciding import Chooser
+from evenhand.campaign.settings import Parts
+from evenhand.campaign.state import State
+from evenhand.campaign.telling import Intake
+from evenhand.errors import InputError
+from evenhand.ledger import Event, Ledger, Reader, Writer
+
+if TYPE_CHECKING:
+    from evenhand.campaign.training import Trainer
+
+__all__ = ["Kept"]
+
+SNAPSHOT_EVERY = 100
+"""Events between two snapshots of the state; a snapshot is a cache that makes opening quick."""
+_PAGE = 5000
+
+
+class Kept:
+    """What every part of a campaign stands on; several threads may share one."""
+
+    def _attach(self, ledger: Ledger, name: str) -> None:
+        self.name = name
+        self._ledger, self._number = ledger, ledger.find(name)
+        self._lock = threading.RLock()
+        self._state = State()
+        self._refresh()
+
+    def _use(self, parts: Parts) -> None:
+        self._parts = parts
+        self._chooser = Chooser(parts)
+        self._cached_trainer: Trainer | None = None
+        self._intake = Intake(parts, self._chooser)
+
+    @property
+    def _trainer(self) -> Trainer:
+        if self._cached_trainer is None:
+            from evenhand.campaign.training import Trainer
+
+            self._cached_trainer = Trainer(self._ledger, self._number, self._parts, self._write, self._moment)
+        return self._cached_trainer
+
+    def release(self) -> None:
+        """Let go of the database's connections."""
+        self._ledger.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.release()
+
+    def __repr__(self) -> str:
+        state = self._state
+        return f"<Campaign {self.name!r}: {state.labels_used} of {state.settings['budget']} labels used>"
+
+    def _refresh(self) -> State:
+        """The state, with the events that came since folded in."""
+        with self._lock, self._ledger.reading(self._number) as reader:
+            return self._folded(reader)
+
+    @contextmanager
+    def _moment(self) -> Iterator[tuple[Reader, State]]:
+        """A moment to look at without holding others up: the reader, and the state then in lists of its own."""
+        with ExitStack() as stack:
+            with self._lock:
+                reader = stack.enter_context(self._ledger.reading(self._number))
+                state = self._folded(reader).copy()
+            yield reader, state
+
+    def _folded(self, reader: Reader) -> State:
+        """The state at the reader's moment; one that is far behind goes on from the newest snapshot."""
+        state = self._state
+        tail = reader.events(state.seq, limit=SNAPSHOT_EVERY)
+        if len(tail) == SNAPSHOT_EVERY:
+            found = reader.snapshot()
+            if found is not None and found[0] > state.seq + SNAPSHOT_EVERY and (known := State.from_text(found[1])):
+                self._state = state = known
+                tail = []
+            state.fold(tail)
+            while tail := reader.events(state.seq, limit=_PAGE):
+                state.fold(tail)
+            return state
+        return state.fold(tail)
+
+    def _write(self, step: Callable[[State, Writer], Any], *, still_open: bool = False) -> list[Event]:
+        """Under the campaign's write lock: fold what others wrote, decide, append; what came back is stored."""
+        with self._lock:
+            with self._ledger.writing(self._number) as writer:
+                self._state.fold(writer.tail(self._state.seq, self._state.at))
+                if still_open:
+                    self._refuse_closed()
+                before = self._state.seq
+                step(self._state, writer)
+                after = before + len(writer.appended)
+                if after // SNAPSHOT_EVERY > before // SNAPSHOT_EVERY:
+                    writer.put_snapshot(after, self._state.copy().fold(writer.appended).as_text())
+            self._state.fold(writer.appended)
+            return writer.appended
+
+    def _refuse_closed(self) -> None:
+        if self._state.closed is not None:
+            raise InputError(f"the campaign {self.name!r} is closed ({self._state.closed}): it takes nothing any more")

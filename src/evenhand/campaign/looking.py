@@ -1,0 +1,230 @@
+"""Looking at a campaign: what it would ask, what it has, how it stands; nothing here changes it, but for refits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evenhand.campaign.deciding import Proposal, why_nothing
+from evenhand.campaign.kept import Kept
+from evenhand.campaign.requests import Request, number_of, request_of
+from evenhand.campaign.state import State
+from evenhand.campaign.telling import fate_of
+from evenhand.errors import InputError, NothingToAsk
+from evenhand.ledger import Reader
+
+if TYPE_CHECKING:
+    from evenhand.campaign.deliveries import Delivery
+    from evenhand.campaign.requests import Examples
+    from evenhand.campaign.tables import FileTable
+    from evenhand.campaign.training import Trainer
+    from evenhand.campaign.verify import Verification
+    from evenhand.certificates import Certificate, Running
+    from evenhand.learners import Model
+    from evenhand.standing import Standing
+
+__all__ = ["Looking"]
+
+
+class Looking(Kept):
+    """The verbs that look."""
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The names of the groups."""
+        return tuple(self._state.groups)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the campaign was made with, as changed since, as plain values."""
+        return dict(self._refresh().settings)
+
+    @property
+    def budget(self) -> int:
+        """How many labels may be spent."""
+        return int(self._refresh().settings["budget"])
+
+    @property
+    def labels_used(self) -> int:
+        """Labels charged to the budget so far; those of open requests are not."""
+        return self._refresh().labels_used
+
+    @property
+    def unspent(self) -> int:
+        """Labels neither spent nor promised to an open request."""
+        return self._refresh().unspent
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Training examples per group."""
+        state = self._refresh()
+        return dict(zip(state.groups, state.train, strict=True))
+
+    @property
+    def mixture(self) -> dict[str, float]:
+        """Each group's share of the training examples."""
+        counts = self.counts
+        return {group: n / max(sum(counts.values()), 1) for group, n in counts.items()}
+
+    def standing(self, refit: bool = True) -> Standing:
+        """What is known per group now; `refit=False` does not bring the model up to date first."""
+        if refit and self._state.settings["learner"] is not None:
+            self._trainer.refit()
+        return self._chooser.standing(self._refresh())
+
+    def training_set(self) -> Examples:
+        """The training examples, in the order they came."""
+        return self._examples("train")
+
+    def validation_set(self) -> Examples:
+        """The validation examples of all groups, in the order they came."""
+        return self._examples("validate")
+
+    def _examples(self, role: str) -> Examples:
+        from evenhand.campaign.fitting import as_examples
+
+        with self._moment() as (reader, state):
+            return as_examples(state, [row for row in reader.changed() if row.counts and row.role == role])
+
+    def model(self) -> Model | None:
+        """The model fitted on the training examples as they stand; None before the first."""
+        return self._trainer.model()
+
+    def final_model(self) -> Model:
+        """The learner fitted on every label, training and validation together: what to deploy."""
+        return self._trainer.final_model()
+
+    def certificate(self, delta: float | None = None) -> Certificate | None:
+        """What is certain about the frozen model now; None if there is none. `delta` is that of `certify` by default."""
+        return self._trainer.certificate(delta)
+
+    def certified_model(self) -> Model | None:
+        """The model the certificate is about; None without one."""
+        return self._trainer.certified_model()
+
+    def running(self, delta: float = 0.05) -> Running:
+        """On the models so far: their average error in every group, as of the last refit."""
+        from evenhand.campaign.evidence import running
+
+        return running(self._refresh(), delta)
+
+    def status(self) -> dict[str, Any]:
+        """Budget, every group, requests, collectors, scores, and whether there is anything left to ask: plain values."""
+        from evenhand.campaign.status import status
+
+        with self._moment() as (reader, state):
+            return status(self.name, state, reader, nothing=self._nothing(state, reader), trainer=self._claims(state))
+
+    def _nothing(self, state: State, reader: Reader) -> str | None:
+        """Why nothing can be asked now; None if something can, or if that cannot be known here."""
+        try:
+            self._proposed(state, reader, 1, state.overdue(reader.now))
+        except NothingToAsk as nothing:
+            return nothing.reason
+        except InputError:  # a strategy of the user's own that this process was not given
+            return None
+        return None
+
+    def _claims(self, state: State) -> Trainer | None:
+        """What knows the frozen model and the stopping rule; None where the campaign has neither."""
+        return None if state.frozen is None and state.settings["stop"] is None else self._trainer
+
+    def overview(self) -> dict[str, Any]:
+        """The campaign in one line: name, labels, examples, events."""
+        from evenhand.campaign.status import overview
+
+        return overview(self.name, self._refresh())
+
+    def explain(self, request: Request | int | None = None) -> dict[str, Any]:
+        """Why a request was made, or by default why the next one would be: the decision, and `words`."""
+        from evenhand.campaign.words import explain
+        from evenhand.decision import Decision
+
+        if request is None:
+            number, decision = None, self.propose().decision
+        else:
+            number = number_of(request)
+            with self._ledger.reading(self._number) as reader:
+                asked = reader.events(kinds=("asked",), request=number)
+            if not asked:
+                raise InputError(f"request {number} was never made")
+            decision = Decision.from_dict(self.groups, asked[0].facts["decision"])
+        return {"request": number, "decision": decision.as_dict(), "words": explain(decision)}
+
+    def events(self, after: int = 0, limit: int | None = None) -> list[dict[str, Any]]:
+        """What happened after event number `after`: number, time, kind, request, actor and facts, as plain values."""
+        from evenhand.campaign.status import as_event
+
+        with self._ledger.reading(self._number) as reader:
+            return [as_event(event) for event in reader.events(after, limit=limit)]
+
+    def verify(self) -> Verification:
+        """Replay every event, refit every score, choose every request again, check every row."""
+        from evenhand.campaign.verify import verify
+
+        return verify(self._ledger, self._number, self._parts)
+
+    def read(self, path: str | PathLike[str], request: Request | int | None = None) -> tuple[FileTable, Delivery]:
+        """A file of labelled rows, CSV, JSON lines or Parquet, ready for `tell_delivery` or `add_delivery`."""
+        from evenhand.campaign.intake import as_delivery
+        from evenhand.campaign.tables import read_file
+
+        table = read_file(Path(path))
+        with self._moment() as (reader, state):
+            group = None
+            if request is not None:
+                asked = reader.events(kinds=("asked",), request=number_of(request))
+                if not asked:
+                    raise InputError(fate_of(state, reader, number_of(request)))
+                group = asked[0].facts["decision"]["group"]
+            return table, as_delivery(table, state, needs_numbers=self._parts.needs_numbers, group=group)
+
+    def export(self, path: str | PathLike[str], *, force: bool = False) -> int:
+        """Write the data set gathered so far, with ids, groups, roles and labels; gives the number of rows."""
+        from evenhand.campaign.export import export
+
+        with self._moment() as (reader, state):
+            return export(state, reader, Path(path), force=force)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """This campaign as a ledger file, to go on from with `Campaign.open(f"sqlite:///{path}", name)`."""
+        from evenhand.campaign.files import save
+
+        save(self._ledger, self.name, path)
+
+    def propose(self) -> Proposal:
+        """The group, the reason and the size of the request that `ask` would make now; nothing is written nor fitted."""
+        with self._moment() as (reader, state):
+            return self._proposed(state, reader, 1, state.overdue(reader.now))[0]
+
+    def _proposed(self, state: State, reader: Reader, count: int, overdue: list[int]) -> list[Proposal]:
+        size = min(2 * state.settings["batch"], state.unspent)
+        if (reason := why_nothing(state, size, overdue)) in ("closed", "groups used up"):
+            raise NothingToAsk(str(reason))
+        if self._parts.settings["stop"] is not None and self._trainer.reason_to_stop(reader, state):
+            raise NothingToAsk("stopping rule")
+        return self._chooser.propose(state, count, overdue)
+
+    @property
+    def open_requests(self) -> list[Request]:
+        """Requests that still wait for labels, oldest first."""
+        with self._moment() as (reader, state):
+            asked = [reader.events(kinds=("asked",), request=number)[0] for number in state.open]
+            return [
+                replace(request_of(event, state.groups), told=facts["told"], until=facts["until"])
+                for event, facts in zip(asked, state.open.values(), strict=True)
+            ]
+
+    @property
+    def done(self) -> bool:
+        """Whether no request can be made any more, unless settings change or labels are refunded."""
+        state = self._refresh()
+        if state.open:
+            return False
+        try:
+            self.propose()
+        except NothingToAsk:
+            return True
+        return False
