@@ -37,6 +37,12 @@ def campaign(strategy=None, learner=None, *, budget=100, **settings):
     return eh.Campaign(("u", "v"), strategy or eh.Optimistic(), learner or eh.Logistic(), budget=budget, **settings)
 
 
+def saved(c, folder, **own):
+    """The campaign as another process would open it from a file."""
+    c.save(folder / "c.db")
+    return eh.Campaign.open(f"sqlite:///{folder / 'c.db'}", c.name, **own)
+
+
 def drive(c, tap, rounds=10_000):
     choices = []
     while not c.done and len(choices) < rounds:
@@ -56,25 +62,26 @@ def test_a_whole_campaign_spends_its_budget_and_gives_a_model():
     with pytest.raises(eh.NothingToAsk) as stop:
         c.ask()
     assert stop.value.reason == "budget spent"
-    X, y, groups = c.training_set()
+    X, y, groups, ids = c.training_set()
     assert X.shape == (50, 2)
     assert set(groups) == {"u", "v"}
+    assert len(set(ids)) == 50
     held = c.validation_set()
     assert held.X.shape == (50, 2)
     assert not {tuple(x) for x in X} & {tuple(x) for x in held.X}
     every = np.vstack([X, held.X])
     reference = eh.Logistic().fit(every, np.concatenate([y, held.y]))
     assert np.allclose(c.final_model().coef_, reference.coef_, atol=1e-6)
-    assert np.allclose(c.model.coef_, eh.Logistic().fit(X, y).coef_, atol=1e-6)
+    assert np.allclose(c.model().coef_, eh.Logistic().fit(X, y).coef_, atol=1e-6)
 
 
-def test_start_takes_every_group_once():
+def test_warm_up_takes_every_group_once():
     c = eh.Campaign([f"g{i}" for i in range(7)], eh.Greedy(), eh.Logistic(), budget=100, seed=3)
     rng = np.random.default_rng(0)
     first = []
     for _ in range(7):
         r = c.ask()
-        assert r.decision.kind == "start"
+        assert r.decision.kind == "warm-up"
         first.append(r.group)
         c.tell(r, rng.normal(size=(2, 3)), [0, 1])
     assert sorted(first) == sorted(c.groups)
@@ -117,16 +124,25 @@ def test_the_last_request_is_cut():
     assert sizes == [10, 10, 2]
 
 
-def test_short_and_long_deliveries():
+def test_deliveries_in_parts_and_more_than_asked_for():
     c = campaign(budget=40, batch=5)
     tap = Tap()
     r = c.ask()
     receipt = c.tell(r, *tap(r.group, 3))
-    assert (receipt.rows, receipt.beyond, c.labels_used) == (3, -7, 3)
-    r = c.ask()
-    receipt = c.tell(r, *tap(r.group, 14))
-    assert (receipt.rows, receipt.beyond, c.labels_used) == (14, 4, 17)
+    assert (receipt.rows, receipt.outstanding, c.labels_used) == (3, 7, 3)
+    assert [each.outstanding for each in c.open_requests] == [7]
+    too_many = tap(r.group, 14)
+    with pytest.raises(ValueError, match=r"14 rows for request 1, which waits for 7: tell 7, or .* extra=True"):
+        c.tell(r, *too_many)
+    assert c.labels_used == 3
+    receipt = c.tell(r, *too_many, extra=True)
+    assert (receipt.rows, receipt.surplus, receipt.outstanding, c.labels_used) == (14, 7, 0, 17)
     assert receipt.training + receipt.validation == 14
+    assert c.open_requests == []
+    r = c.ask()
+    c.tell(r, *tap(r.group, 4))
+    c.abandon(r)
+    assert (c.labels_used, c.unspent) == (21, 19)
 
 
 def test_roles_keep_the_share_and_do_not_follow_row_order():
@@ -151,7 +167,7 @@ def test_the_same_delivery_twice_changes_nothing():
     before = (c.labels_used, c.counts)
     c.tell(r, X.copy(), list(y))
     assert (c.labels_used, c.counts) == before
-    with pytest.raises(ValueError, match="answered with other data"):
+    with pytest.raises(ValueError, match="request 1 has all its labels"):
         c.tell(r, X + 1, y)
     assert (c.labels_used, c.counts) == before
 
@@ -225,18 +241,17 @@ def test_every_kind_of_rows_gives_the_same_campaign(kind, tmp_path):
         X, y = tap2(b.group, 2)
         other.tell(b, frames(X)[kind], y)
         if i == 10:
-            other.save(tmp_path)
-            other = eh.Campaign.load(tmp_path)
+            other = saved(other, tmp_path)
     kept = other.training_set().X
     assert type(kept) is type(frames(np.zeros((1, 2)))[kind])
-    assert np.allclose(plain.model.coef_, other.model.coef_)
+    assert np.allclose(plain.model().coef_, other.model().coef_)
 
 
 def test_pipelines_and_classifiers_without_probabilities():
     for estimator in (make_pipeline(StandardScaler(), SGDClassifier(loss="log_loss")), LinearSVC()):
         c = campaign(learner=eh.SklearnLearner(estimator), budget=30)
         drive(c, Tap())
-        assert set(c.model.predict(np.zeros((3, 2)))) <= {0, 1}
+        assert set(c.model().predict(np.zeros((3, 2)))) <= {0, 1}
         assert not hasattr(estimator, "classes_")
     with pytest.raises(ValueError, match="LinearSVC does not give"):
         campaign(eh.Optimistic(loss="log"), eh.SklearnLearner(LinearSVC()))
@@ -250,11 +265,10 @@ def test_partial_fit_goes_on_and_survives_a_reload(tmp_path):
     expected = drive(whole, Tap())
     half, tap = fresh(), Tap()
     found = drive(half, tap, 13)
-    half.save(tmp_path)
-    half = eh.Campaign.load(tmp_path)
+    half = saved(half, tmp_path)
     found += drive(half, tap)
     assert found == expected
-    assert np.array_equal(half.model.estimator.coef_, whole.model.estimator.coef_)
+    assert np.array_equal(half.model().estimator.coef_, whole.model().estimator.coef_)
 
 
 def test_string_labels_three_classes_and_a_class_that_comes_late():
@@ -265,9 +279,9 @@ def test_string_labels_three_classes_and_a_class_that_comes_late():
         r = c.ask()
         codes = rng.integers(0, 1 if i < 4 else 2 if i < 20 else 3, 2)
         c.tell(r, rng.normal(size=(2, 2)) + 3 * codes[:, None], names[codes])
-    assert c.model.classes.tolist() == ["ant", "bee", "cat"]
-    X, y, _ = c.training_set()
-    assert np.allclose(c.model.coef_, eh.Logistic().fit(X, y).coef_, atol=1e-6)
+    assert c.model().classes.tolist() == ["ant", "bee", "cat"]
+    X, y, *_ = c.training_set()
+    assert np.allclose(c.model().coef_, eh.Logistic().fit(X, y).coef_, atol=1e-6)
 
 
 @pytest.mark.parametrize("m", [1, 2, 5, 200])
@@ -305,8 +319,8 @@ def test_warm_up_rounds_take_groups_in_turn():
         kinds.append(r.decision.kind)
         groups.append(r.group)
         c.tell(r, *tap(r.group, 2))
-    assert kinds[:10] == ["start"] * 10
-    assert kinds[10] != "start"
+    assert kinds[:10] == ["warm-up"] * 10
+    assert kinds[10] != "warm-up"
     assert groups[:10].count("u") == 5
 
 
@@ -323,20 +337,26 @@ def test_a_learner_that_fails_leaves_the_campaign_usable():
     tap = Tap()
     r = c.ask()
     c.tell(r, *tap(r.group, 2))
-    with pytest.raises(eh.LearnerError, match="after round 1: no memory"):
-        c.ask()
+    assert c.ask().decision.kind == "warm-up"
+    failed = c.status()["learner_failed"]
+    assert "failed in fit after 2 examples: no memory" in failed["message"]
+    with pytest.raises(eh.LearnerError, match="no memory"):
+        c.refit()
     assert c.labels_used == 2
     Moody.fail = False
+    for request in c.open_requests:
+        c.tell(request, *tap(request.group, request.size))
     drive(c, tap)
     assert c.done
+    assert c.status()["learner_failed"] is None
 
 
 CONTINUE = """
 import json, sys
 import numpy as np
 import evenhand as eh
-folder, drawn = sys.argv[1], json.loads(sys.argv[2])
-c = eh.Campaign.load(folder)
+file, drawn = sys.argv[1], json.loads(sys.argv[2])
+c = eh.Campaign.open(f"sqlite:///{file}", "campaign")
 stream = eh.SyntheticModel1.instance("I").open(5, [0])
 for g, n in enumerate(drawn):
     if n:
@@ -356,10 +376,13 @@ def test_saved_loaded_in_a_new_process_and_continued_equals_uninterrupted(tmp_pa
     expected = drive(campaign(rule, budget=160, seed=5), Tap(5))
     c = campaign(rule, budget=160, seed=5)
     found = drive(c, Tap(5), 33)
-    c.save(tmp_path)
+    c.save(tmp_path / "c.db")
     drawn = [2 * found.count(g) for g in c.groups]
     done = subprocess.run(
-        [sys.executable, "-c", CONTINUE, str(tmp_path), json.dumps(drawn)], capture_output=True, text=True, check=True
+        [sys.executable, "-c", CONTINUE, str(tmp_path / "c.db"), json.dumps(drawn)],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert found + json.loads(done.stdout) == expected
 
@@ -368,20 +391,40 @@ def test_open_requests_survive_a_reload(tmp_path):
     c = campaign(eh.Optimistic())
     asked = c.ask_many(3)
     c.abandon(asked[1])
-    c.save(tmp_path)
-    again = eh.Campaign.load(tmp_path)
+    c.tell(asked[2], *Tap()(asked[2].group, 1))
+    again = saved(c, tmp_path)
     assert [r.id for r in again.open_requests] == [asked[0].id, asked[2].id]
+    assert [r.outstanding for r in again.open_requests] == [2, 1]
     assert again.open_requests[0].decision.as_dict() == asked[0].decision.as_dict()
-    assert again.ask() == c.ask()
+    a, b = again.ask(), c.ask()
+    assert (a.id, a.size, a.decision.as_dict()) == (b.id, b.size, b.decision.as_dict())
 
 
 def test_own_strategy_has_to_be_given_again(tmp_path):
     def first(standing, coins):
         return eh.Decision.of(standing, "u")
 
-    eh.Campaign(["u"], first, budget=10).save(tmp_path)
-    with pytest.raises(ValueError, match="strategy="):
-        eh.Campaign.load(tmp_path)
-    assert eh.Campaign.load(tmp_path, strategy=first).ask().group == "u"
-    with pytest.raises(ValueError, match="no saved campaign"):
-        eh.Campaign.load(tmp_path / "nowhere")
+    c = eh.Campaign(["u"], first, budget=10)
+    with pytest.raises(ValueError, match=r"strategy is one of your own \(first\).*strategy="):
+        saved(c, tmp_path).ask()
+    assert saved(c, tmp_path, strategy=first).ask().group == "u"
+    with pytest.raises(ValueError, match="there is no database"):
+        eh.Campaign.open(f"sqlite:///{tmp_path / 'nowhere.db'}", "campaign")
+    with pytest.raises(ValueError, match="there is no campaign 'other'"):
+        eh.Campaign.open(f"sqlite:///{tmp_path / 'c.db'}", "other")
+
+
+def test_a_save_replaces_only_an_earlier_save(tmp_path):
+    c = campaign()
+    c.save(tmp_path / "c.db")
+    c.ask()
+    c.save(tmp_path / "c.db")
+    assert len(saved(c, tmp_path).open_requests) == 1
+    other = campaign(seed=7)
+    other.ask()
+    with pytest.raises(ValueError, match="is not an earlier save of 'campaign'"):
+        other.save(tmp_path / "c.db")
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(ValueError, match="name a new file"):
+        c.save(tmp_path / "notes.txt")
+    assert (tmp_path / "notes.txt").read_text() == "mine"

@@ -16,30 +16,30 @@ def campaign(**settings):
 def test_bad_features_are_refused_and_nothing_is_lost(kind):
     c = campaign()
     r = c.ask()
-    with pytest.raises(ValueError, match="row 1"):
+    with pytest.raises(ValueError, match="row 1: feature 1 is"):
         c.tell(r, [[0.0, 1.0], [2.0, kind]], [0, 1])
     bad = sp.csr_array(np.array([[0.0, 1.0], [2.0, kind]]))
     with pytest.raises(ValueError, match="row 1"):
         c.tell(r, bad, [0, 1])
     assert c.labels_used == 0
-    assert c.open_requests == [r]
+    assert [each.as_dict() for each in c.open_requests] == [r.as_dict()]
     c.tell(r, np.eye(2), [0, 1])
     r = c.ask()
     with pytest.raises(ValueError, match="3 features, earlier rows had 2"):
         c.tell(r, np.eye(3)[:2], [0, 1])
-    assert c.open_requests == [r]
+    assert [each.as_dict() for each in c.open_requests] == [r.as_dict()]
 
 
 def test_bad_tells_are_refused():
     c = campaign(classes=[0, 1])
     r = c.ask()
     for X, y, message in [
-        (np.eye(2), [0, 2], "label 2 of row 1 is not among the classes"),
-        (np.eye(2), [0, None], "label of row 1 is missing"),
+        (np.eye(2), [0, 2], "row 1: the label 2 is not among the classes 0, 1"),
+        (np.eye(2), [0, None], "row 1: no label"),
         (np.eye(2), [0], "2 rows and y 1"),
         (np.empty((0, 2)), [], "empty delivery"),
-        (np.zeros(2), [0, 1], "two dimensions"),
-        (pd.DataFrame({"a": ["x", "y"]}), [0, 1], "make_pipeline"),
+        (np.zeros(2), [0, 1], "rows and features"),
+        (pd.DataFrame({"a": ["x", "y"]}), [0, 1], "column .a. is text, not a number, which the learner needs"),
     ]:
         with pytest.raises(ValueError, match=message):
             c.tell(r, X, y)
@@ -50,13 +50,13 @@ def test_bad_tells_are_refused():
     with pytest.raises(ValueError, match="unknown group 'w'"):
         c.add(np.eye(2), [0, 1], ["u", "w"])
     assert c.labels_used == 0
-    assert c.open_requests == [r]
+    assert [each.as_dict() for each in c.open_requests] == [r.as_dict()]
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"budget": 3}, "smaller than one start round"),
+        ({"budget": 3}, "smaller than one warm-up round"),
         ({"budget": 10, "batch": 3}, "need 12"),
         ({"budget": 10, "batch": 0}, "batch"),
         ({"budget": 10, "validation": 1.0}, "validation"),
@@ -79,7 +79,9 @@ def test_bad_groups_strategies_and_learners():
     with pytest.raises(ValueError, match="no groups"):
         eh.Campaign([], eh.Uniform(), budget=10)
     with pytest.raises(ValueError, match="is no strategy"):
-        eh.Campaign(["u"], "uniform", budget=10)
+        eh.Campaign(["u"], 3, budget=10)
+    with pytest.raises(ValueError, match="unknown strategy 'best'"):
+        eh.Campaign(["u"], "best", budget=10)
     with pytest.raises(ValueError, match="population"):
         eh.Campaign(["u"], eh.Uncurated(), budget=10)
     with pytest.raises(ValueError, match="explore='uniform'"):

@@ -204,7 +204,7 @@ def test_settings_are_checked() -> None:
         curate(pool(), budget=10)
     with pytest.raises(ValueError, match="knows its label"):
         curate(load("german"), label="credit", budget=10)
-    with pytest.raises(ValueError, match="smaller than one start round"):
+    with pytest.raises(ValueError, match="smaller than one warm-up round"):
         curated(budget=3)
 
 

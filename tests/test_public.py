@@ -8,7 +8,7 @@ import evenhand as eh
 PROMISED = {
     "Campaign", "NothingToAsk", "Optimistic", "EpsilonGreedy", "Greedy", "Uniform", "Uncurated", "VCBound",
     "RademacherBound", "Logistic", "SklearnLearner", "SyntheticModel1", "simulate", "load", "Learner", "Model", "Table", "Images", "TorchLearner", "SyntheticModel2",
-    "curate",
+    "curate", "campaigns", "Request", "Receipt", "InputError", "LearnerError", "LedgerError",
 }  # fmt: skip
 
 

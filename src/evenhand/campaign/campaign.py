@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
+from evenhand.campaign.altering import Altering
 from evenhand.campaign.deliveries import Delivery
 from evenhand.campaign.labels import check_text
-from evenhand.campaign.looking import Looking
 from evenhand.campaign.requests import Receipt, Request, number_of, request_of
 from evenhand.campaign.settings import Parts, as_seconds, check_change, make_settings, parts_of
 from evenhand.campaign.state import State
@@ -29,7 +29,7 @@ __all__ = ["Campaign", "campaigns"]
 _POLL_SECONDS = 0.05
 
 
-class Campaign(Looking):
+class Campaign(Altering):
     """A labelling campaign: `ask` whom to label next, `tell` what came, until the budget is spent.
 
     In memory; `Campaign.create` makes one that outlives the process, `Campaign.open` opens it, from many processes at

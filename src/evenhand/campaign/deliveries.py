@@ -231,11 +231,13 @@ def _short(label: str) -> bytes:
     return hashlib.blake2b(label.encode(), digest_size=16).digest()
 
 
-def refusal(refused: Sequence[Refused], rows: int) -> InputError:
+def refusal(
+    refused: Sequence[Refused], rows: int, advice: str = "Correct them, or store the others with partial=True."
+) -> InputError:
     """What to say of rows that cannot be stored."""
     lines = [f"row {r.row}{f' ({r.id})' if r.id else ''}: {r.reason}" for r in refused[:_SHOWN]]
     more = [f"and {len(refused) - _SHOWN} more"] if len(refused) > _SHOWN else []
     if rows == 1:
         return InputError(f"{refused[0].reason}; nothing was stored")
     head = f"{len(refused)} of {rows} rows cannot be stored, so nothing was: "
-    return InputError(head + "; ".join([*lines, *more]) + ". Correct them, or store the others with partial=True.")
+    return InputError(head + "; ".join([*lines, *more]) + f". {advice}")

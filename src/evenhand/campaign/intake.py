@@ -10,7 +10,7 @@ from evenhand.campaign.deliveries import Delivery
 from evenhand.campaign.features import table_rows
 from evenhand.campaign.requests import Refused
 from evenhand.campaign.state import State
-from evenhand.campaign.tables import FileTable, write_csv
+from evenhand.campaign.tables import FileTable, need_column, write_csv
 from evenhand.errors import InputError
 
 __all__ = ["OURS", "as_delivery", "write_refused"]
@@ -28,11 +28,11 @@ def as_delivery(table: FileTable, state: State, *, needs_numbers: bool, group: s
         known = [str(j) for j in range(state.columns["width"])]
     others = (label, by, name, *OURS)
     features = known or settings["features"] or [column for column in columns if column not in others]
-    _need(table, label, "the label")
+    need_column(table, label, "the label")
     for feature in features:
-        _need(table, feature, "a feature")
+        need_column(table, feature, "a feature")
     if group is None:
-        _need(table, by, "the group")
+        need_column(table, by, "the group")
     if not features:
         raise InputError(f"{table.name} has no features: every row needs a column beside label, group and id")
     rows = table_rows(features, [columns[f] for f in features], state.columns, numbers=needs_numbers)
@@ -44,15 +44,6 @@ def as_delivery(table: FileTable, state: State, *, needs_numbers: bool, group: s
             problems.setdefault(row, f"it is of group {str(value)!r}, the request is for {group!r}")
     groups = None if group is not None else ["" if value is None else str(value) for value in columns[by]]
     return Delivery(rows, columns[label], columns.get(name), groups, table.written, problems)
-
-
-def _need(table: FileTable, column: str, what: str) -> None:
-    if column not in table.columns:
-        from difflib import get_close_matches
-
-        near = get_close_matches(column, table.columns, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(map(repr, table.columns))}"
-        raise InputError(f"{table.name} has no column {column!r} for {what}{hint}")
 
 
 def write_refused(path: Path, table: FileTable, refused: Iterable[Refused]) -> None:

@@ -181,6 +181,21 @@ class Looking(Kept):
                 group = asked[0].facts["decision"]["group"]
             return table, as_delivery(table, state, needs_numbers=self._parts.needs_numbers, group=group)
 
+    def ids_in(self, path: str | PathLike[str], *, with_labels: bool = False) -> tuple[list[str], list[Any]]:
+        """The ids in a file, and the labels beside them where they are wanted."""
+        from evenhand.campaign.tables import need_column, read_file
+
+        table, settings = read_file(Path(path)), self.settings
+        need_column(table, settings["id"], "the id")
+        names = ["" if name is None else str(name) for name in table.columns[settings["id"]]]
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise InputError(f"{table.name} has the id {twice!r} twice")
+        if not with_labels:
+            return names, []
+        need_column(table, settings["label"], "the label")
+        return names, table.columns[settings["label"]]
+
     def export(self, path: str | PathLike[str], *, force: bool = False) -> int:
         """Write the data set gathered so far, with ids, groups, roles and labels; gives the number of rows."""
         from evenhand.campaign.export import export

@@ -46,6 +46,7 @@ class State:
         frozen: the certified model: version, event, labels, and so on.
         missing: labels asked for since then that will not come.
         altered: the last event that changed or took back an example.
+        taken: how many labels were corrected, withdrawn and erased.
     """
 
     seq: int = 0
@@ -81,6 +82,7 @@ class State:
     frozen: dict[str, Any] | None = None
     missing: list[int] = field(default_factory=list)
     altered: int = 0
+    taken: dict[str, int] = field(default_factory=lambda: {"corrected": 0, "withdrawn": 0, "erased": 0})
 
     @property
     def groups(self) -> list[str]:
@@ -269,12 +271,14 @@ class State:
 
     def _corrected(self, event: Event) -> None:
         self.altered = event.seq
+        self.taken["corrected"] += len(event.facts["ids"])
         for z in event.facts["groups"]:
             self.arrived[z] = event.seq
 
     def _withdrawn(self, event: Event) -> None:
         facts = event.facts
         self.altered = event.seq
+        self.taken[event.kind] += len(facts["ids"])
         for z, role in zip(facts["groups"], facts["roles"], strict=True):
             if role != "-":
                 count = self.train if role == "t" else self.validate

@@ -33,6 +33,7 @@ def status(name: str, state: State, reader: Reader, *, nothing: str | None, trai
             {**_request(number, facts), "overdue": number in overdue} for number, facts in sorted(state.open.items())
         ],
         "expired": [_request(number, facts) for number, facts in sorted(state.expired.items())],
+        **state.taken,
         "answered": state.answered,
         "abandoned": state.abandoned,
         "collectors": {

@@ -12,12 +12,13 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from evenhand.errors import InputError
 
-__all__ = ["FileTable", "guarded_cell", "read_file", "write_csv"]
+__all__ = ["FileTable", "guarded_cell", "need_column", "read_file", "write_csv"]
 
 _MISSING = {"", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null"}
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -181,3 +182,11 @@ def write_csv(path: Path, names: Sequence[str], rows: Iterable[Sequence[Any]]) -
             writer.writerow([guarded_cell(value) for value in row])
             count += 1
     return count
+
+
+def need_column(table: FileTable, column: str, what: str) -> None:
+    """Refuse a table without a column."""
+    if column not in table.columns:
+        near = get_close_matches(column, table.columns, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(map(repr, table.columns))}"
+        raise InputError(f"{table.name} has no column {column!r} for {what}{hint}")

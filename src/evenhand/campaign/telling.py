@@ -136,10 +136,10 @@ class Intake:
     # ---------------------------------------------------------------- within
 
     def _sorted(self, state: State, reader: Reader, delivery: Delivery, rows: Rows) -> Sorted:
-        classes = self._classes(state, reader)
+        classes = self.classes(state, reader)
         return sort_out(delivery, rows, classes, reader, needs_numbers=self._parts.needs_numbers, groups=state.groups)
 
-    def _classes(self, state: State, reader: Reader) -> Classes:
+    def classes(self, state: State, reader: Reader) -> Classes:
         """The classes so far: those given, or the labels in the ledger."""
         if state.settings["classes"] is not None:
             return Classes(state.settings["classes"])
@@ -175,7 +175,7 @@ class Intake:
         roles, examples = self._roles(state, groups), []
         for position, (new, name, group, role) in enumerate(zip(found.new, ids, groups, roles, strict=True)):
             text = label_text(new.label)
-            origin = "added" if kind == "added" else "asked" if position < left else "extra"
+            origin = _origin(kind, bool(facts.get("charged")), position < left)
             example = Example(
                 id=name, group=group, role=_ROLE[role], request=receipt.request or None, origin=origin, made=made,
                 label=text, first_label=text, features=rows.stored[new.row], told=state.seq + 1, position=position,
@@ -197,6 +197,12 @@ class Intake:
         for z in set(index):
             found[z] = self._chooser.roles(z, state.dealt[z], index.count(z)).tolist()[::-1]
         return "".join(_LETTER[found[z].pop()] for z in index)
+
+
+def _origin(kind: str, charged: bool, asked_for: bool) -> str:
+    if kind == "added":
+        return "charged" if charged else "added"
+    return "asked" if asked_for else "extra"
 
 
 def _again(state: State, number: int, event: Event) -> Step:

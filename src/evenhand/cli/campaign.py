@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from evenhand.cli import campaign_files, campaign_look, campaign_rows
+from evenhand.cli import campaign_corrections, campaign_files, campaign_look, campaign_rows
 from evenhand.cli.campaign_shared import (
     DEFAULT,
     AsJson,
@@ -231,6 +231,9 @@ def close(
 
 app.command()(campaign_rows.tell)
 app.command()(campaign_rows.add)
+app.command()(campaign_corrections.correct)
+app.command()(campaign_corrections.withdraw)
+app.command()(campaign_corrections.erase)
 app.command()(campaign_look.status)
 app.command()(campaign_look.explain)
 app.command()(campaign_look.events)

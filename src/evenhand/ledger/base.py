@@ -42,7 +42,8 @@ class Example(NamedTuple):
         role: `train`, `validate`, `certify` or `test`; None in a pool until it is handed out.
         place: its place in the order of its pool; None without a pool.
         request: the request it belongs to.
-        origin: how its label came: `asked`, `extra` (more than asked for) or `added`; None without a label.
+        origin: how its label came: `asked`, `extra` (more than asked for), `added` (there before) or `charged` (there
+            before and charged to the budget); None without a label.
         made: whether the id was made by us, so that nobody knows whether the row is a repeat.
         label, first_label: as text; None before one is told, or once erased.
         features: JSON text of a row, or the bytes of an array in NumPy's format.

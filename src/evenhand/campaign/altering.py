@@ -1,0 +1,67 @@
+"""The verbs that change or take back what was told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
+from typing import Any
+
+from evenhand.campaign.correcting import Alteration, correct, erase, withdraw
+from evenhand.campaign.looking import Looking
+from evenhand.campaign.settings import Parts
+from evenhand.campaign.state import State
+from evenhand.ledger import Reader
+
+__all__ = ["Altering"]
+
+
+class Altering(Looking):
+    """Corrections, withdrawals, erasure."""
+
+    def correct(
+        self, id: str | Mapping[str, Any], label: Any = None, reason: str | None = None, by: str | None = None
+    ) -> int:
+        """Give an example another label, or several by `{id: label}`; all or none. Gives the number that changed.
+
+        Its first label is kept beside it. Counts and example sets change at once, scores at the next refit; models of the
+        past, a frozen one included, stay as fitted. Reasons and names stay for good: put no personal data in them.
+        """
+        labels = dict(id) if isinstance(id, Mapping) else {id: label}
+        return self._alter(lambda s, r: correct(s, r, labels, self._intake.classes(s, r), reason), by)
+
+    def correct_written(self, id: str, label: str, reason: str | None = None, by: str | None = None) -> int:
+        """Correct a label written as text, `0` being class 0 where classes are numbers."""
+        return self._correct_text({id: label}, reason, by)
+
+    def correct_file(self, path: str | PathLike[str], reason: str | None = None, by: str | None = None) -> int:
+        """Correct the labels in a file with columns for id and label."""
+        names, values = self.ids_in(path, with_labels=True)
+        return self._correct_text(dict(zip(names, values, strict=True)), reason, by)
+
+    def _correct_text(self, labels: Mapping[str, Any], reason: str | None, by: str | None) -> int:
+        return self._alter(lambda s, r: correct(s, r, labels, self._intake.classes(s, r), reason, written=True), by)
+
+    def withdraw(
+        self, id: str | Sequence[str], reason: str | None = None, refund: bool = False, by: str | None = None
+    ) -> int:
+        """Take examples back, for good: they count no more; `refund` gives their labels back to the budget."""
+        names = [id] if isinstance(id, str) else list(id)
+        return self._alter(lambda s, r: withdraw(s, r, names, reason, refund=refund), by)
+
+    def erase(self, id: str | Sequence[str], reason: str | None = None, by: str | None = None) -> list[str]:
+        """Delete the features and labels of examples from storage, for good; ids, reasons and names stay.
+
+        Gives what may still hold values learned from them: the frozen models in the ledger. Backups, replicas and your
+        own files are not in its reach.
+        """
+        names = [id] if isinstance(id, str) else list(id)
+        self._alter(lambda s, r: erase(s, r, names, reason), by)
+        self._ledger.checkpoint()
+        self._use(Parts(self._parts.settings, self._parts.given))  # caches hold rows too
+        frozen = self._state.frozen
+        return [] if frozen is None else [f"frozen model {k}" for k in range(1, frozen["version"] + 1)]
+
+    def _alter(self, decide: Callable[[State, Reader], Alteration], by: str | None) -> int:
+        changed: list[int] = []
+        self._write(lambda s, w: changed.append(decide(s, w).write(w, by)), still_open=True)
+        return changed[0]

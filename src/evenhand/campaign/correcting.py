@@ -1,0 +1,131 @@
+"""Labels changed or taken back after they were told: corrected, withdrawn, erased.
+
+Counts and example sets change at once, scores at the next refit. The first label stays beside the corrected one, and a
+withdrawn row stays in the ledger, so that evidence on a frozen model cannot be improved afterwards. Erasing deletes
+features and labels for good and leaves a row that says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from evenhand.campaign.deliveries import digest_of, refusal
+from evenhand.campaign.labels import Classes, label_text, read_id
+from evenhand.campaign.requests import Refused
+from evenhand.campaign.state import State
+from evenhand.errors import InputError
+from evenhand.ledger.base import Example, Reader, Writer
+
+__all__ = ["Alteration", "correct", "erase", "withdraw"]
+
+_LETTER = {"train": "t", "validate": "v"}
+_CHARGED = ("asked", "extra", "charged")
+
+
+class Alteration(NamedTuple):
+    """What a correction comes to: the examples as they are then, and the event's facts; nothing where nothing changes."""
+
+    kind: str
+    facts: Mapping[str, Any]
+    examples: Sequence[Example]
+
+    def write(self, writer: Writer, by: str | None) -> int:
+        """Store it; gives the number of examples that changed."""
+        if self.examples:
+            writer.append(self.kind, self.facts, actor=by)
+            writer.put(self.examples)
+        return len(self.examples)
+
+
+def correct(
+    state: State,
+    reader: Reader,
+    labels: Mapping[str, Any],
+    classes: Classes,
+    reason: str | None,
+    *,
+    written: bool = False,
+) -> Alteration:
+    """Give examples other labels; those that have the label already stay as they are."""
+    found, refused = _found(reader, labels)
+    changed: list[Example] = []
+    as_numbers = written and classes.reads_numbers(list(labels.values()))
+    for row, (name, value) in enumerate(labels.items()):
+        example = found.get(name)
+        if example is None:
+            continue
+        try:
+            if example.fate is not None:
+                raise InputError(f"the id {name!r} was {example.fate} and has no label to correct")
+            if example.label is None:
+                raise InputError(f"the id {name!r} has no label yet: tell it first")
+            given = int(value) if as_numbers and isinstance(value, str) and value.strip() else value
+            text = label_text(classes.take(given, written=written))
+        except InputError as error:
+            refused.append(Refused(row, name, str(error)))
+        else:
+            if text != example.label:
+                changed.append(example._replace(label=text, changed=state.seq + 1))
+    _refuse(refused, len(labels))
+    digests = [digest_of(e.salt or "", e.label or "", None) for e in changed]
+    return Alteration("corrected", {**_about(state, changed, reason), "digests": digests}, changed)
+
+
+def withdraw(
+    state: State, reader: Reader, ids: Sequence[str], reason: str | None, *, refund: bool = False
+) -> Alteration:
+    """Take examples back; they count no more, and their ids cannot be told again."""
+    found, refused = _found(reader, dict.fromkeys(ids))
+    refused += _unlabelled(found, "withdraw")
+    _refuse(refused, len(ids))
+    changed = [e._replace(fate="withdrawn", changed=state.seq + 1) for e in found.values() if e.fate is None]
+    facts = {**_about(state, changed, reason), "roles": "".join(_LETTER.get(e.role or "", "-") for e in changed)}
+    return Alteration(
+        "withdrawn", facts | {"refund": sum(e.origin in _CHARGED for e in changed) if refund else 0}, changed
+    )
+
+
+def erase(state: State, reader: Reader, ids: Sequence[str], reason: str | None) -> Alteration:
+    """Delete features and labels for good; the id, its group and its role stay as a tombstone."""
+    found, refused = _found(reader, dict.fromkeys(ids))
+    _refuse(refused, len(ids))
+    gone = [e for e in found.values() if e.fate != "erased"]
+    roles = "".join(_LETTER.get(e.role or "", "-") if e.counts else "-" for e in gone)
+    changed = [
+        e._replace(label=None, first_label=None, features=None, salt=None, fate="erased", changed=state.seq + 1)
+        for e in gone
+    ]
+    return Alteration("erased", {**_about(state, changed, reason), "roles": roles}, changed)
+
+
+def _found(reader: Reader, ids: Mapping[str, Any]) -> tuple[dict[str, Example], list[Refused]]:
+    if not ids:
+        raise InputError("no ids given: name at least one example")
+    names = [read_id(name) for name in ids]
+    found = reader.find(names)
+    missing = [
+        Refused(row, name, f"there is no example {name!r}") for row, name in enumerate(names) if name not in found
+    ]
+    return {name: found[name] for name in names if name in found}, missing
+
+
+def _unlabelled(found: Mapping[str, Example], verb: str) -> list[Refused]:
+    rows = enumerate(found.items())
+    return [
+        Refused(row, n, f"the id {n!r} has no label to {verb}")
+        for row, (n, e) in rows
+        if e.label is None and not e.fate
+    ]
+
+
+def _about(state: State, examples: Sequence[Example], reason: str | None) -> dict[str, Any]:
+    groups = [state.groups.index(e.group) for e in examples]
+    return {"ids": [e.id for e in examples], "groups": groups, "reason": reason}
+
+
+def _refuse(refused: Sequence[Refused], rows: int) -> None:
+    if refused:
+        error = refusal(refused, rows, advice="Correct them.")
+        error.refused = tuple(refused)
+        raise error
