@@ -320,8 +320,9 @@ class Campaign(Altering):
             changed[:] = [parts]
             writer.append("changed", facts, actor=by)
 
-        self._write(step, still_open=True)
-        self._use(Parts(self._state.settings, changed[0].given))
+        with self._lock:
+            self._write(step, still_open=True)
+            self._use(Parts(dict(self._state.settings), changed[0].given))
 
     def close(self, reason: str = "closed", *, by: str | None = None) -> None:
         """End the campaign: nothing is asked or accepted any more."""

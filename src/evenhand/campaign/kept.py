@@ -22,6 +22,7 @@ __all__ = ["Kept"]
 SNAPSHOT_EVERY = 100
 """Events between two snapshots of the state; a snapshot is a cache that makes opening quick."""
 _PAGE = 5000
+_FOLLOWED = ("groups", "population", "learner", "stop")
 
 
 class Kept:
@@ -32,7 +33,8 @@ class Kept:
         self._ledger, self._number = ledger, ledger.find(name)
         self._lock = threading.RLock()
         self._state = State()
-        self._refresh()
+        with ledger.reading(self._number) as reader:
+            self._read_on(reader)
 
     def _use(self, parts: Parts) -> None:
         self._parts = parts
@@ -77,7 +79,19 @@ class Kept:
             yield reader, state
 
     def _folded(self, reader: Reader) -> State:
-        """The state at the reader's moment; one that is far behind goes on from the newest snapshot."""
+        """The state at the reader's moment."""
+        state = self._read_on(reader)
+        self._follow()
+        return state
+
+    def _follow(self) -> None:
+        """Use the settings as they are now: another process may have changed them."""
+        used, now = self._parts.settings, self._state.settings
+        if any(used[name] != now[name] for name in _FOLLOWED):
+            self._use(Parts(dict(now), self._parts.given))
+
+    def _read_on(self, reader: Reader) -> State:
+        """Fold the events that came since; a state that is far behind goes on from the newest snapshot."""
         state = self._state
         tail = reader.events(state.seq, limit=SNAPSHOT_EVERY)
         if len(tail) == SNAPSHOT_EVERY:
@@ -96,6 +110,7 @@ class Kept:
         with self._lock:
             with self._ledger.writing(self._number) as writer:
                 self._state.fold(writer.tail(self._state.seq, self._state.at))
+                self._follow()
                 if still_open:
                     self._refuse_closed()
                 before = self._state.seq
@@ -104,6 +119,7 @@ class Kept:
                 if after // SNAPSHOT_EVERY > before // SNAPSHOT_EVERY:
                     writer.put_snapshot(after, self._state.copy().fold(writer.appended).as_text())
             self._state.fold(writer.appended)
+            self._follow()
             return writer.appended
 
     def _refuse_closed(self) -> None:
