@@ -2,9 +2,10 @@
 
     python benchmarks/ledger.py [--seconds 3] [--repeats 3] [--postgresql own] [--json FILE]
 
-Throughput is a ratio in one run: ours against one bare single-row transaction of the same bytes, with the same database
-settings and as many writers. A *step* is an ask or a tell of two rows; an *append* is the ledger's own part of it, one
-event with its detail and rows under the campaign's lock, its number checked, without a campaign above it.
+Throughput is a ratio in one run: ours against one bare single-row transaction of the same bytes under the same lock
+(`BEGIN IMMEDIATE`; `SELECT … FOR UPDATE` on PostgreSQL), with the same database settings and as many writers. A *step* is
+an ask or a tell of two rows; an *append* is the ledger's own part of a tell: under the campaign's lock it reads what others
+wrote, gives the event the next number, and stores the event and two rows, without a campaign above it.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import sqlite3
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable
 from functools import partial
 from importlib.metadata import version
@@ -28,13 +30,16 @@ from typing import Any
 import numpy as np
 from sqlalchemy import create_engine, text
 
-from evenhand import live
-from evenhand.ledger import Draft, Ledger, State
+import evenhand as eh
+from evenhand.ledger import Example, open_ledger
 from evenhand.ledger.connection import connect
-from evenhand.live import LiveCampaign
+from evenhand.ledger.database import DatabaseLedger
 
 GROUPS = [f"g{z:02d}" for z in range(20)]
-_WARM_UP = 100
+AIM = 0.2
+"""What ours should keep of bare transactions, with `synchronous=full`."""
+WARM_UP = 100
+"""Transactions that each writer does before the clock starts."""
 
 
 def in_processes(writers: int, seconds: float, make: Callable[[int], Callable[[], int]]) -> float:
@@ -43,20 +48,18 @@ def in_processes(writers: int, seconds: float, make: Callable[[int], Callable[[]
     for i in range(writers):
         ours, theirs = socket.socketpair()
         if not (child := os.fork()):
-            work = make(i)
-            for _ in range(_WARM_UP):
-                work()
-            theirs.sendall(b"ready")
-            end = float(theirs.recv(64)) + seconds
-            done = 0
-            while time.time() < end:
-                done += work()
-            theirs.sendall(str(done).encode())
+            for end in (ours, *(other for _, other in children)):
+                end.close()  # so that a child hears when the parent is gone
+            try:
+                _work(make(i), theirs, seconds)
+            except BaseException:
+                traceback.print_exc()
+                os._exit(1)  # whatever happens, a child never runs the parent's clean-up
             os._exit(0)
         theirs.close()
         children.append((child, ours))
-    for _, ours in children:
-        ours.recv(64)
+    if not all(ours.recv(64) for _, ours in children):
+        raise SystemExit("a writer failed, see above: there is nothing to measure")
     for _, ours in children:
         ours.sendall(str(time.time()).encode())
     total = sum(int(ours.recv(64)) for _, ours in children)
@@ -66,8 +69,30 @@ def in_processes(writers: int, seconds: float, make: Callable[[int], Callable[[]
     return total / seconds
 
 
-def bare(url: str, size: int, *, locking: bool = False) -> Callable[[int], Callable[[], int]]:
-    """One row of `size` bytes in one transaction; `locking`: under the row lock that any numbering needs."""
+def _work(work: Callable[[], int], link: socket.socket, seconds: float) -> None:
+    """Do a few transactions, wait for the start, and report how many were done until the end."""
+    for _ in range(WARM_UP):
+        work()
+    link.sendall(b"ready")
+    end = float(link.recv(64)) + seconds
+    done = 0
+    while time.time() < end:
+        done += work()
+    link.sendall(str(done).encode())
+
+
+def _raw(url: str) -> Any:
+    """A driver's connection; retried while SQLite's file is locked, which opening it may find too."""
+    for _ in range(600):
+        try:
+            return connect(url).raw_connection().driver_connection
+        except sqlite3.OperationalError:
+            time.sleep(0.1)
+    raise SystemExit("the database stayed locked for a minute")
+
+
+def bare(url: str, size: int) -> Callable[[int], Callable[[], int]]:
+    """One row of `size` bytes in one transaction, under the lock that numbering events needs."""
     engine = connect(url)
     with engine.connect().execution_options(writing=True) as connection, connection.begin():
         kind = "BYTEA" if engine.dialect.name == "postgresql" else "BLOB"
@@ -75,20 +100,16 @@ def bare(url: str, size: int, *, locking: bool = False) -> Callable[[int], Calla
     engine.dispose()
 
     def make(i: int) -> Callable[[], int]:
-        raw: Any = connect(url).raw_connection().driver_connection
+        raw = _raw(url)
         sqlite = url.startswith("sqlite")
         insert = f"INSERT INTO bare VALUES ({', '.join(['?' if sqlite else '%s'] * 3)})"
         data = os.urandom(size)
         count = iter(range(10**9))
-        if not sqlite:
-            raw.execute("SET synchronous_commit = on")
-            raw.commit()
+        if sqlite:
+            raw.execute("PRAGMA busy_timeout=120000")
 
         def work() -> int:
-            if sqlite:
-                raw.execute("BEGIN IMMEDIATE")
-            if locking:
-                raw.execute("SELECT id FROM campaigns WHERE id = 1 FOR UPDATE")
+            raw.execute("BEGIN IMMEDIATE" if sqlite else "SELECT id FROM campaigns WHERE id = 1 FOR UPDATE")
             raw.execute(insert, (i, next(count), data))
             raw.execute("COMMIT") if sqlite else raw.commit()
             return 1
@@ -99,10 +120,10 @@ def bare(url: str, size: int, *, locking: bool = False) -> Callable[[int], Calla
 
 
 def step(url: str) -> Callable[[int], Callable[[], int]]:
-    """An ask and a tell of two rows: two transactions."""
+    """An ask and a tell of two rows: two transactions that write."""
 
     def make(i: int) -> Callable[[], int]:
-        campaign = LiveCampaign(Ledger(url), "bench")
+        campaign = eh.Campaign.open(url, "bench")
         rng = np.random.default_rng(i)
         deliveries = cycle([(rng.normal(size=(2, 5)), rng.integers(0, 2, 2)) for _ in range(1000)])
 
@@ -117,49 +138,63 @@ def step(url: str) -> Callable[[int], Callable[[], int]]:
 
 
 def append(url: str, size: int) -> Callable[[int], Callable[[], int]]:
-    """One event of `size` bytes in all, header, detail and rows, appended to a ledger of its own."""
-    header = {"groups": {GROUPS[0]: [1, 1]}, "rows": 2, "roles": "tv", "charged": 2, "stored": True, "classes": []}
-    detail = {"note": "x" * (size // 4)}
-    rows = os.urandom(size - len(json.dumps(header)) - len(json.dumps(detail)))
+    """One event and two rows, `size` bytes in all, appended to a ledger of its own."""
 
     def make(i: int) -> Callable[[], int]:
-        ledger = Ledger(url)
+        ledger = open_ledger(url)
         number = ledger.find("bench")
-        state = ledger.state(number)
+        with ledger.reading(number) as reader:
+            events = reader.events()
+        last = (events[-1].seq, events[-1].at)
+        count = iter(range(10**9))
 
         def work() -> int:
-            return len(ledger.write(number, state, lambda *_: [Draft("told", header, None, detail, rows)]))
+            nonlocal last
+            with ledger.writing(number) as writer:
+                writer.tail(*last)
+                told = _told(f"{i}-{next(count)}", size)
+                event = writer.append("told", told, request=1, actor=str(i))
+                new = {"group": GROUPS[0], "told": event.seq, "changed": event.seq}
+                writer.put(Example(id=name, label="1", features=told["row"], **new) for name in told["ids"])
+                last = event.seq, event.at
+            return 1
 
         return work
 
     return make
 
 
+def _told(name: str, size: int) -> dict[str, Any]:
+    """Facts about two rows that, with the rows, come to `size` bytes."""
+    row = json.dumps([0.123456789012345] * 5)
+    facts = {"group": GROUPS[0], "rows": 2, "roles": "tv", "ids": [f"{name}-a", f"{name}-b"], "row": row}
+    return facts | {"digests": "x" * max(0, size - len(json.dumps(facts)) - 2 * len(row))}
+
+
 def stored_bytes(url: str, last: int = 1000) -> int:
-    """Bytes of one of our transactions, the mean of the last ones: headers, details, rows."""
-    with Ledger(url) as ledger, ledger.engine.connect() as connection:
+    """Bytes that one of our transactions stores: facts of the last events and their rows, without keys and indexes."""
+    rows = "id || group_name || role || label || first_label || features || salt"
+    newest = f"(SELECT max(seq) FROM events) - {last}"
+    with DatabaseLedger(url) as ledger, ledger.engine.connect() as connection:
 
-        def total(what: str) -> int:
-            newest = f"place > (SELECT max(place) FROM events) - {last}"
-            return int(connection.execute(text(f"SELECT sum({what} WHERE {newest}")).scalar_one())
+        def total(what: str, where: str) -> int:
+            return int(connection.execute(text(f"SELECT sum({what}) {where} > {newest}")).scalar_one())
 
-        sizes = "length(header) + coalesce(length(detail), 0)) FROM events", "length(data)) FROM rows"
-        return sum(map(total, sizes)) // last
+        size = total("length(facts)", "FROM events WHERE seq") + total(f"length({rows})", "FROM examples WHERE told")
+        return size // total("1", "FROM events WHERE seq")
 
 
-def throughput(
-    urls: Callable[[str], str], writers: int, seconds: float, repeats: int, *, locking: bool = False
-) -> list[dict[str, Any]]:
+def throughput(urls: Callable[[str], str], writers: int, seconds: float, repeats: int) -> list[dict[str, Any]]:
     """Steps and appends against bare transactions, each in a database of its own and the middle of its repeats."""
     places = {what: urls(what) for what in ("bare", "step", "append")}
     for url in places.values():
-        live.create(url, "bench", GROUPS, "optimistic", "logistic", budget=10**8, refit="background").ledger.close()
+        eh.Campaign.create(url, "bench", GROUPS, "optimistic", "logistic", budget=10**8, refit="background").release()
     in_processes(1, 1.0, step(places["step"]))
-    with Ledger(places["step"]) as ledger:
-        LiveCampaign(ledger, "bench").refit()  # so that from here on there are scores to decide by
+    with eh.Campaign.open(places["step"], "bench") as campaign:
+        campaign.refit()  # so that from here on there are scores to decide by
     in_processes(1, 1.0, step(places["step"]))
     size = stored_bytes(places["step"])
-    makers = {"bare": bare(places["bare"], size, locking=locking), "step": step(places["step"])}
+    makers = {"bare": bare(places["bare"], size), "step": step(places["step"])}
     makers["append"] = append(places["append"], size)
     done: dict[str, list[float]] = {what: [] for what in makers}
     for _ in range(repeats):
@@ -169,7 +204,7 @@ def throughput(
     for what, ours in done.items():
         ratios = [a / b for a, b in zip(ours, bares, strict=True)]
         middle = int(np.argsort(ratios)[len(ratios) // 2])
-        row = {"writers": writers, "what": what, "bytes": size, "locking": locking}
+        row = {"writers": writers, "what": what, "bytes": size}
         row |= {"bare_per_second": round(bares[middle], 1), "ours_per_second": round(ours[middle], 1)}
         found.append({**row, "ratio": round(ratios[middle], 2), "ratios": [round(r, 2) for r in ratios]})
     return found
@@ -177,54 +212,64 @@ def throughput(
 
 def ask_times(url: str, examples: int = 50_000, asks: int = 500) -> dict[str, float]:
     """An ask with many stored examples and no refit due."""
-    campaign = live.create(url, "asks", GROUPS, "optimistic", "logistic", budget=10**7, refit=10**6)
     rng = np.random.default_rng(0)
-    for part in range(10):
-        X, y = rng.normal(size=(examples // 10, 5)), rng.integers(0, 2, examples // 10)
-        campaign.add(X + part, y, [GROUPS[i % 20] for i in range(len(y))])
-    campaign.refit()
-    fresh = LiveCampaign(Ledger(url), "asks")
+    with eh.Campaign.create(url, "asks", GROUPS, "optimistic", "logistic", budget=10**7, refit=10**6) as campaign:
+        for part in range(10):
+            X, y = rng.normal(size=(examples // 10, 5)), rng.integers(0, 2, examples // 10)
+            campaign.add(X + part, y, [GROUPS[i % 20] for i in range(len(y))])
+        campaign.refit()
     taken = []
-    for _ in range(asks):
-        start = time.perf_counter()
-        request = fresh.ask()
-        taken.append(1000 * (time.perf_counter() - start))
-        fresh.abandon(request)
+    with eh.Campaign.open(url, "asks") as fresh:
+        for _ in range(asks):
+            start = time.perf_counter()
+            request = fresh.ask()
+            taken.append(1000 * (time.perf_counter() - start))
+            fresh.tell(request, rng.normal(size=(2, 5)), rng.integers(0, 2, 2))
     return {"median": round(float(np.median(taken)), 2), "p99": round(float(np.percentile(taken, 99)), 2)}
 
 
 def opening(url: str, events: int = 100_000) -> dict[str, float]:
     """Opening a campaign with a long history, with its snapshot and without."""
-    campaign = live.create(url, "long", GROUPS, "optimistic", None, budget=10**8)
-    ledger, state = campaign.ledger, campaign.refresh()
+    campaign = eh.Campaign.create(url, "long", GROUPS, "optimistic", "logistic", budget=10**8, refit="background")
+    terms = {name: dict.fromkeys(GROUPS, 0.123456789) for name in ("loss", "confidence")}
+    ledger = DatabaseLedger(url)
+    number, (seq, at) = ledger.find("long"), (1, ledger_time(ledger))
+    for first in range(1, events // 2, 5000):
+        with ledger.writing(number) as writer:
+            writer.tail(seq, at)
+            for request in range(first, min(first + 5000, events // 2)):
+                group = GROUPS[request % 20]
+                asked = {"decision": {"group": group, "kind": "score", "terms": terms}, "size": 2, "until": None}
+                asked |= {"rests_on": 0, "scored_at": None, "behind": 0}
+                told = {"group": group, "surplus": 0, "late": False, "rows": 2, "roles": "tv", "made": True}
+                told |= {"ids": [f"r{request}-1", f"r{request}-2"], "digests": ["0" * 32] * 2}
+                told |= {"columns": {"kind": "dense", "width": 5}, "label_kind": "int"} if request == 1 else {}
+                writer.append("asked", asked, request=request, actor="someone")
+                event = writer.append("told", told, request=request, actor="someone")
+            seq, at = event.seq, event.at
+    while len(campaign.events(seq)) < 100:  # the campaign's own steps take the snapshot
+        campaign.abandon(campaign.ask())
+    state = campaign.status()["groups"]
 
-    def step(state: State, _: object) -> list[Draft]:
-        drafts = []
-        for number in range(state.asked + 1, state.asked + 501):
-            group = GROUPS[number % 20]
-            asked = {"group": group, "kind": "score", "size": 2, "validating": 1, "until": None, "by": "someone"}
-            asked |= {"rests_on": state.seq, "scored_at": 0.0, "behind": 0}
-            terms = {name: dict.fromkeys(GROUPS, 0.123456789) for name in ("loss", "confidence")}
-            told = {"group": group, "groups": {group: [1, 1]}, "rows": 2, "roles": "tv", "digest": "0" * 64}
-            told |= {"stored": False, "charged": 2, "beyond": 0, "late": False, "by": "someone", "classes": []}
-            drafts += [Draft("asked", asked, number, {"group": group, "kind": "score", "terms": terms})]
-            drafts += [Draft("told", told, number)]
-        return drafts
-
-    while state.seq < events:
-        ledger.write(campaign.number, state, step)
-
-    def best(snapshot: bool) -> float:
+    def best() -> float:
         taken = []
         for _ in range(5):
             start = time.perf_counter()
-            with Ledger(url) as fresh:
-                found = fresh.state(fresh.find("long"), snapshot=snapshot)
+            fresh = eh.Campaign.open(url, "long")
             taken.append(1000 * (time.perf_counter() - start))
-            assert found == state
+            assert fresh.status()["groups"] == state
+            fresh.release()
         return round(min(taken), 1)
 
-    return {"with_snapshot": best(True), "without_snapshot": best(False)}
+    found = {"with_snapshot": best()}
+    ledger.forget_snapshots()
+    return found | {"without_snapshot": best()}
+
+
+def ledger_time(ledger: DatabaseLedger) -> float:
+    """When the first event of the only campaign was stored."""
+    with ledger.reading(1) as reader:
+        return reader.events(limit=1)[0].at
 
 
 def main() -> None:
@@ -236,15 +281,13 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="write all figures to this file")
     given = parser.parse_args()
     server = own_server() if given.postgresql == "own" else given.postgresql
-    found: dict[str, Any] = {**conditions(server), "rows": []}
+    found: dict[str, Any] = {**conditions(server), "aim": AIM, "rows": []}
 
     def tell(**figures: Any) -> None:
         print(json.dumps(figures), flush=True)
 
-    def measure(
-        database: str, synchronous: str, urls: Callable[[str], str], writers: int, *, locking: bool = False
-    ) -> None:
-        for row in throughput(urls, writers, given.seconds, given.repeats, locking=locking):
+    def measure(database: str, synchronous: str, urls: Callable[[str], str], writers: int) -> None:
+        for row in throughput(urls, writers, given.seconds, given.repeats):
             found["rows"].append({"database": database, "synchronous": synchronous, **row})
             tell(**found["rows"][-1])
 
@@ -254,9 +297,9 @@ def main() -> None:
             for writers in (1, 8):
                 urls = f"sqlite:///{folder}/{synchronous}{writers}{{}}.db?synchronous={synchronous}".format
                 measure("sqlite", synchronous, urls, writers)
-        for writers, locking in ((1, False), (8, True), (8, False)) if server else ():
-            urls = partial(schema_of, server, f"bench{writers}{locking}_{os.getpid()}_")
-            measure("postgresql", "full", urls, writers, locking=locking)
+        for writers in (1, 8) if server else ():
+            urls = partial(schema_of, server, f"bench{writers}_{os.getpid()}_")
+            measure("postgresql", "full", urls, writers)
         found["ask_ms"] = ask_times(f"sqlite:///{folder}/ask.db")
         tell(ask_ms=found["ask_ms"])
         found["open_ms"] = opening(f"sqlite:///{folder}/open.db?synchronous=normal")

@@ -19,7 +19,7 @@ def main() -> None:
         for request in campaign.ask_many(2):
             campaign.tell(request, *label(request.group, request.size))
             decision = request.decision
-            print(f"{campaign.labels_used:4d} labels  {decision.kind:6s}  {decision.group}")
+            print(f"{campaign.labels_used:4d} labels  {decision.kind:7s}  {decision.group}")
     print({group: round(share, 2) for group, share in campaign.mixture.items()})
 
 

@@ -1,4 +1,4 @@
-"""A term of your own: labels of one group cost twice as much, so it needs a larger score."""
+"""A custom term: labels of one group cost twice as much, so it needs a larger score."""
 
 import numpy as np
 

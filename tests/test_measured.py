@@ -87,6 +87,19 @@ def test_a_soak_report_becomes_numbers(made):
     assert made("soak").read(failing, report) == found
 
 
+def test_the_ledger_table_names_every_row_below_the_aim(made):
+    made("render")
+    row = {"synchronous": "full", "what": "step", "bytes": 600, "bare_per_second": 5000.0, "ours_per_second": 1500.0}
+    rows = [
+        {**row, "database": "sqlite", "writers": 1, "ratio": 0.3},
+        {**row, "database": "postgresql", "writers": 8, "ratio": 0.19},
+    ]
+    text = made("blocks.ledger").throughput(rows, 0.2)
+    assert "| SQLite, `full` | an `ask` or a `tell` | 1 | 5,000 | 1,500 | 0.30 |" in text
+    assert text.endswith("The aim is a ratio of 0.2. Below it: PostgreSQL, `full`, an `ask` or a `tell`, writers: 8.")
+    assert made("blocks.ledger").throughput(rows[:1], 0.2).endswith("All rows reach it.")
+
+
 def test_runs_are_read_from_saved_results(made, tmp_path):
     result = eh.simulate(eh.SyntheticModel1.instance("I"), ["uniform"], budget=40, trials=3, evaluate=4)
     result.save(tmp_path)

@@ -1,174 +1,150 @@
-import json
-from datetime import UTC, date, datetime, timedelta
+"""Stopping rules on what they look at; how campaigns keep them is in `campaign/test_stopping.py`."""
 
-import numpy as np
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
 import pytest
 
 import evenhand.stopping as stop
-from evenhand.monitor import Monitor
-from evenhand.standing import Standing
+from evenhand.certificates import Evidence
+from evenhand.stopping import Seen, parse_stop
 
 GROUPS = ("u", "v")
 
 
-class Fixed:
-    """A model that is wrong where the feature says so."""
-
-    def losses(self, X, y, kind="zero_one"):
-        return np.asarray(X)[:, 0].astype(float)
-
-
-def look(monitor, losses, labels, n=(100, 100)):
-    """A look at a campaign whose groups have these losses on validation sets of these sizes."""
-    n = np.array(n)
-    window = np.full((2, 20), np.nan)
-    window[:, :2] = np.where(n > 0, 1 - np.array(losses), np.nan)[:, None]
-    none = np.zeros(2, dtype=int)
-    standing = Standing(
-        groups=GROUPS, counts=n, pending=none, validated=n, pending_validation=none, loss_sum=np.array(losses) * n,
-        accuracies=window, trend=np.zeros(2), available=n >= 0, starting=np.array(False),
-    )  # fmt: skip
-    return monitor.look(Fixed(), standing, labels)
-
-
-def feed(monitor, errors, n):
+def evidence(errors: Sequence[int], n: Sequence[int]) -> Callable[[], Evidence]:
+    found = Evidence(GROUPS)
     for z, (s, k) in enumerate(zip(errors, n, strict=True)):
-        X = np.array([[1.0]] * s + [[0.0]] * (k - s))
-        monitor.score(Fixed(), X, np.zeros(k), [z] * k)
+        found.add([z] * k, [1.0] * s + [0.0] * (k - s))
+    return lambda: found
 
 
-def test_target_error_freezes_and_then_stops():
-    monitor = Monitor(GROUPS, stop.TargetError(0.2))
-    assert look(monitor, (0.3, 0.1), 40) is None
-    assert look(monitor, (0.1, 0.1), 40, n=(10, 100)) is None
-    assert monitor.version == 0
-    assert look(monitor, (0.05, 0.05), 60) is None
-    assert monitor.version == 1
-    feed(monitor, (1, 2), (30, 30))
-    assert look(monitor, (0.05, 0.05), 90) is None
-    assert monitor.version == 1
-    feed(monitor, (2, 1), (90, 90))
-    reason = look(monitor, (0.05, 0.05), 110)
+def seen(errors: Sequence[float] = (0.5, 0.5), labels: int = 10, n: Sequence[int] = (100, 100), **more: Any) -> Seen:
+    """A look at a campaign whose groups have these errors on validation sets of these sizes."""
+    return Seen(GROUPS, labels=labels, errors=errors, validated=n, **more)
+
+
+def test_target_error_freezes_and_then_stops() -> None:
+    rule = stop.TargetError(0.2)
+    assert rule.needs_certificate
+    assert not rule.freeze(seen((0.3, 0.1), 40))
+    assert not rule.freeze(seen((0.1, 0.1), 40, n=(10, 100)))
+    hopeful = seen((0.05, 0.05), 60)
+    assert rule.freeze(hopeful)
+    assert rule.reason(hopeful) is None  # what steers is no evidence
+    frozen = replace(hopeful, version=1, frozen_labels=60)
+    assert rule.reason(replace(frozen, labels=90, evidence=evidence((1, 2), (30, 30)))) is None
+    enough = evidence((3, 3), (120, 120))
+    reason = rule.reason(replace(frozen, labels=110, evidence=enough))
+    assert reason is not None
     assert "above 0.2" in reason
-    assert monitor.certificate().worst_at_most <= 0.2
-    # stopped stays stopped
-    assert look(monitor, (0.9, 0.9), 120) == reason
+    assert enough().certificate(1).worst_at_most <= 0.2
+    # what is certified does not depend on the scores since
+    assert rule.reason(seen((0.9, 0.9), 120, version=1, evidence=enough)) == reason
 
 
-def test_target_error_freezes_again_when_the_labels_have_doubled():
-    monitor = Monitor(GROUPS, stop.TargetError(0.2))
-    look(monitor, (0.05, 0.05), 60)
-    feed(monitor, (15, 15), (30, 30))
-    look(monitor, (0.05, 0.05), 119)
-    assert monitor.version == 1
-    look(monitor, (0.05, 0.05), 120)
-    assert monitor.version == 2
-    assert monitor.certificate().n == (0, 0)
+def test_a_later_version_needs_more_evidence() -> None:
+    rule = stop.TargetError(0.2)
+    enough = next(n for n in range(10, 500) if evidence((0, 0), (n, n))().certificate(1).worst_at_most <= 0.2)
+    found = [rule.reason(seen(version=k, evidence=evidence((0, 0), (enough, enough)))) for k in (1, 9)]
+    assert found[0] is not None
+    assert found[1] is None
 
 
-def test_a_group_without_score_is_not_on_target():
-    monitor = Monitor(GROUPS, stop.TargetError(0.2))
-    look(monitor, (0.0, 0.0), 60, n=(10, 0))
-    assert monitor.version == 0
+def test_both_groups_have_to_be_certified() -> None:
+    rule = stop.TargetError(0.2)
+    assert rule.reason(seen(version=1, evidence=evidence((0, 60), (200, 200)))) is None
+    assert rule.reason(seen(version=1, evidence=evidence((0, 0), (200, 0)))) is None
 
 
-def test_no_improvement():
-    monitor = Monitor(GROUPS, stop.NoImprovement(3, by=0.01))
+def test_target_error_freezes_again_when_the_labels_have_doubled() -> None:
+    rule = stop.TargetError(0.2)
+    frozen = seen((0.05, 0.05), version=1, frozen_labels=60, evidence=evidence((15, 15), (30, 30)))
+    assert not rule.freeze(replace(frozen, labels=119))
+    assert rule.freeze(replace(frozen, labels=120))
+
+
+def test_a_group_without_score_is_not_on_target() -> None:
+    assert not stop.TargetError(0.2).freeze(seen((0.0, 0.0), 60, n=(10, 0)))
+    assert not stop.TargetError(0.2).freeze(seen((0.0, 0.0), 60, n=(1000, 0)))
+
+
+def test_no_improvement() -> None:
+    rule = stop.NoImprovement(3, by=0.01)
     losses = [(0.5, 0.5), (0.4, 0.5), (0.4, 0.45), (0.395, 0.45), (0.395, 0.5), (0.395, 0.5)]
-    found = [look(monitor, x, 10 * k) for k, x in enumerate(losses)]
+    found = [rule.reason(seen(scores=losses[: k + 1])) for k in range(len(losses))]
     assert found[:5] == [None] * 5
     assert found[5] == "no group improved for 3 rounds"
+    assert rule.reason(seen(scores=losses[-1 - rule.rounds_back :])) == found[5]  # that is all it looks at
+    assert rule.reason(seen(scores=[(0.4, None), *[(0.4, 0.5)] * 3])) is None  # a group that was not scored yet
 
 
-def test_labels_and_deadline():
-    monitor = Monitor(GROUPS, stop.LabelsSpent(100))
-    assert look(monitor, (0.5, 0.5), 99) is None
-    assert look(monitor, (0.5, 0.5), 100) == "100 labels are spent"
-    past = datetime.now(UTC) - timedelta(hours=1)
-    for when in (past, past.isoformat(), date(2020, 1, 1), "2020-01-01", datetime(2020, 1, 1)):
-        assert "past" in look(Monitor(GROUPS, stop.Deadline(when)), (0.5, 0.5), 10)
-    assert look(Monitor(GROUPS, stop.Deadline("2999-01-01")), (0.5, 0.5), 10) is None
+def test_labels_and_deadline() -> None:
+    rule = stop.LabelsSpent(100)
+    assert rule.reason(seen(labels=99)) is None
+    assert rule.reason(seen(labels=100)) == "100 labels are spent"
+    now = datetime(2027, 1, 1, 12, tzinfo=UTC)
+    past = now - timedelta(hours=1)
+    for when in (past, past.isoformat(), now, date(2020, 1, 1), "2020-01-01", datetime(2020, 1, 1), "2027-01-01"):
+        assert "past" in (stop.Deadline(when).reason(seen(now=now)) or "")
+    for when in ("2999-01-01", now + timedelta(seconds=1), "2027-01-01T12:00:01", "2027-01-01T11:30:00-01:00"):
+        assert stop.Deadline(when).reason(seen(now=now)) is None
 
 
-def test_any_and_all():
+def test_any_and_all() -> None:
+    now = datetime(2027, 1, 1, tzinfo=UTC)
     spent, late = stop.LabelsSpent(50), stop.Deadline("2020-01-01")
-    assert look(Monitor(GROUPS, spent | late), (0.5, 0.5), 10) is not None
-    assert look(Monitor(GROUPS, spent & late), (0.5, 0.5), 10) is None
-    both = look(Monitor(GROUPS, spent & late), (0.5, 0.5), 50)
-    assert " and " in both
-    nested = stop.Any([stop.NoImprovement(7), stop.TargetError(0.2) & late])
+    assert (spent | late).reason(seen(now=now)) is not None
+    assert (spent & late).reason(seen(now=now)) is None
+    assert " and " in ((spent & late).reason(seen(labels=50, now=now)) or "")
+    nested = stop.AnyOf([stop.NoImprovement(7), stop.TargetError(0.2) & late])
     assert nested.rounds_back == 7
-    monitor = Monitor(GROUPS, nested)
-    look(monitor, (0.05, 0.05), 10)
-    assert monitor.version == 1
+    assert nested.needs_certificate
+    assert nested.freeze(seen((0.05, 0.05)))
+    assert not (spent | late).needs_certificate
+    assert not (spent | late).freeze(seen((0.05, 0.05)))
 
 
-def test_without_a_rule_nothing_stops():
-    monitor = Monitor(GROUPS)
-    assert look(monitor, (0.0, 0.0), 10**9) is None
-    assert monitor.certificate() is None
+@pytest.mark.parametrize(
+    "rule",
+    [
+        stop.TargetError(0.1),
+        stop.TargetError(0.125, 0.9),
+        stop.NoImprovement(5),
+        stop.NoImprovement(5, 0.01),
+        stop.LabelsSpent(70),
+        stop.Deadline("2027-03-01T12:00:00+01:00"),
+        stop.LabelsSpent(70) | stop.TargetError(0.1) | stop.NoImprovement(2),
+        stop.AnyOf([stop.LabelsSpent(70) & stop.Deadline("2027-03-01"), stop.TargetError(0.1)]),
+    ],
+)
+def test_the_text_of_a_rule_says_all_of_it(rule: stop.Rule) -> None:
+    again = parse_stop(str(rule))
+    assert str(again) == str(rule)
+    looks = [
+        seen(labels=labels, version=1, now=datetime(2027, 1, 1, tzinfo=UTC) + timedelta(days=days), scores=scores,
+             evidence=evidence((errors, errors), (200, 200)))
+        for labels in (10, 70) for days in (0, 300) for errors in (0, 9, 40) for scores in ([], [(0.5, 0.5)] * 9)
+    ]  # fmt: skip
+    assert again is not None
+    assert [again.reason(look) for look in looks] == [rule.reason(look) for look in looks]
+    assert (again.rounds_back, again.needs_certificate) == (rule.rounds_back, rule.needs_certificate)
 
 
-def test_examples_are_scored_by_the_model_before_and_by_the_frozen_one():
-    monitor = Monitor(GROUPS)
-    monitor.score(None, np.ones((3, 1)), np.zeros(3), [0, 0, 1])
-    assert monitor.running().n == (0, 0)
-    feed(monitor, (1, 2), (4, 4))
-    monitor.freeze(Fixed(), labels=8, trained_on=4)
-    feed(monitor, (3, 0), (3, 1))
-    assert monitor.running().n == (7, 5)
-    assert monitor.certificate().n == (3, 1)
-    assert monitor.certificate().mean == (1.0, 0.0)
+def test_all_within_any_and_the_other_way_round() -> None:
+    """Text has no brackets: a rule that cannot be written so must not be read as another one."""
+    rule = (stop.LabelsSpent(5) | stop.LabelsSpent(7)) & stop.LabelsSpent(9)
+    again = parse_stop(str(rule))
+    assert again != rule or again.reason(seen(labels=6)) == rule.reason(seen(labels=6))
 
 
-def test_the_frozen_model_is_a_copy():
-    class Moving:
-        wrong = 0.0
-
-        def losses(self, X, y, kind="zero_one"):
-            return np.full(len(y), self.wrong)
-
-    model, monitor = Moving(), Monitor(GROUPS)
-    monitor.freeze(model, labels=10, trained_on=5)
-    model.wrong = 1.0
-    monitor.score(model, np.zeros((5, 1)), np.zeros(5), [0] * 5)
-    assert monitor.certificate().mean[0] == 0
-    assert monitor.running().mean[0] == 1
-
-
-def test_a_repeated_example_counts_once():
-    monitor = Monitor(GROUPS, repeats=True)
-    monitor.score(Fixed(), np.zeros((3, 1)), np.zeros(3), [0, 0, 1], ids=["a", "b", "a"])
-    monitor.score(Fixed(), np.zeros((2, 1)), np.zeros(2), [0, 1], ids=["b", "c"])
-    assert monitor.running().n == (2, 1)
-    with pytest.raises(ValueError, match="ids"):
-        monitor.score(Fixed(), np.zeros((1, 1)), np.zeros(1), [0])
-
-
-def test_saved_and_restored_equals_uninterrupted():
-    rule = stop.TargetError(0.2) | stop.NoImprovement(4)
-    one, two = Monitor(GROUPS, rule), Monitor(GROUPS, rule)
-    look(one, (0.05, 0.05), 60)
-    feed(one, (1, 2), (30, 30))
-    two.restore(json.loads(json.dumps(one.as_dict())), one.frozen)
-    for monitor in (one, two):
-        feed(monitor, (2, 1), (20, 20))
-    assert one.certificate() == two.certificate()
-    assert one.running() == two.running()
-    assert [look(m, (0.05, 0.05), 80) for m in (one, two)] == [None, None]
-    assert one.as_dict() == two.as_dict()
-
-
-def test_without_its_model_a_certificate_stands_still():
-    one, two = Monitor(GROUPS), Monitor(GROUPS)
-    one.freeze(Fixed(), labels=10, trained_on=5, own=True)
-    feed(one, (1, 2), (30, 30))
-    two.restore(json.loads(json.dumps(one.as_dict())), None)
-    assert two.own
-    feed(two, (5, 5), (30, 30))
-    assert two.certificate() == one.certificate()
-    two.freeze(Fixed(), labels=20, trained_on=10)
-    assert two.certificate().version == 2
+def test_without_a_rule() -> None:
+    assert parse_stop(None) is None
+    assert parse_stop([]) is None
 
 
 @pytest.mark.parametrize(
@@ -179,12 +155,14 @@ def test_without_its_model_a_certificate_stands_still():
         (lambda: stop.NoImprovement(0), "rounds"),
         (lambda: stop.LabelsSpent(0), "labels"),
         (lambda: stop.Deadline("soon"), "soon"),
-        (lambda: stop.Any([]), "at least one"),
-        (lambda: stop.All(["x"]), "at least one"),
-        (lambda: Monitor(GROUPS, stop="never"), "stopping rule"),
-        (lambda: Monitor(GROUPS).freeze(None, labels=0, trained_on=0), "no model"),
+        (lambda: stop.AnyOf([]), "at least one"),
+        (lambda: stop.AllOf(["x"]), "at least one"),
+        (lambda: parse_stop("never"), "cannot read the stopping rule 'never'"),
+        (lambda: parse_stop("labels="), "cannot read the stopping rule 'labels='"),
+        (lambda: parse_stop([3]), "stop must be stopping rules"),
+        (lambda: parse_stop("target=nan"), "cannot read the stopping rule 'target=nan'"),
     ],
 )
-def test_bad_input(call, message):
+def test_bad_input(call: Callable[[], object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()

@@ -170,17 +170,17 @@ class Deadline(Rule):
     when: date | str
 
     def __post_init__(self) -> None:
+        if not isinstance(self.when, str):
+            object.__setattr__(self, "when", self.when.isoformat())
         self.moment()
 
     def moment(self) -> datetime:
         """The moment, with a time zone."""
-        found = datetime.fromisoformat(self.when) if isinstance(self.when, str) else self.when
-        if not isinstance(found, datetime):
-            found = datetime(found.year, found.month, found.day)
+        found = datetime.fromisoformat(str(self.when))
         return found if found.tzinfo else found.replace(tzinfo=UTC)
 
     def __str__(self) -> str:
-        return f"until={self.when if isinstance(self.when, str) else self.when.isoformat()}"
+        return f"until={self.when}"
 
     def reason(self, seen: Seen) -> str | None:
         """Past it, or not yet."""

@@ -346,6 +346,25 @@ def test_a_partial_delivery_without_ids_told_again_changes_nothing(make: Make) -
     same()
 
 
+def test_a_partial_delivery_that_filled_its_request_told_again(make: Make) -> None:
+    c = make()
+    c.ask()
+    given = (rows(5), ["yes", "no", "yes", "no", None])
+    assert c.tell(1, *given, ids=list("abcde"), partial=True).outstanding == 0
+    same = nothing_changes(c)
+    again = c.tell(1, *given, ids=list("abcde"), partial=True)
+    assert (again.rows, again.known, [r.id for r in again.refused]) == (0, 4, ["e"])
+    same()
+
+
+def test_another_label_for_a_full_request_names_the_row(make: Make) -> None:
+    c = make(batch=1)
+    c.ask()
+    c.tell(1, rows(2), ["yes", "no"], ids=["a", "b"])
+    with pytest.raises(eh.errors.InputError, match="'b' has the label 'no', not 'yes': use correct"):
+        c.tell(1, rows(2), ["yes", "yes"], ids=["a", "b"])
+
+
 def test_dry_run_stores_nothing_and_says_what_would_be(make: Make) -> None:
     c = make()
     c.ask()

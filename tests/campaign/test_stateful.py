@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -28,7 +29,7 @@ from evenhand.errors import EvenhandError
 from evenhand.ledger import Ledger, MemoryLedger
 from evenhand.ledger.database import DatabaseLedger
 
-BUDGET = 24
+BUDGET = 30
 GROUPS = ("u", "v")
 NAMES = itertools.count(1)
 RULES = ["optimistic:c1=0.1", "epsilon-greedy:epsilon=0.3,explore=uniform", "greedy", "uniform", "uncurated"]
@@ -38,7 +39,7 @@ PICKS = st.integers(0, 7)
 SIZES = st.integers(1, 4)
 MAYBE = st.sampled_from([False, False, True])
 CHANGES = st.one_of(
-    st.fixed_dictionaries({"budget": st.integers(8, 30)}),
+    st.fixed_dictionaries({"budget": st.integers(8, 36)}),
     st.fixed_dictionaries({"refit": st.sampled_from(["always", "background", 3])}),
     st.fixed_dictionaries({"lease": st.sampled_from(["30s", "5m", None])}),
     st.fixed_dictionaries({"learner": st.sampled_from(["logistic", "logistic:C=0.1", None])}),
@@ -158,6 +159,21 @@ class AnySteps(RuleBasedStateMachine):
             assert again[1]["rows"] == 0, "the same delivery told twice stored rows twice"
             assert again[1]["known"] == found["rows"] + found["known"]
 
+    @rule(count=st.integers(1, 2), named=st.booleans(), short=MAYBE)
+    def rounds(self, count: int, named: bool, short: bool) -> None:
+        """What most people do most of the time: ask, and tell what was asked for, or all but one of it."""
+        kind, asked = self.each(lambda c: c.ask_many(count))
+        for request in asked if kind == "done" else ():
+            number, size = request["request"], request["size"] - short
+            X = np.random.default_rng([7, number]).normal(size=(size, 2))
+            y = ["yes" if x > 0 else "no" for x in X[:, 0]]
+            ids = [f"n{number}-{k}" for k in range(size)] if named else None
+            self.each(lambda c, number=number, X=X, y=y, ids=ids: c.tell(number, X, y, ids=ids))
+
+    @rule(count=st.integers(1, 2))
+    def more_rounds(self, count: int) -> None:
+        self.rounds(count, True, False)
+
     @rule(pick=PICKS, n=st.integers(0, 5), extra=MAYBE, dry_run=MAYBE)
     def tell_count(self, pick: int, n: int, extra: bool, dry_run: bool) -> None:
         number = self.number(pick)
@@ -169,6 +185,18 @@ class AnySteps(RuleBasedStateMachine):
         ids = [f"e{key}-{k}" for k in range(size)] if named else None
         groups = [GROUPS[(key + k) % 2] for k in range(size)]
         self.each(lambda c: c.add(X, y, groups, ids=ids, charge=charge, by="ann"))
+
+    @rule(key=KEYS, k=st.integers(0, 3), label=st.sampled_from(["yes", "no", "No"]))
+    def correct(self, key: int, k: int, label: str) -> None:
+        self.each(lambda c: c.correct(f"e{key}-{k}", label, reason="looked again", by="cyd"))
+
+    @rule(key=KEYS, k=st.integers(0, 3), refund=st.booleans())
+    def withdraw(self, key: int, k: int, refund: bool) -> None:
+        self.each(lambda c: c.withdraw(f"e{key}-{k}", refund=refund))
+
+    @rule(key=KEYS, k=st.integers(0, 3))
+    def erase(self, key: int, k: int) -> None:
+        self.each(lambda c: c.erase([f"e{key}-{k}"], reason="asked to"))
 
     @rule(pick=PICKS)
     def abandon(self, pick: int) -> None:
@@ -304,9 +332,217 @@ def play(machine: type[AnySteps], monkeypatch: pytest.MonkeyPatch, examples: int
 
 
 def test_any_sequence_of_verbs(machine: type[AnySteps], monkeypatch: pytest.MonkeyPatch) -> None:
-    play(machine, monkeypatch, 12, 30)
+    play(machine, monkeypatch, 9, 25)
 
 
 @pytest.mark.soak
 def test_any_long_sequence_of_verbs(machine: type[AnySteps], monkeypatch: pytest.MonkeyPatch) -> None:
     play(machine, monkeypatch, 300, 80)
+
+
+# -------------------------------------------------------------------- sequences worth a name
+
+
+def examples(group: str, k: int, size: int) -> tuple[Any, Any]:
+    """The k-th delivery of a group, the same for whoever asks."""
+    rng = np.random.default_rng([ord(group[0]), k])
+    y = rng.integers(0, 2, size)
+    shift = {"u": 0.4, "v": 1.5}[group]
+    return rng.normal(size=(size, 2)) + shift * (2 * y - 1)[:, None], y
+
+
+@pytest.mark.parametrize("strategy", RULES)
+def test_it_chooses_as_a_campaign_in_memory(database: str, strategy: str) -> None:
+    given: dict[str, Any] = {"budget": 60, "batch": 2, "seed": 5, "population": [0.3, 0.7]}
+    plain = eh.Campaign(GROUPS, strategy, eh.Logistic(), **given)
+    kept = eh.Campaign.create(database, "survey", GROUPS, strategy, "logistic", **given)
+    for k in range(12):
+        expected, found = plain.ask(), kept.ask()
+        assert (found.id, found.group, found.size, found.decision.as_dict()) == (
+            expected.id, expected.group, expected.size, expected.decision.as_dict(),
+        )  # fmt: skip
+        X, y = examples(found.group, k, found.size)
+        a = plain.tell(expected, X, y)
+        b = [kept.tell(found, X[i : i + 2], y[i : i + 2]) for i in (0, 2)]
+        assert (a.training, a.validation) == (sum(r.training for r in b), sum(r.validation for r in b))
+        if k % 4 == 3:  # a new process: everything comes from the ledger
+            kept.release()
+            kept = eh.Campaign.open(database, "survey")
+    assert (kept.counts, kept.labels_used) == (plain.counts, plain.labels_used)
+    assert np.array_equal(kept.model().coef_, plain.model().coef_)
+
+
+def test_an_incremental_learner_goes_through_its_fits_again(tmp_path: Path) -> None:
+    from sklearn.linear_model import SGDClassifier
+
+    url = f"sqlite:///{tmp_path / 'l.db'}"
+    learner = eh.SklearnLearner(SGDClassifier(random_state=1), update="partial_fit")
+    plain = eh.Campaign(GROUPS, eh.Optimistic(), learner, budget=80, batch=4, seed=3)
+    text = "sklearn.linear_model.SGDClassifier:random_state=1,update=partial_fit"
+    eh.Campaign.create(url, "survey", GROUPS, "optimistic", text, budget=80, batch=4, seed=3).release()
+    for k in range(8):
+        with eh.Campaign.open(url, "survey") as kept:
+            expected, found = plain.ask(), kept.ask()
+            assert found.decision.as_dict() == expected.decision.as_dict()
+            rows = examples(found.group, k, found.size)
+            plain.tell(expected, *rows)
+            kept.tell(found, *rows)
+
+
+def test_losses_reported_by_the_users_own_trainer(tmp_path: Path) -> None:
+    plain = eh.Campaign(GROUPS, eh.Optimistic(), budget=100, batch=5)
+    kept = eh.Campaign.create(f"sqlite:///{tmp_path / 'l.db'}", "s", GROUPS, eh.Optimistic(), None, budget=100, batch=5)
+    for k in range(6):
+        expected, found = plain.ask(), kept.ask()
+        assert found.decision.as_dict() == expected.decision.as_dict()
+        for campaign, request in ((plain, expected), (kept, found)):
+            campaign.tell(request, n=10)
+            campaign.tell_losses({"u": (0.3 - 0.01 * k, 0.7, 50), "v": (0.2, 0.8, 40)})
+
+
+def test_two_who_tell_and_ask_at_once(database: str) -> None:
+    one = eh.Campaign.create(database, "survey", GROUPS, budget=40)
+    two = eh.Campaign.open(database, "survey")
+    a, b = one.ask(collector="ann"), two.ask(collector="bob")
+    assert (a.id, b.id) == (1, 2)
+    assert a.group != b.group
+    two.tell(b, *examples(b.group, 0, 2))
+    one.tell(a, *examples(a.group, 0, 1))
+    two.tell(a, *examples(a.group, 1, 1))
+    assert one.events() == two.events()
+    assert (one.labels_used, one.open_requests, one.counts) == (4, [], two.counts)
+
+
+def test_threads_share_one_campaign(database: str) -> None:
+    kept = eh.Campaign.create(database, "survey", GROUPS, budget=400, refit=8)
+    problems: list[Exception] = []
+
+    def work() -> None:
+        try:
+            for _ in range(5):
+                request = kept.ask()
+                kept.tell(request, *examples(request.group, request.id, 2))
+        except Exception as error:
+            problems.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert problems == []
+    status = kept.status()
+    assert (status["answered"], status["used"], status["open"]) == (30, 60, [])
+    assert kept.verify().problems == []
+
+
+def test_the_budget_ends_it(tmp_path: Path) -> None:
+    kept = eh.Campaign.create(f"sqlite:///{tmp_path / 'l.db'}", "survey", GROUPS, "uniform", budget=6)
+    requests = kept.ask_many(9)
+    assert len(requests) == 3
+    with pytest.raises(eh.NothingToAsk, match="waiting for open requests"):
+        kept.ask()
+    for k, request in enumerate(requests):
+        kept.tell(request, *examples(request.group, k, 2))
+    with pytest.raises(eh.NothingToAsk, match="budget spent"):
+        kept.ask()
+    assert kept.done
+    kept.change(budget=8)
+    assert not kept.done
+    kept.abandon(kept.ask())
+    kept.retire("u")
+    assert kept.ask().group == "v"
+    with pytest.raises(ValueError, match="less than the 8 labels already used or promised"):
+        kept.change(budget=5)
+    kept.close("we have enough")
+    with pytest.raises(eh.NothingToAsk, match="closed"):
+        kept.ask()
+    with pytest.raises(ValueError, match=r"closed \(we have enough\)"):
+        kept.abandon(5)
+
+
+def test_a_failing_learner_leaves_the_campaign_usable(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'l.db'}"
+    kept = eh.Campaign.create(url, "survey", GROUPS, "greedy", "sklearn.svm.LinearSVC:C=-1", budget=40)
+    for k in range(2):
+        request = kept.ask()
+        kept.tell(request, *examples(request.group, k, 2))
+    X, y = examples("u", 1, 6)
+    kept.add(X, y, ["u", "v"] * 3)
+    assert kept.ask().decision.kind == "warm-up"
+    assert "failed in fit" in eh.Campaign.open(url, "survey", read_only=True).status()["learner_failed"]["message"]
+    failures = [event for event in kept.events() if event["kind"] == "failed"]
+    kept.ask()
+    assert [event for event in kept.events() if event["kind"] == "failed"] == failures
+    kept.change(learner="logistic")
+    assert kept.ask().decision.kind != "warm-up"
+    assert kept.status()["learner_failed"] is None
+
+
+@pytest.fixture
+def clock() -> list[float]:
+    return [1e9]
+
+
+@pytest.fixture
+def campaign(clock: list[float]) -> eh.Campaign:
+    ledger = MemoryLedger(clock=lambda: clock[0])
+    return eh.Campaign.create(ledger, "s", GROUPS, "uniform", "logistic", budget=40, batch=2, lease="60s")
+
+
+def told(campaign: eh.Campaign, request: int, names: str) -> eh.campaign.requests.Receipt:
+    X, y = examples("u", request, len(names))
+    return campaign.tell(request, X, y, ids=list(names))
+
+
+def missing(campaign: eh.Campaign) -> int:
+    return sum(group["missing"] for group in campaign.certificate().as_dict()["groups"].values())
+
+
+def test_a_late_label_of_a_request_that_expired_before_the_freeze(campaign: eh.Campaign, clock: list[float]) -> None:
+    campaign.ask_many(2)
+    told(campaign, 2, "abcd")
+    clock[0] += 100
+    campaign.ask()
+    campaign.certify()
+    assert missing(campaign) == 0
+    told(campaign, 1, "wx")
+    assert missing(campaign) == 0
+
+
+def test_closing_hides_nothing_that_is_missing(campaign: eh.Campaign) -> None:
+    campaign.ask()
+    told(campaign, 1, "abcd")
+    campaign.certify()
+    campaign.ask()
+    told(campaign, 2, "x")
+    before = missing(campaign)
+    assert before == 3
+    campaign.close()
+    assert missing(campaign) >= before
+
+
+def test_a_learner_after_counts_leaves_ask_working(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(campaign_module, "time", SimpleNamespace(sleep=_nobody_to_wait_for))
+    c = eh.Campaign(GROUPS, "greedy", budget=40)
+    c.tell(c.ask(), n=2)
+    c.change(learner="logistic")
+    assert c.ask().id == 2
+
+
+def test_what_another_process_changed_holds_here(database: str) -> None:
+    one = eh.Campaign.create(database, "survey", GROUPS, "greedy", "logistic", budget=60, batch=2, stop="labels=50")
+    two = eh.Campaign.open(database, "survey")
+    for k in range(4):
+        request = two.ask()
+        two.tell(request, *examples(request.group, k, 4))
+    assert two.model() is not None
+    one.change(learner="logistic:C=0.001", stop="labels=17")
+    assert np.array_equal(one.model().coef_, two.model().coef_)
+    request = two.ask()
+    two.tell(request, *examples(request.group, 9, 4))
+    with pytest.raises(eh.NothingToAsk, match="stopping rule"):
+        two.ask()
+    one.change(stop=None, learner=None)
+    two.tell(two.ask(), n=4)
+    assert two.verify().problems == []

@@ -154,7 +154,7 @@ def test_a_request_told_in_parts_by_id(shell: Shell) -> None:
     assert out.key.tolist() == [f"00{k}" for k in range(6)]
     assert out.origin.tolist() == ["asked"] * 4 + ["extra"] * 2
     data.assign(label="yes").to_csv("other.csv", index=False)
-    assert "use correct to change it" in shell("tell", "s", 1, "other.csv", code=2)
+    assert "use correct to change it" in shell("tell", "s", 1, "other.csv", "--extra", code=2)
 
 
 def test_requests_wait_as_long_as_one_says(shell: Shell) -> None:
@@ -350,7 +350,7 @@ def test_certificates(shell: Shell) -> None:
     assert f"no group's error is above {bound:.3f}, the worst is one of u, v" in " ".join(words.split())
     assert "certificate, version 1 (frozen at 160 labels)" in shell("certificate", "s")
     assert "certificate, version 2 (frozen at 320 labels)" in shell("certify", "s", "--distinct", "--model", "current")
-    assert "model must be 'final', 'current'" in shell("certify", "s", "--model", "best", code=2)
+    assert "model must be 'final', 'current'" in shell("certify", "s", "--distinct", "--model", "best", code=2)
 
 
 def test_stopping_rules(shell: Shell) -> None:

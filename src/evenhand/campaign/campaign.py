@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-from evenhand.campaign.altering import Altering
 from evenhand.campaign.deliveries import Delivery
 from evenhand.campaign.labels import check_text
+from evenhand.campaign.pooling import Pooling, returned
+from evenhand.campaign.pools import assign, fetch
 from evenhand.campaign.requests import Receipt, Request, number_of, request_of
 from evenhand.campaign.settings import Parts, as_seconds, check_change, make_settings, parts_of
 from evenhand.campaign.state import State
-from evenhand.campaign.telling import Options, Step, check_losses, fate_of
+from evenhand.campaign.telling import Options, check_losses, fate_of
 from evenhand.engine.settings import forced_warning
 from evenhand.errors import InputError
 from evenhand.ledger import Ledger, MemoryLedger, Reader, Writer, open_ledger
@@ -29,7 +29,7 @@ __all__ = ["Campaign", "campaigns"]
 _POLL_SECONDS = 0.05
 
 
-class Campaign(Altering):
+class Campaign(Pooling):
     """A labelling campaign: `ask` whom to label next, `tell` what came, until the budget is spent.
 
     In memory; `Campaign.create` makes one that outlives the process, `Campaign.open` opens it, from many processes at
@@ -37,7 +37,7 @@ class Campaign(Altering):
     returned is stored. Fitting happens outside any transaction, in one process at a time.
 
     Args:
-        groups: the names of the groups.
+        groups: the names of the groups; None takes those of the first pool.
         strategy: which group next, e.g. `Optimistic()` or `"optimistic:c0=0.1"`.
         learner: what is trained, e.g. `Logistic()` or `"logistic"`; None if you train yourself and call `tell_losses`.
         budget: how many labels may be spent, training and validation together.
@@ -65,7 +65,7 @@ class Campaign(Altering):
 
     def __init__(
         self,
-        groups: Sequence[str],
+        groups: Sequence[str] | None,
         strategy: str | Strategy = "optimistic",
         learner: Any = None,
         *,
@@ -93,7 +93,7 @@ class Campaign(Altering):
         cls,
         url: str | Ledger,
         name: str,
-        groups: Sequence[str],
+        groups: Sequence[str] | None = None,
         strategy: str | Strategy = "optimistic",
         learner: Any = "logistic",
         *,
@@ -135,7 +135,7 @@ class Campaign(Altering):
         """
         ledger = url if isinstance(url, Ledger) else open_ledger(url, read_only=read_only)
         self = cls.__new__(cls)
-        self._attach(ledger, name)
+        self._attach(ledger, name, read_only=read_only)
         self._use(parts_of(self._state.settings, strategy=strategy, learner=learner, stop=stop))
         return self
 
@@ -146,7 +146,7 @@ class Campaign(Altering):
         self._attach(ledger, name)
         self._use(parts)
         examples = settings["budget"] * (1 - settings["validation"])
-        if message := forced_warning(parts.strategy, len(settings["groups"]), examples):
+        if settings["groups"] and (message := forced_warning(parts.strategy, len(settings["groups"]), examples)):
             warnings.warn(message, stacklevel=3)
 
     # ---------------------------------------------------------------- asking
@@ -158,6 +158,8 @@ class Campaign(Altering):
     def ask_many(self, count: int, collector: str | None = None) -> list[Request]:
         """Up to `count` requests at once, spread over groups as if the open ones were already answered."""
         self._bring_scores_up()
+        self._expire_overdue()
+        self._fetch_ahead(2 * self._state.settings["batch"] * count)
 
         def step(state: State, writer: Writer) -> None:
             overdue = state.overdue(writer.now)
@@ -171,10 +173,16 @@ class Campaign(Altering):
                 "scored_at": state.scored_at,
                 "behind": state.examples - state.scored_examples,
             }
-            for k, proposal in enumerate(found, start=1):
-                decision = proposal.decision.as_dict()
-                asked = {"decision": decision, "size": proposal.size, **facts}
-                writer.append("asked", asked, request=state.asked + k, actor=collector)
+            first = writer.last + 1
+            chosen = assign(state, writer, self._chooser, found, first) if state.pool is not None else []
+            for k, proposal in enumerate(found):
+                asked = {"decision": proposal.decision.as_dict(), "size": proposal.size, **facts}
+                if chosen:
+                    examples, new = chosen[k]
+                    writer.put(fetch(state, examples))
+                    roles = "".join("v" if e.role == "validate" else "t" for e in examples)
+                    asked |= {"ids": [e.id for e in examples], "roles": roles, "new": new}
+                writer.append("asked", asked, request=state.asked + k + 1, actor=collector)
 
         if collector is not None:
             check_text(collector, "the collector")
@@ -186,8 +194,9 @@ class Campaign(Altering):
         number = number_of(request)
 
         def step(state: State, writer: Writer) -> None:
-            self._need_open(state, writer, number)
-            writer.append("abandoned", {}, request=number, actor=by)
+            facts = self._need_open(state, writer, number)
+            event = writer.append("abandoned", {}, request=number, actor=by)
+            writer.put(returned(writer, facts, event.seq))
 
         self._write(step, still_open=True)
 
@@ -275,32 +284,6 @@ class Campaign(Altering):
         """Bring in labelled data you already have; free unless `charge=True`. It is never evidence for a certificate."""
         return self.add_delivery(Delivery.of(X, y, ids, groups), charge=charge, by=by)
 
-    def add_delivery(
-        self,
-        delivery: Delivery,
-        *,
-        charge: bool = False,
-        by: str | None = None,
-        partial: bool = False,
-        dry_run: bool = False,
-    ) -> Receipt:
-        """Bring in rows as they were read from a file with a group column."""
-        options = Options(by, partial)
-        return self._deliver(lambda s, w: self._intake.add(s, w, delivery, charge, options), dry_run)
-
-    def _deliver(self, decide: Callable[[State, Reader], Step], dry_run: bool) -> Receipt:
-        """Store what a delivery comes to, or with `dry_run` only say it."""
-        if dry_run:
-            with self._moment() as (reader, state):
-                return replace(decide(state, reader).receipt, dry_run=True)
-        found: list[Receipt] = []
-
-        def write(state: State, writer: Writer) -> None:
-            found.append(decide(state, writer).write(writer))
-
-        self._write(write)
-        return found[0]
-
     def tell_losses(self, losses: Mapping[str, tuple[float, float, int]], *, by: str | None = None) -> None:
         """Report your own model's mean loss, accuracy and number of validation examples, group by group."""
 
@@ -330,6 +313,8 @@ class Campaign(Altering):
 
     def refit(self) -> bool:
         """Fit and score if examples came since the last scores; False if there was nothing to do or another does it."""
+        if self._read_only:
+            raise InputError(f"the campaign {self.name!r} was opened read-only: open it without read_only to refit")
         return self._trainer.refit()
 
     def certify(
@@ -348,7 +333,9 @@ class Campaign(Altering):
     def _bring_scores_up(self) -> None:
         """Refit where the settings want it before an ask; waits while another process does. A failure is recorded."""
         state = self._refresh()
-        if state.settings["learner"] is None or not self._trainer_is_wanted(state):
+        if state.settings["learner"] is None or state.settings["refit"] == "background" or not state.fresh:
+            return
+        if state.columns is None:  # rows are kept elsewhere: there is nothing to fit
             return
         wanted = max(state.arrived)
         while self._trainer.due(self._refresh()) and max(self._state.rests_on) < wanted:
@@ -356,10 +343,6 @@ class Campaign(Altering):
                 if self._state.failure is not None and self._state.failure["rests_on"] >= wanted:
                     break
                 time.sleep(_POLL_SECONDS)
-
-    def _trainer_is_wanted(self, state: State) -> bool:
-        """Whether an ask looks at scores at all; if not, nothing of the learner is even imported."""
-        return bool(state.fresh) and state.settings["refit"] != "background"
 
     def _need_open(self, state: State, reader: Reader, number: int) -> dict[str, Any]:
         if number in state.open:

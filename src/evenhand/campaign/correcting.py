@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from evenhand.campaign.deliveries import digest_of, refusal
+from evenhand.campaign.deliveries import label_digest, refusal
 from evenhand.campaign.labels import Classes, label_text, read_id
 from evenhand.campaign.requests import Refused
 from evenhand.campaign.state import State
@@ -60,15 +60,14 @@ def correct(
                 raise InputError(f"the id {name!r} was {example.fate} and has no label to correct")
             if example.label is None:
                 raise InputError(f"the id {name!r} has no label yet: tell it first")
-            given = int(value) if as_numbers and isinstance(value, str) and value.strip() else value
-            text = label_text(classes.take(given, written=written))
+            text = label_text(classes.take(value, written=written, as_number=as_numbers))
         except InputError as error:
             refused.append(Refused(row, name, str(error)))
         else:
             if text != example.label:
                 changed.append(example._replace(label=text, changed=state.seq + 1))
     _refuse(refused, len(labels))
-    digests = [digest_of(e.salt or "", e.label or "", None) for e in changed]
+    digests = [label_digest(e.salt, e.label) for e in changed]
     return Alteration("corrected", {**_about(state, changed, reason), "digests": digests}, changed)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ from evenhand.stats.trend import RunningTrend
 from evenhand.strategies.base import COINS
 from evenhand.uniforms import Uniforms, role_states, roles
 
-__all__ = ["Chooser", "Proposal", "why_nothing"]
+__all__ = ["Chooser", "Proposal", "offered", "why_nothing"]
 
 _CHOICES = 0
 """The purpose of the numbers behind ties and exploration, as in the engine."""
@@ -34,11 +34,17 @@ def why_nothing(state: State, size: int, gone: Collection[int] = ()) -> str | No
     """Why no request of `size` labels can be made; None if one can. Open requests that are `gone` do not count."""
     if state.closed is not None:
         return "closed"
-    if len(state.retired) == len(state.groups):
-        return "groups used up"
+    if not any(offered(state)):
+        return "groups used up" if state.groups else "no pool yet"
     if size < 2:
         return "waiting for open requests" if state.open.keys() - set(gone) else "budget spent"
     return None
+
+
+def offered(state: State) -> list[bool]:
+    """Which groups can be asked of: not retired and, with a pool, with a pair of examples left."""
+    left = state.pool or [2] * len(state.groups)
+    return [group not in state.retired and n >= 2 for group, n in zip(state.groups, left, strict=True)]
 
 
 class Chooser:
@@ -60,32 +66,49 @@ class Chooser:
         return roles(self._role_states[z : z + 1], dealt + np.arange(count), self._parts.settings["validation"])
 
     def waiting(self, state: State, gone: Collection[int] = ()) -> NDArray[np.int64]:
-        """Labels of every group that open requests wait for, those that are `gone` left out."""
+        """Labels of every group that open requests wait for, those that are `gone` and those of pools left out."""
         found = np.zeros(len(self._groups), dtype=np.int64)
         for number, request in state.open.items():
-            if number not in gone:
+            if number not in gone and "left" not in request:
                 found[self._index[request["group"]]] += request["size"] - request["told"]
         return found
 
-    def standing(self, state: State, waiting: NDArray[np.int64] | None = None, asked: int | None = None) -> Standing:
+    def handed_out(self, state: State, gone: Collection[int] = ()) -> NDArray[np.int64]:
+        """Examples of pools that open requests hold, training and validation, in two rows."""
+        found = np.zeros((2, len(self._groups)), dtype=np.int64)
+        for number, request in state.open.items():
+            if number not in gone:
+                for role in request.get("left", {}).values():
+                    found[int(role == "v"), self._index[request["group"]]] += 1
+        return found
+
+    def standing(
+        self,
+        state: State,
+        waiting: NDArray[np.int64] | None = None,
+        asked: int | None = None,
+        gone: Collection[int] = (),
+        offers: Sequence[bool] | None = None,
+    ) -> Standing:
         """What is known per group; labels that open requests are `waiting` for count as told."""
         waiting = self.waiting(state) if waiting is None else waiting
         m = len(self._groups)
         validating = np.zeros(m, dtype=np.int64)
         for z in np.flatnonzero(waiting).tolist():
             validating[z] = self.roles(z, state.dealt[z], int(waiting[z])).sum()
+        training, held = self.handed_out(state, gone)
         accuracies = np.full((m, state.settings["window"]), np.nan)
         for z, values in enumerate(state.recent):
             accuracies[z, : len(values)] = values
-        available = np.array([group not in state.retired for group in self._groups])
+        available = np.array(offered(state) if offers is None else offers)
         scored = np.array(state.scored)
         warming_up = (state.asked if asked is None else asked) < (state.settings["warmup"] or 0)
         return Standing(
             groups=self._groups,
             counts=np.array(state.train),
-            pending=waiting - validating,
+            pending=waiting - validating + training,
             validated=scored,
-            pending_validation=validating,
+            pending_validation=validating + held,
             loss_sum=np.array(state.loss_sum),
             accuracies=accuracies,
             trend=RunningTrend.of(accuracies).trend,
@@ -101,19 +124,28 @@ class Chooser:
             raise InputError(f"ask for 1 request or more, not {count}")
         unspent = state.unspent + sum(state.open[number]["size"] - state.open[number]["told"] for number in gone)
         waiting = self.waiting(state, gone)
+        offers, left = offered(state), None if state.pool is None else list(state.pool)
         found: list[Proposal] = []
         while len(found) < count:
             size = min(2 * state.settings["batch"], unspent)
-            if reason := why_nothing(state, size, gone):
+            reason = why_nothing(state, size, gone)
+            if reason is None and not any(offers):
+                reason = "groups used up"
+            if reason is not None:
                 if found:
                     break
                 raise NothingToAsk(reason)
             asked = state.asked + len(found)
-            standing = self.standing(state, waiting, asked)
+            standing = self.standing(state, waiting, asked, gone, offers)
             decision = self._parts.strategy(standing, self._uniforms.at(np.array([asked]))[0])
             if not isinstance(decision, Decision):
                 raise InputError(f"the strategy gave {decision!r}: a strategy returns a Decision (see Decision.of)")
+            z = int(decision.index)
+            if left is not None:
+                size = min(size, left[z])
+                left[z] -= size
+                offers[z] = left[z] >= 2
             found.append(Proposal(decision, size))
             unspent -= size
-            waiting[int(decision.index)] += size
+            waiting[z] += size
         return found

@@ -14,9 +14,12 @@ from evenhand.campaign.requests import Refused
 from evenhand.campaign.state import State
 from evenhand.errors import InputError
 from evenhand.ledger.base import Event, Example, Reader
-from evenhand.ledger.text import from_text
+from evenhand.ledger.text import as_text, from_text
 
-__all__ = ["Delivery", "Sorted", "digest_of", "made_ids", "new_salt", "refusal", "repeated", "sort_out"]
+__all__ = [
+    "Delivery", "NewLabel", "Sorted", "SortedLabels", "digest_of", "label_digest", "made_ids", "new_salt", "refusal",
+    "repeated", "sort_labels", "sort_out",
+]  # fmt: skip
 
 _SHOWN = 5
 _TAKEN_BACK = {"withdrawn": "was withdrawn", "erased": "was erased", "skipped": "was skipped"}
@@ -81,6 +84,12 @@ class Sorted:
     classes: list[Label] = field(default_factory=list)
     kind: str | None = None
 
+    def keep(self, count: int) -> None:
+        """Keep the first new rows, and the new classes among them."""
+        self.new = self.new[:count]
+        kept = {new.label for new in self.new}
+        self.classes = [label for label in self.classes if label in kept]
+
 
 def sort_out(
     delivery: Delivery, rows: Rows, classes: Classes, reader: Reader, *, needs_numbers: bool, groups: Collection[str]
@@ -96,16 +105,15 @@ def sort_out(
         name = ids[row]
         problem = delivery.problems.get(row) or rows.problems.get(row) or numbers.get(row)
         try:
-            if isinstance(name, InputError):
-                raise name
             if problem is not None:
                 raise InputError(problem)
+            if isinstance(name, InputError):
+                raise name
             if delivery.groups is not None and delivery.groups[row] not in groups:
                 raise InputError(
                     f"unknown group {delivery.groups[row]!r}: the groups are {', '.join(map(repr, groups))}"
                 )
-            value = int(value) if as_numbers and isinstance(value, str) and value.strip() else value
-            label = classes.take(value, written=delivery.written)
+            label = classes.take(value, written=delivery.written, as_number=as_numbers)
             if name is not None:
                 earlier = stored.get(name)
                 if earlier is not None:
@@ -125,6 +133,55 @@ def sort_out(
             found.new.append(New(row, name, label))
     kept = {new.label for new in found.new}
     found.classes, found.kind = [label for label in classes.new if label in kept], classes.kind
+    return found
+
+
+class NewLabel(NamedTuple):
+    """A label of a pool example: its place among those told, the example, and the label."""
+
+    row: int
+    example: Example
+    label: Label
+
+
+@dataclass
+class SortedLabels:
+    """Labels by id: new ones, the number known already, refused ones."""
+
+    new: list[NewLabel] = field(default_factory=list)
+    known: int = 0
+    refused: list[Refused] = field(default_factory=list)
+
+
+def sort_labels(
+    labels: Mapping[str, Any], reader: Reader, classes: Classes, *, extra: bool, written: bool
+) -> SortedLabels:
+    """Which labels can be stored: those of examples that were handed out, with `extra` also of others in the pool."""
+    found = SortedLabels()
+    stored = reader.find([str(name) for name in labels])
+    as_numbers = written and classes.reads_numbers(list(labels.values()))
+    for row, (key, value) in enumerate(labels.items()):
+        name = str(key)
+        example = stored.get(name)
+        try:
+            if example is None:
+                raise InputError(f"there is no example {name!r} in this campaign")
+            label = classes.take(value, written=written, as_number=as_numbers)
+            if example.fate is not None:
+                raise InputError(f"the id {name!r} {_TAKEN_BACK[example.fate]} and cannot be told again")
+            if example.label is not None:
+                if label_text(label) not in (example.label, example.first_label):
+                    raise InputError(
+                        f"the id {name!r} has the label {example.label!r}, not {label!r}: use correct to change it"
+                    )
+                found.known += 1
+                continue
+            if example.role is None and not extra:
+                raise InputError(f"nobody asked for the example {name!r}: take it all the same with extra=True")
+        except InputError as error:
+            found.refused.append(Refused(row, name, str(error)))
+        else:
+            found.new.append(NewLabel(row, example, label))
     return found
 
 
@@ -150,9 +207,16 @@ def _is_known(earlier: Example, label: Label, features: str | bytes) -> bool:
         raise InputError(
             f"the id {earlier.id!r} has the label {earlier.label!r}, not {label!r}: use correct to change it"
         )
-    if earlier.features != features:
+    if not _same_features(earlier.features, features):
         raise InputError(f"the id {earlier.id!r} was told before with other features: every example needs its own id")
     return True
+
+
+def _same_features(one: str | bytes | None, other: str | bytes) -> bool:
+    """Whether two rows are the same; 3 and 3.0 are."""
+    if one == other or not (isinstance(one, str) and isinstance(other, str)):
+        return one == other
+    return bool(from_text(one) == from_text(other))
 
 
 def _not_numbers(rows: Rows) -> dict[int, str]:
@@ -179,18 +243,22 @@ def repeated(
     delivery: Delivery, rows: Rows, told: Sequence[Event], reader: Reader, names: Sequence[str]
 ) -> Event | None:
     """The earlier delivery without ids that had the same content, if there was one; `names` are the groups by number."""
+    given = len(delivery.labels)
     for event in told:
         facts = event.facts
-        if not facts.get("made") or len(facts["ids"]) != len(delivery.labels):
+        if not facts.get("made") or facts["given"] != given:
             continue
-        if delivery.groups is not None and delivery.groups != [names[z] for z in facts["groups"]]:
+        kept = [row for row in range(given) if row not in set(facts.get("left_out", ()))]
+        if delivery.groups is not None and [delivery.groups[row] for row in kept] != [
+            names[z] for z in facts["groups"]
+        ]:
             continue
         earlier = reader.told_by(event.seq)
-        same = all(
-            e.fate == "erased" or (e.features == stored and e.first_label == _written(value, delivery))
-            for e, stored, value in zip(earlier, rows.stored, delivery.labels, strict=True)
-        )
-        if same and len(earlier) == len(delivery.labels):
+        if len(earlier) == len(kept) and all(
+            e.fate == "erased"
+            or (e.features, e.first_label) == (rows.stored[row], _written(delivery.labels[row], delivery))
+            for e, row in zip(earlier, kept, strict=True)
+        ):
             return event
     return None
 
@@ -216,19 +284,22 @@ def made_ids(count: int, first: int, prefix: str, taken: Callable[[Collection[st
     return found
 
 
-def digest_of(salt: str, label: str, features: str | bytes | None) -> str:
-    """What the event says of a row, without giving it away once the salt is gone."""
-    content = features if isinstance(features, bytes) else (features or "").encode()
-    return hashlib.blake2b(content, digest_size=16, key=bytes.fromhex(salt), person=_short(label)).hexdigest()
+def digest_of(example: Example) -> str:
+    """What the event that brought a row says of it, without giving it away once the salt is gone."""
+    fixed = ("id", "group", "role", "request", "origin", "made", "told", "position", "first_label")
+    content = example.features if isinstance(example.features, bytes) else (example.features or "").encode()
+    about = as_text([getattr(example, name) for name in fixed]).encode()
+    return hashlib.blake2b(about + content, digest_size=16, key=bytes.fromhex(example.salt or "")).hexdigest()
+
+
+def label_digest(salt: str | None, label: str | None) -> str:
+    """What the event that corrected a label says of it."""
+    return hashlib.blake2b((label or "").encode(), digest_size=16, key=bytes.fromhex(salt or "")).hexdigest()
 
 
 def new_salt() -> str:
     """A salt for one example."""
     return secrets.token_hex(16)
-
-
-def _short(label: str) -> bytes:
-    return hashlib.blake2b(label.encode(), digest_size=16).digest()
 
 
 def refusal(

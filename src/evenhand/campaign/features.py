@@ -18,7 +18,7 @@ import numpy as np
 from evenhand.errors import InputError
 from evenhand.ledger.text import as_text, from_text
 
-__all__ = ["Rows", "as_rows", "decode", "table_rows"]
+__all__ = ["Rows", "as_rows", "cells", "decode", "table_rows"]
 
 LARGEST = 1e100
 """Numbers beyond this overflow in any model's arithmetic."""
@@ -119,8 +119,11 @@ def _why(number: float, where: str) -> str:
 def _tensor(array: Any) -> Rows:
     if array.dtype.kind not in "biuf":
         raise InputError(f"arrays must hold numbers, not {array.dtype}")
-    bad = ~np.isfinite(array).reshape(len(array), -1).all(axis=1) if array.dtype.kind == "f" else np.zeros(len(array))
-    problems = dict.fromkeys(np.flatnonzero(bad).tolist(), "it has a NaN or infinite number: remove or impute it")
+    problems: dict[int, str] = {}
+    if array.dtype.kind == "f":
+        bad = ~(np.abs(array.reshape(len(array), -1)) <= LARGEST).all(axis=1)
+        why = f"it has a number that is NaN, infinite or beyond ±{LARGEST:g}: remove or impute it"
+        problems = dict.fromkeys(np.flatnonzero(bad).tolist(), why)
     stored: list[str | bytes] = []
     for row in array:
         file = io.BytesIO()
@@ -187,7 +190,7 @@ def _frame(X: Any, like: Mapping[str, Any] | None) -> Rows:
     for name in names:
         kind = _type(name, frame[name].dtype, nw)
         types.append("text" if kind == "object" else kind)
-        columns.append(_cells(name, frame[name].to_list(), kind, problems))
+        columns.append(cells(name, frame[name].to_list(), kind, problems))
     described = {"kind": str(frame.implementation.value), "names": names, "types": types}
     return Rows(described, [as_text(row) for row in zip(*columns, strict=True)], problems)
 
@@ -207,16 +210,20 @@ def _type(name: str, dtype: Any, nw: Any) -> str:
     raise InputError(f"column {name!r} holds {dtype}: make it numbers, text, true or false, or times")
 
 
-def _cells(name: str, values: list[Any], kind: str, problems: dict[int, str]) -> list[Any]:
+def cells(name: str, values: list[Any], kind: str, problems: dict[int, str]) -> list[Any]:
     """The values of a column as JSON takes them, None where one is missing; `problems` learns which rows cannot be."""
     found = []
     for row, value in enumerate(values):
         try:
-            found.append(None if value is None or value != value else _cell(value, kind))
+            found.append(None if _is_missing(value) else _cell(value, kind))
         except InputError as error:
             problems.setdefault(row, f"{name}: {error}")
             found.append(None)
     return found
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
 
 
 def _cell(value: Any, kind: str) -> Any:
@@ -241,11 +248,15 @@ def _half_characters(text: str) -> bool:
 def _unframe(values: list[list[Any]], columns: Mapping[str, Any]) -> Any:
     """A frame in the library the rows came in."""
     names, types = columns["names"], columns["types"]
-    cells = [list(column) for column in zip(*values, strict=True)] if values else [[] for _ in names]
+    values_of = [list(column) for column in zip(*values, strict=True)] if values else [[] for _ in names]
+    times = ("date",) if columns["kind"] not in ("polars", "pyarrow") else ("date", "datetime")  # pandas has its own
     found = {
-        name: [_moment(v, kind) for v in column] if kind in ("date", "datetime") else column
-        for name, kind, column in zip(names, types, cells, strict=True)
+        name: [_moment(v, kind) for v in column] if kind in times else column
+        for name, kind, column in zip(names, types, values_of, strict=True)
     }
+    if "features" in columns:  # a pool keeps all columns of its rows, models see the features
+        chosen = [(name, kind) for name, kind in zip(names, types, strict=True) if name in columns["features"]]
+        found, types = {name: found[name] for name, _ in chosen}, [kind for _, kind in chosen]
     if columns["kind"] == "polars":
         import polars as pl
 
@@ -274,7 +285,9 @@ def _pandas(column: list[Any], kind: str, pd: Any) -> Any:
         return pd.Series(column, dtype="int64" if whole else "float64")
     if kind == "category":
         return pd.Series(column, dtype="category")
-    return pd.Series(column, dtype=None if kind in ("bool", "datetime") and None not in column else object)
+    if kind == "datetime":
+        return pd.Series(pd.to_datetime([None if v is None else v for v in column], format="ISO8601"))
+    return pd.Series(column, dtype=None if kind == "bool" and None not in column else object)
 
 
 def _moment(value: str | None, kind: str) -> date | datetime | None:
@@ -295,11 +308,11 @@ def table_rows(
     if like is not None and like["kind"] in ("dense", "sparse"):
         wanted = [str(j) for j in range(like["width"])]
         _check_names(list(names), wanted)
-        cells = [_cells(name, [_number(v) for v in found[name]], "number", problems) for name in wanted]
-        for row, values in enumerate(zip(*cells, strict=True)):
+        numbered = [cells(name, [_number(v) for v in found[name]], "number", problems) for name in wanted]
+        for row, values in enumerate(zip(*numbered, strict=True)):
             if None in values:
                 problems.setdefault(row, f"{wanted[values.index(None)]}: missing, or not a number")
-        table = np.array([[0.0 if v is None else v for v in row] for row in zip(*cells, strict=True)], dtype=float)
+        table = np.array([[0.0 if v is None else v for v in row] for row in zip(*numbered, strict=True)], dtype=float)
         rows = as_rows(table, like)
         return Rows(rows.columns, rows.stored, problems)
     if like is not None and like["kind"] in _ARRAYS:
@@ -308,9 +321,9 @@ def table_rows(
         _check_names(list(names), like["names"])
         names = like["names"]
     types = [_table_type(found[name], numbers) for name in names] if like is None else like["types"]
-    cells = [_table_cells(name, found[name], kind, problems) for name, kind in zip(names, types, strict=True)]
+    table_cells = [_table_cells(name, found[name], kind, problems) for name, kind in zip(names, types, strict=True)]
     described = {"kind": "pandas", "names": list(names), "types": list(types)}
-    return Rows(described, [as_text(row) for row in zip(*cells, strict=True)], problems)
+    return Rows(described, [as_text(row) for row in zip(*table_cells, strict=True)], problems)
 
 
 def _table_type(values: Sequence[Any], numbers: bool) -> str:
@@ -331,7 +344,7 @@ def _table_cells(name: str, values: Sequence[Any], kind: str, problems: dict[int
         values = [_number(value) for value in values]
     elif kind in ("text", "category"):
         values = [value if value is None or isinstance(value, str) else str(value) for value in values]
-    return _cells(name, list(values), kind, problems)
+    return cells(name, list(values), kind, problems)
 
 
 def _number(value: Any) -> int | float | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from os import PathLike
 from pathlib import Path
 
-from evenhand.errors import InputError
+from evenhand.errors import InputError, LedgerError
 from evenhand.files import write_atomically
 from evenhand.ledger import Ledger, copy, open_ledger
 
@@ -67,7 +67,7 @@ def _check_earlier_stage(ledger: Ledger, name: str, target: Path) -> None:
                 events = old.events()
                 if events != new.events(limit=len(events)):
                     raise refused
-    except InputError:
+    except (InputError, LedgerError):
         raise refused from None
 
 

@@ -6,7 +6,7 @@ never seen before, has it read everything again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from typing import Any
@@ -26,9 +26,9 @@ from evenhand.engine.settings import learner_seed
 from evenhand.errors import InputError, LearnerError
 from evenhand.learners import Model
 from evenhand.learners.logistic import numeric
-from evenhand.ledger.base import Example, Reader
+from evenhand.ledger.base import Event, Example, Reader
 
-__all__ = ["Fitter", "as_examples", "errors_of", "learner_errors", "matrix"]
+__all__ = ["Fitter", "Still", "as_examples", "errors_of", "learner_errors", "matrix"]
 
 
 def as_examples(state: State, rows: Sequence[Example]) -> Examples:
@@ -58,6 +58,45 @@ def errors_of(model: Model | None, learner: Any, state: State, rows: Sequence[Ex
     return [bool(wrong) for wrong in np.asarray(model.predict(matrix(learner, X))) != y]
 
 
+class Still(Reader):
+    """Rows and events as they were at one moment, kept so that a fit holds no reader open."""
+
+    def __init__(self, rows: Sequence[Example], events: Sequence[Event] = ()) -> None:
+        self.now, self._rows, self._events = 0.0, rows, events
+
+    def events(
+        self, after: int = 0, *, kinds: Collection[str] = (), request: int | None = None, limit: int | None = None
+    ) -> list[Event]:
+        """The events of these kinds."""
+        return [event for event in self._events if event.seq > after and (not kinds or event.kind in kinds)][:limit]
+
+    def changed(self, after: int = 0) -> list[Example]:
+        """The rows changed since."""
+        return [row for row in self._rows if row.changed > after]
+
+    def find(self, ids: Collection[str]) -> dict[str, Example]:
+        """The rows with these ids."""
+        return {row.id: row for row in self._rows if row.id in ids}
+
+    def told_by(self, seq: int) -> list[Example]:
+        """The rows an event brought."""
+        return [row for row in self._rows if row.told == seq]
+
+    def snapshot(self) -> None:
+        """There is none."""
+
+    def class_counts(self) -> dict[str, dict[str, int]]:
+        """Not counted."""
+        return {}
+
+    def next_in_pool(self, group: str, count: int) -> list[Example]:
+        """There is no pool."""
+        return []
+
+    def model(self, version: int) -> None:
+        """There is none."""
+
+
 class Fitter:
     """The examples of a campaign as far as they were read, and the model fitted on them."""
 
@@ -81,6 +120,13 @@ class Fitter:
     def model(self) -> Model | None:
         """The model of the last fit; None before the first."""
         return None if self._memory is None else self._memory.models()[0]
+
+    def still(self, reader: Reader, state: State) -> Still:
+        """What a refit will need of this moment: the rows since the last one, or all of them."""
+        last = max(state.rests_on)
+        follows = self.fitted == last and state.altered <= self.upto
+        steps = reader.events(kinds=("scored",)) if self.incremental else []
+        return Still(reader.changed(min(self.upto, last) if follows else 0), steps)
 
     def scores(self, reader: Reader, state: State) -> dict[str, Any]:
         """Bring the model up to date and score it: what a `scored` event says."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
 from evenhand.campaign.deciding import Chooser
+from evenhand.campaign.labels import check_text
 from evenhand.campaign.settings import Parts
 from evenhand.campaign.state import State
 from evenhand.campaign.telling import Intake
@@ -28,8 +29,8 @@ _FOLLOWED = ("groups", "population", "learner", "stop")
 class Kept:
     """What every part of a campaign stands on; several threads may share one."""
 
-    def _attach(self, ledger: Ledger, name: str) -> None:
-        self.name = name
+    def _attach(self, ledger: Ledger, name: str, *, read_only: bool = False) -> None:
+        self.name, self._read_only = name, read_only or ledger.read_only
         self._ledger, self._number = ledger, ledger.find(name)
         self._lock = threading.RLock()
         self._state = State()
@@ -87,38 +88,50 @@ class Kept:
     def _follow(self) -> None:
         """Use the settings as they are now: another process may have changed them."""
         used, now = self._parts.settings, self._state.settings
-        if any(used[name] != now[name] for name in _FOLLOWED):
+        if now and any(used[name] != now[name] for name in _FOLLOWED):
             self._use(Parts(dict(now), self._parts.given))
 
     def _read_on(self, reader: Reader) -> State:
         """Fold the events that came since; a state that is far behind goes on from the newest snapshot."""
-        state = self._state
-        tail = reader.events(state.seq, limit=SNAPSHOT_EVERY)
-        if len(tail) == SNAPSHOT_EVERY:
-            found = reader.snapshot()
-            if found is not None and found[0] > state.seq + SNAPSHOT_EVERY and (known := State.from_text(found[1])):
-                self._state = state = known
-                tail = []
-            state.fold(tail)
-            while tail := reader.events(state.seq, limit=_PAGE):
-                state.fold(tail)
-            return state
-        return state.fold(tail)
+        tail = reader.tail(self._state.seq, self._state.at, SNAPSHOT_EVERY)
+        if len(tail) < SNAPSHOT_EVERY:
+            return self._fold(tail)
+        found = reader.snapshot()
+        far = found is not None and found[0] > self._state.seq + SNAPSHOT_EVERY
+        known = State.from_text(found[1]) if found is not None and far else None
+        if known is not None:
+            self._state = known
+        while tail := reader.events(self._state.seq, limit=_PAGE):
+            self._fold(tail)
+        return self._state
+
+    def _fold(self, events: Sequence[Event]) -> State:
+        """Fold events in; a state cut off in the middle is dropped and read anew the next time."""
+        try:
+            return self._state.fold(events)
+        except BaseException:
+            self._state = State()
+            raise
 
     def _write(self, step: Callable[[State, Writer], Any], *, still_open: bool = False) -> list[Event]:
         """Under the campaign's write lock: fold what others wrote, decide, append; what came back is stored."""
+        if self._read_only:
+            raise InputError(f"the campaign {self.name!r} was opened read-only: open it without read_only to change it")
         with self._lock:
             with self._ledger.writing(self._number) as writer:
-                self._state.fold(writer.tail(self._state.seq, self._state.at))
+                self._fold(writer.tail(self._state.seq, self._state.at))
                 self._follow()
                 if still_open:
                     self._refuse_closed()
                 before = self._state.seq
                 step(self._state, writer)
+                for event in writer.appended:
+                    if event.actor is not None:
+                        check_text(event.actor, "the name of who does this")
                 after = before + len(writer.appended)
                 if after // SNAPSHOT_EVERY > before // SNAPSHOT_EVERY:
                     writer.put_snapshot(after, self._state.copy().fold(writer.appended).as_text())
-            self._state.fold(writer.appended)
+            self._fold(writer.appended)
             self._follow()
             return writer.appended
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from evenhand.errors import InputError
@@ -21,19 +21,21 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 def plain_list(values: Any) -> list[Any]:
     """A sequence, an array or a column as a list of Python values."""
+    if getattr(values, "ndim", 1) != 1 or hasattr(values, "columns"):
+        raise InputError(f"give one value a row, not {type(values).__name__} of shape {getattr(values, 'shape', '?')}")
     if hasattr(values, "to_pylist"):
         return list(values.to_pylist())
     if hasattr(values, "tolist"):
-        if getattr(values, "ndim", 1) != 1:
-            raise InputError(f"give one value a row, not an array of shape {values.shape}")
         return list(values.tolist())
-    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+    if isinstance(values, str | bytes | Mapping | set | frozenset) or not isinstance(values, Iterable):
         raise InputError(f"give a list with one value a row, not {values!r}")
     return [value.item() if hasattr(value, "item") else value for value in values]
 
 
 def check_text(text: str, what: str, *, lines: bool = False) -> str:
     """The text, if it can be stored and shown: not blank, no control characters, at most 500 characters."""
+    if not isinstance(text, str):
+        raise InputError(f"{what} must be text, not {text!r}")
     if not text.strip():
         raise InputError(f"{what} is blank: give it a name")
     if len(text) > _LONGEST:
@@ -112,11 +114,12 @@ class Classes:
             raise InputError(f"a class is named twice: {self.known}")
         self.kind: str | None = next(iter(kinds), None)
 
-    def take(self, value: Any, *, written: bool = False) -> Label:
+    def take(self, value: Any, *, written: bool = False, as_number: bool = False) -> Label:
         """The class a label means; `written` where it was read from a file, in which all is text."""
         label = read_label(value)
-        if written and isinstance(label, str) and self.kind not in (None, "text"):
-            label = self._unwritten(label)
+        kind = "int" if as_number else self.kind
+        if written and isinstance(label, str) and kind not in (None, "text"):
+            label = _unwritten(label, str(kind))
         if self.kind is not None and _KINDS[type(label)] != self.kind:
             raise InputError(f"the label {label!r} is not like the classes so far, {self.shown}: use one kind")
         if label in self.known:
@@ -144,13 +147,14 @@ class Classes:
         rest = f" and {len(self.known) - 10} more" if len(self.known) > 10 else ""
         return ", ".join(map(repr, sorted(self.known, key=str)[:10])) + rest
 
-    def _unwritten(self, text: str) -> Label:
-        """Text from a file as the class of another kind it writes out."""
-        if self.kind == "int" and re.fullmatch(r"[+-]?\d+(\.0*)?", text.strip()):
-            return int(text.strip().partition(".")[0])
-        if self.kind == "bool" and text.strip().lower() in ("true", "false"):
-            return text.strip().lower() == "true"
-        raise InputError(f"the label {text!r} is not like the classes so far, which are {_WORDS[self.kind or 'text']}")
+
+def _unwritten(text: str, kind: str) -> Label:
+    """Text from a file as the class of another kind it writes out."""
+    if kind == "int" and re.fullmatch(r"[+-]?\d+(\.0*)?", text.strip()):
+        return read_label(int(text.strip().partition(".")[0]))
+    if kind == "bool" and text.strip().lower() in ("true", "false"):
+        return text.strip().lower() == "true"
+    raise InputError(f"the label {text!r} is not like the classes so far, which are {_WORDS[kind]}")
 
 
 def _bare(label: Label) -> str:

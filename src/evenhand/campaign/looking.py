@@ -27,6 +27,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Looking"]
 
+_MOST = 2**31 - 1
+
+
+def _now(facts: dict[str, Any]) -> dict[str, Any]:
+    """How an open request stands."""
+    found = {name: facts[name] for name in ("told", "until", "size")}
+    return found | ({"examples": tuple(facts["left"])} if "left" in facts else {})
+
 
 class Looking(Kept):
     """The verbs that look."""
@@ -70,7 +78,7 @@ class Looking(Kept):
 
     def standing(self, refit: bool = True) -> Standing:
         """What is known per group now; `refit=False` does not bring the model up to date first."""
-        if refit and self._state.settings["learner"] is not None:
+        if refit and not self._read_only and self._state.settings["learner"] is not None:
             self._trainer.refit()
         return self._chooser.standing(self._refresh())
 
@@ -157,8 +165,10 @@ class Looking(Kept):
         """What happened after event number `after`: number, time, kind, request, actor and facts, as plain values."""
         from evenhand.campaign.status import as_event
 
+        if after < 0 or (limit is not None and limit < 1):
+            raise InputError(f"after must be from 0 up and limit from 1 up, not {after} and {limit}")
         with self._ledger.reading(self._number) as reader:
-            return [as_event(event) for event in reader.events(after, limit=limit)]
+            return [as_event(event) for event in reader.events(min(after, _MOST), limit=limit and min(limit, _MOST))]
 
     def verify(self) -> Verification:
         """Replay every event, refit every score, choose every request again, check every row."""
@@ -228,7 +238,7 @@ class Looking(Kept):
         with self._moment() as (reader, state):
             asked = [reader.events(kinds=("asked",), request=number)[0] for number in state.open]
             return [
-                replace(request_of(event, state.groups), told=facts["told"], until=facts["until"])
+                replace(request_of(event, state.groups), **_now(facts))
                 for event, facts in zip(asked, state.open.values(), strict=True)
             ]
 

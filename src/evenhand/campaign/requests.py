@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.decision import Decision
+from evenhand.errors import InputError
 from evenhand.ledger.base import Event
 
 __all__ = ["Examples", "Receipt", "Refused", "Request", "as_time", "number_of", "request_of"]
@@ -137,6 +138,7 @@ def request_of(event: Event, groups: Sequence[str]) -> Request:
         group=decision.group,
         size=facts["size"],
         decision=decision,
+        examples=tuple(facts.get("ids", ())),
         until=facts["until"],
         collector=event.actor,
         event=event.seq,
@@ -157,4 +159,7 @@ def as_time(at: float | None) -> str | None:
 
 def number_of(request: Request | int) -> int:
     """The number of a request."""
-    return request.id if isinstance(request, Request) else int(request)
+    number = request.id if isinstance(request, Request) else int(request)
+    if not 0 < number < 2**31:
+        raise InputError(f"request {number} was never made: requests are numbered from 1")
+    return number

@@ -105,7 +105,7 @@ def as_refit(refit: str | int) -> str | int:
 
 
 def make_settings(
-    groups: Sequence[str],
+    groups: Sequence[str] | None,
     strategy: str | Strategy,
     learner: Any,
     *,
@@ -127,14 +127,19 @@ def make_settings(
 ) -> tuple[dict[str, Any], Parts]:
     """The settings as plain values, once everything is as it should be, and the objects they describe."""
     rule = parse_strategy(strategy)[1] if isinstance(strategy, str) else strategy
-    names = check_settings(groups, rule, budget=budget, batch=batch, warmup=warmup, validation=validation)
+    checked: dict[str, Any] = {"budget": budget, "batch": batch, "warmup": warmup, "validation": validation}
+    if groups is None:  # checked again when the first pool names them
+        check_settings(["one group"], rule, **checked)
+        if population is not None:
+            raise InputError("population needs groups: name them, or leave both to the pool")
+    names = () if groups is None else check_settings(groups, rule, **checked)
     for name in names:
         check_text(name, "the group")
     columns = [label, group, id, *(features or ())]
     if len(set(columns)) < len(columns):
         raise InputError(f"the columns of label, group, id and features must differ: {', '.join(map(repr, columns))}")
     number, trial = as_seed(seed)
-    share = as_population(population, names, rule)
+    share = None if groups is None else as_population(population, names, rule)
     settings = {
         "groups": list(names),
         "strategy": _strategy_text(rule),
@@ -175,7 +180,7 @@ def parts_of(settings: Mapping[str, Any], **given: Any) -> Parts:
     if "learner" in made:
         rule = Parts(settings, made).strategy
         made["learner"] = as_learner(given["learner"], getattr(rule, "loss", "zero_one"))
-    return Parts(settings, made)
+    return Parts(dict(settings), made)
 
 
 def check_change(parts: Parts, committed: int, changes: Mapping[str, Any]) -> tuple[dict[str, Any], Parts]:

@@ -47,6 +47,8 @@ class State:
         missing: labels asked for since then that will not come.
         altered: the last event that changed or took back an example.
         taken: how many labels were corrected, withdrawn and erased.
+        pool: how many examples of each group can be handed out, None without a pool; and the files they lie in.
+        skipped: examples that nobody can label.
     """
 
     seq: int = 0
@@ -83,6 +85,9 @@ class State:
     missing: list[int] = field(default_factory=list)
     altered: int = 0
     taken: dict[str, int] = field(default_factory=lambda: {"corrected": 0, "withdrawn": 0, "erased": 0})
+    pool: list[int] | None = None
+    files: list[dict[str, Any]] = field(default_factory=list)
+    skipped: int = 0
 
     @property
     def groups(self) -> list[str]:
@@ -154,6 +159,9 @@ class State:
     def _created(self, event: Event) -> None:
         self.settings = dict(event.facts)
         self.created_at = event.at
+        self._begin()
+
+    def _begin(self) -> None:
         m = len(self.groups)
         names = ("train", "validate", "dealt", "scored", "arrived", "rests_on", "missing")
         for name in names:
@@ -173,6 +181,11 @@ class State:
             "event": event.seq,
             "at": event.at,
         }
+        if "ids" in facts:
+            z = self.groups.index(facts["decision"]["group"])
+            self.open[int(event.request or 0)]["left"] = dict(zip(facts["ids"], facts["roles"], strict=True))
+            self.dealt[z] += facts["new"]
+            self._fill_pool(z, -len(facts["ids"]))
         self._note(event, "requests", 1)
 
     def _told(self, event: Event) -> None:
@@ -181,12 +194,17 @@ class State:
         z = self.groups.index(facts["group"])
         validating = facts["roles"].count("v") if "roles" in facts else facts["validating"]
         self._deal(z, facts["rows"] - validating, validating, event.seq)
+        if "from_pool" in facts:
+            self.dealt[z] -= facts["dealt_before"]  # when it was handed out
+            self._fill_pool(z, -facts["from_pool"])
         self.labels_used += facts["rows"]
         self.added += facts["surplus"]
         if request is not None:
             filled = facts["rows"] - facts["surplus"]
             request["told"] += filled
-            if number in self.expired and self.frozen is not None:
+            for name in facts["ids"] if "left" in request else ():
+                request["left"].pop(name, None)
+            if request.get("missing"):
                 self.missing[z] -= filled
             if facts.get("closes") or request["told"] >= request["size"]:
                 self._end(number, request)
@@ -253,9 +271,12 @@ class State:
     def _certified(self, event: Event) -> None:
         self.frozen = {**event.facts, "event": event.seq}
         self.missing = [0] * len(self.groups)
+        for request in self.expired.values():
+            request["missing"] = False
 
     def _abandoned(self, event: Event) -> None:
         request = self.open.pop(int(event.request or 0))
+        self._return(request)
         self.abandoned += 1
         if self.frozen is not None:
             self.missing[self.groups.index(request["group"])] += request["size"] - request["told"]
@@ -263,8 +284,45 @@ class State:
     def _expired(self, event: Event) -> None:
         number = int(event.request or 0)
         request = self.expired[number] = self.open.pop(number)
+        self._return(request)
+        request["missing"] = self.frozen is not None
         if self.frozen is not None:
             self.missing[self.groups.index(request["group"])] += request["size"] - request["told"]
+
+    def _return(self, request: Mapping[str, Any]) -> None:
+        """Examples that were not labelled go back to the pool."""
+        self._fill_pool(self.groups.index(request["group"]), len(request.get("left", ())))
+
+    def _fill_pool(self, z: int, count: int) -> None:
+        if self.pool is not None:
+            self.pool[z] += count
+
+    def _pooled(self, event: Event) -> None:
+        facts = event.facts
+        if not self.groups:
+            self.settings |= {name: facts[name] for name in ("groups", "population")}
+            self._begin()
+        self.pool = self.pool or [0] * len(self.groups)
+        self.pool = [n + more for n, more in zip(self.pool, facts["counts"], strict=True)]
+        self.columns = self.columns or facts["columns"]
+        self.settings |= {"id": facts["id"]}
+        if facts["file"] is not None:
+            same = [file for file in self.files if file["path"] != facts["file"]["path"]]
+            self.files = [*same, facts["file"]]
+
+    def _skipped(self, event: Event) -> None:
+        facts = event.facts
+        z, request = facts["group"], self.open.get(int(event.request or 0))
+        self.skipped += 1
+        if request is None:
+            self._fill_pool(z, -1)
+        else:
+            request["left"].pop(facts["id"], None)
+            request["size"] -= 1
+            if request["told"] >= request["size"]:
+                self._end(int(event.request or 0), request)
+        if self.frozen is not None and facts["handed_out"]:
+            self.missing[z] += 1
 
     def _extended(self, event: Event) -> None:
         self.open[int(event.request or 0)]["until"] = event.facts["until"]
@@ -299,6 +357,9 @@ class State:
 
     def _closed(self, event: Event) -> None:
         self.closed = event.facts["reason"]
+        for request in self.open.values():
+            if self.frozen is not None:
+                self.missing[self.groups.index(request["group"])] += request["size"] - request["told"]
         self.open.clear()
 
     def _note(self, event: Event, what: str, count: int) -> None:
@@ -310,6 +371,6 @@ class State:
 
 _KINDS = (
     "created", "asked", "told", "added", "scored", "losses", "failed", "abandoned", "expired", "extended", "corrected",
-    "withdrawn", "erased", "changed", "certified", "closed",
+    "withdrawn", "erased", "pooled", "skipped", "changed", "certified", "closed",
 )  # fmt: skip
 _HOW: dict[str, Callable[[State, Event], None]] = {kind: getattr(State, f"_{kind}") for kind in _KINDS}

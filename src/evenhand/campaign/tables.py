@@ -21,7 +21,8 @@ from evenhand.errors import InputError
 __all__ = ["FileTable", "guarded_cell", "need_column", "read_file", "write_csv"]
 
 _MISSING = {"", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null"}
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_RUN = re.compile(r"'*[=+\-@\t\r]")  # what a spreadsheet would run, also behind apostrophes of its own
+_GUARDED = re.compile(r"'+[=+\-@\t\r]")
 _SEPARATORS = (",", ";", "\t", "|")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
 _LARGEST_FIELD = 10_000_000
@@ -73,6 +74,7 @@ def _csv(path: Path) -> FileTable:
     if not lines:
         raise InputError(f"{path.name} is empty")
     names, *rows = lines
+    names = [_unguarded(name) for name in names]
     _check_names(path, names)
     problems = {
         i: f"it has {len(row)} cells, the header has {len(names)}"
@@ -107,7 +109,11 @@ def _check_names(path: Path, names: list[str]) -> None:
 def _cell(text: str) -> str | None:
     if text in _MISSING:
         return None
-    return text[1:] if text[:1] == "'" and text[1:2] in _FORMULA else text
+    return _unguarded(text)
+
+
+def _unguarded(text: str) -> str:
+    return text[1:] if _GUARDED.match(text) else text
 
 
 def _with_points(column: list[Any]) -> list[Any]:
@@ -163,7 +169,7 @@ def guarded_cell(value: Any) -> Any:
     >>> guarded_cell("=cmd()"), guarded_cell("-1"), guarded_cell(3)
     ("'=cmd()", '-1', 3)
     """
-    if not isinstance(value, str) or value[:1] not in _FORMULA:
+    if not isinstance(value, str) or not _RUN.match(value):
         return value
     try:
         float(value)

@@ -8,18 +8,23 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from evenhand.campaign.deciding import Chooser
 from evenhand.campaign.deliveries import (
     Delivery,
+    NewLabel,
     Sorted,
+    SortedLabels,
     digest_of,
     made_ids,
     new_salt,
     refusal,
     repeated,
+    sort_labels,
     sort_out,
 )
-from evenhand.campaign.features import Rows
+from evenhand.campaign.features import LARGEST, Rows
 from evenhand.campaign.labels import Classes, as_label, check_text, label_text
 from evenhand.campaign.requests import Receipt, Refused
 from evenhand.campaign.settings import Parts
@@ -69,25 +74,28 @@ class Intake:
 
     def tell(self, state: State, reader: Reader, number: int, delivery: Delivery, options: Options) -> Step:
         """Rows that answer a request."""
-        told = reader.events(kinds=("told",), request=number)
+        none_yet = number in state.open and not state.open[number]["told"]
+        told = [] if none_yet else reader.events(kinds=("told",), request=number)
         rows = delivery.rows(state)
         if delivery.ids is None and (event := repeated(delivery, rows, told, reader, state.groups)) is not None:
             return _again(state, number, event)
         found = self._sorted(state, reader, delivery, rows)
-        left, late = _outstanding(state, number), number in state.expired
+        left, late = _outstanding(state, number), _is_late(state, number, reader.now)
         if not found.new and not found.refused:
             return Step(Receipt(number, 0, 0, 0, known=found.known, outstanding=left))
+        if not found.new and options.partial:
+            return self._step(state, "told", Receipt(number, 0, 0, 0, outstanding=left, late=late), {}, found, rows)
+        if found.refused and not options.partial:
+            raise _refused(found, len(rows))
         request = _request_for(state, reader, number, options)
         most = _room(state, number, options)
         if len(found.new) > most and options.partial:
-            spent = late or options.extra
+            spent = number in state.expired or options.extra
             reason = "the budget is spent" if spent else f"request {number} waits for {left} labels only"
             found.refused += [Refused(new.row, new.id, reason) for new in found.new[most:]]
-            found.new = found.new[:most]
-        if found.refused and not options.partial:
-            raise _refused(found, len(rows))
+            found.keep(most)
         if len(found.new) > most:
-            raise InputError(_too_many(state, number, len(found.new), most))
+            raise InputError(_too_many(state, number, len(found.new), most, extra=options.extra))
         surplus = max(0, len(found.new) - left)
         receipt = Receipt(number, 0, 0, 0, outstanding=left - len(found.new) + surplus, surplus=surplus, late=late)
         made = sum(len(event.facts.get("ids", ())) for event in told if event.facts.get("made"))
@@ -115,7 +123,7 @@ class Intake:
 
     def count(self, state: State, reader: Reader, number: int, n: int, options: Options) -> Step:
         """How many rows came, where somebody else keeps them; it closes the request."""
-        if isinstance(n, bool) or int(n) != n or n < 1:
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
             raise InputError(f"n must be a number of rows from 1 up, not {n!r}: nothing came? abandon the request")
         if state.settings["learner"] is not None:
             raise InputError("this campaign has a learner, which needs the rows: tell(request, X, y)")
@@ -123,15 +131,92 @@ class Intake:
         if told and number not in state.open and told[-1].facts.get("closes") and told[-1].facts["rows"] == n:
             return Step(Receipt(number, 0, 0, 0, known=n, event=told[-1].seq, late=told[-1].facts["late"]))
         request = _request_for(state, reader, number, options)
-        left, late, most = _outstanding(state, number), number in state.expired, _room(state, number, options)
+        left, late, most = (
+            _outstanding(state, number),
+            _is_late(state, number, reader.now),
+            _room(state, number, options),
+        )
         if n > most:
-            raise InputError(_too_many(state, number, n, most))
+            raise InputError(_too_many(state, number, n, most, extra=options.extra))
         z = state.groups.index(request["group"])
         validating = int(self._chooser.roles(z, state.dealt[z], int(n)).sum())
         surplus = max(0, int(n) - left)
         facts = {"group": request["group"], "rows": int(n), "validating": validating, "surplus": surplus}
         receipt = Receipt(number, int(n), int(n) - validating, validating, surplus=surplus, late=late)
+        if options.actor is not None:
+            check_text(options.actor, "the collector")
         return Step(receipt, "told", facts | {"late": late, "closes": True}, actor=options.actor)
+
+    def label(
+        self, state: State, reader: Reader, labels: Mapping[str, Any], options: Options, *, written: bool = False
+    ) -> list[Step]:
+        """Labels of pool examples by id: a step for every request they fill."""
+        if not labels:
+            raise InputError("no labels given: tell at least one")
+        classes = self.classes(state, reader)
+        found = sort_labels(labels, reader, classes, extra=options.extra, written=written)
+        room = max(state.unspent, 0)
+        for new in [new for new in found.new if not new.example.held]:  # late or extra: what the budget has left
+            if room:
+                room -= 1
+            else:
+                found.new.remove(new)
+                found.refused.append(Refused(new.row, new.example.id, "it comes late, and the budget is spent"))
+        if found.refused and not options.partial:
+            error = refusal(found.refused, len(labels))
+            error.refused = tuple(found.refused)
+            raise error
+        if found.new:
+            _refuse_closed(state)
+        return self._label_steps(state, reader, found, classes, options)
+
+    def _label_steps(
+        self, state: State, reader: Reader, found: SortedLabels, classes: Classes, options: Options
+    ) -> list[Step]:
+        by_request: dict[tuple[int | None, str], list[NewLabel]] = {}
+        for new in found.new:
+            by_request.setdefault((new.example.request, new.example.group), []).append(new)
+        if not by_request:
+            return [Step(Receipt(0, 0, 0, 0, known=found.known, refused=tuple(found.refused)))]
+        kept = {new.label for new in found.new}
+        fresh = tuple(label for label in classes.new if label in kept)
+        steps: list[Step] = []
+        dealt = dict(zip(state.groups, state.dealt, strict=True))
+        for (number, group), items in by_request.items():
+            z, examples, roles = state.groups.index(group), [], ""
+            for position, new in enumerate(items):
+                example = new.example
+                letter = "v" if example.role == "validate" else "t"
+                if example.role is None:
+                    letter = _LETTER[bool(self._chooser.roles(z, dealt[group], 1)[0])]
+                    dealt[group] += 1
+                seq, text = state.seq + 1 + len(steps), label_text(new.label)
+                roles += letter
+                examples.append(
+                    example._replace(
+                        role=_ROLE[letter], held=False, label=text, first_label=text, told=seq, position=position,
+                        changed=seq, salt=new_salt(), origin="asked" if example.role is not None else "extra",
+                    )
+                )  # fmt: skip
+            late = number is not None and _is_late(state, number, reader.now)
+            surplus = sum(e.origin == "extra" for e in examples)
+            facts: dict[str, Any] = {
+                "group": group, "rows": len(items), "roles": roles, "ids": [e.id for e in examples], "made": False,
+                "digests": [digest_of(e) for e in examples],
+                "surplus": surplus, "late": late, "dealt_before": len(items) - surplus,
+                "from_pool": sum(not new.example.held for new in items),
+            }  # fmt: skip
+            if state.label_kind is None:
+                facts["label_kind"] = classes.kind
+            held = roles.count("v")
+            left = max(_outstanding(state, number or 0) - len(items) + surplus, 0)
+            receipt = Receipt(
+                number or 0, len(items), len(items) - held, held, surplus=surplus, outstanding=left, late=late
+            )
+            if not steps:
+                receipt = replace(receipt, known=found.known, refused=tuple(found.refused), new_classes=fresh)
+            steps.append(Step(receipt, "told", facts, examples, options.actor))
+        return steps
 
     # ---------------------------------------------------------------- within
 
@@ -159,9 +244,9 @@ class Intake:
         facts: dict[str, Any],
         found: Sorted,
         rows: Rows,
-        groups: list[str],
-        names: Callable[[int], list[str]],
-        actor: str | None,
+        groups: Sequence[str] = (),
+        names: Callable[[int], list[str]] = lambda count: [],
+        actor: str | None = None,
         left: int = 0,
     ) -> Step:
         """The step that stores new rows, with their roles; those beyond what is `left` to a request are extra."""
@@ -182,15 +267,17 @@ class Intake:
                 changed=state.seq + 1, salt=new_salt(),
             )  # fmt: skip
             examples.append(example)
-        digests = [digest_of(e.salt or "", e.first_label or "", e.features) for e in examples]
-        facts |= {"rows": len(ids), "roles": roles, "ids": ids, "made": made, "digests": digests}
+        digests = [digest_of(e) for e in examples]
+        facts |= {"rows": len(ids), "roles": roles, "ids": ids, "made": made, "digests": digests, "given": len(rows)}
+        if found.refused:
+            facts |= {"left_out": sorted(row.row for row in found.refused)}
         facts |= {"columns": rows.columns} if state.columns is None else {}
         facts |= {"label_kind": found.kind} if state.label_kind is None else {}
         held = roles.count("v")
         receipt = replace(receipt, rows=len(ids), training=len(ids) - held, validation=held)
         return Step(receipt, kind, facts, examples, actor)
 
-    def _roles(self, state: State, groups: list[str]) -> str:
+    def _roles(self, state: State, groups: Sequence[str]) -> str:
         """The role of every row, a letter each."""
         found: dict[int, list[bool]] = {}
         index = [state.groups.index(group) for group in groups]
@@ -209,6 +296,11 @@ def _again(state: State, number: int, event: Event) -> Step:
     """A delivery that was told before: nothing is stored."""
     late, left = event.facts.get("late", False), _outstanding(state, number)
     return Step(Receipt(number, 0, 0, 0, known=event.facts["rows"], outstanding=left, late=late, event=event.seq))
+
+
+def _is_late(state: State, number: int, now: float) -> bool:
+    """Whether a request's lease has ended, also if nobody needed its labels since."""
+    return number in state.expired or number in state.overdue(now)
 
 
 def _outstanding(state: State, number: int) -> int:
@@ -255,14 +347,14 @@ def fate_of(state: State, reader: Reader, number: int) -> str:
     return f"request {number} has all its labels: rows beyond it are taken with extra=True; {there}"
 
 
-def _too_many(state: State, number: int, count: int, most: int) -> str:
+def _too_many(state: State, number: int, count: int, most: int, *, extra: bool) -> str:
     if number in state.expired:
         return (
             f"request {number} has expired and its labels went back to the budget, which has {max(state.unspent, 0)} left: "
             f"of these {count} rows {most} would fit"
         )
     left = _outstanding(state, number)
-    if most > left or not left:
+    if extra:
         return f"{count} rows for request {number}, which waits for {left}, but the budget has only {max(state.unspent, 0)} more"
     return f"{count} rows for request {number}, which waits for {left}: tell {left}, or take them all with extra=True"
 
@@ -288,10 +380,10 @@ def check_losses(state: State, losses: Mapping[str, Any]) -> dict[str, dict[str,
             mean, right, n = (float(value) for value in reported)
         except (TypeError, ValueError):
             raise InputError(f"losses of {group!r}: give (mean loss, accuracy, examples), not {reported!r}") from None
-        if not (math.isfinite(mean) and 0 <= right <= 1 and n >= 1 and math.isfinite(n) and n == int(n)):
+        if not (0 <= mean <= LARGEST and 0 <= right <= 1 and 1 <= n < math.inf and n == int(n)):
             raise InputError(
-                f"losses of {group!r}: the mean loss must be finite, accuracy in [0, 1], examples a whole number from 1 up, "
-                f"not {reported!r}"
+                f"losses of {group!r}: the mean loss must be a number from 0 up, accuracy in [0, 1], examples a whole number "
+                f"from 1 up, not {reported!r}"
             )
         if n > most:
             raise InputError(

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from evenhand import checks
 from evenhand.campaign.evidence import Witness
-from evenhand.campaign.fitting import Fitter
+from evenhand.campaign.fitting import Fitter, Still
 from evenhand.campaign.settings import Parts
 from evenhand.campaign.state import State
 from evenhand.certificates import Certificate, Counted, Evidence
@@ -75,27 +75,26 @@ class Trainer:
         with self._alone() as mine:
             if not mine:
                 return False
-            with self._read() as (reader, state):
-                if (
-                    state.settings["learner"] is None
-                    or not state.fresh
-                    or state.closed is not None
-                    or not state.columns
-                ):
-                    return False
+            with self._fitter_lock:
+                with self._read() as (reader, state):
+                    if state.settings["learner"] is None or not state.fresh or state.closed is not None:
+                        return False
+                    if state.columns is None:
+                        return False
+                    still = self._current().still(reader, state)
                 try:
-                    facts = self._with_fitter(lambda fitter: fitter.scores(reader, state))
+                    facts = self._with_fitter(lambda fitter: fitter.scores(still, state))
                 except LearnerError as error:
                     if not record_failure:
                         raise
-                    facts, failure = None, {"message": str(error), "rests_on": state.seq}
+                    facts, failure = None, {"message": str(error), "rests_on": max(state.arrived)}
 
             def step(now: State, writer: Writer) -> None:
                 if now.closed is not None or now.rests_on != state.rests_on:
                     return
                 if facts is not None:
                     writer.append("scored", facts)
-                elif now.failure is None or now.failure["message"] != failure["message"]:
+                elif now.failure is None or now.failure["rests_on"] < failure["rests_on"]:
                     writer.append("failed", failure)
 
             done = bool(self._write(step)) and facts is not None
@@ -106,20 +105,27 @@ class Trainer:
 
     def model(self) -> Model | None:
         """The model of the training examples there are."""
-        with self._read() as (reader, state):
-            if state.settings["learner"] is None or not sum(state.train) or state.columns is None:
-                return None
-            fitter = self._current()
-            if fitter.incremental:
-                return self._with_fitter(lambda fitter: _brought_up(fitter, reader, state))
-            return fitter.cold(state, [row for row in reader.changed() if row.counts and row.role == "train"])
+        with self._fitter_lock:
+            with self._read() as (reader, state):
+                if state.settings["learner"] is None or not sum(state.train) or state.columns is None:
+                    return None
+                still = self._everything(reader)
+            if self._current().incremental:
+                return self._with_fitter(lambda fitter: _brought_up(fitter, still, state))
+            return self._current().cold(state, [row for row in still.changed() if row.counts and row.role == "train"])
 
     def final_model(self) -> Model:
         """The model of all examples there are."""
-        with self._read() as (reader, state):
-            if state.settings["learner"] is None or state.columns is None or not state.examples:
-                raise InputError("there is no model: this campaign has no learner or no examples yet")
-            return self._with_fitter(lambda fitter: fitter.final(reader, state))
+        with self._fitter_lock:
+            with self._read() as (reader, state):
+                if state.settings["learner"] is None or state.columns is None or not state.examples:
+                    raise InputError("there is no model: this campaign has no learner or no examples yet")
+                still = self._everything(reader)
+            return self._with_fitter(lambda fitter: fitter.final(still, state))
+
+    def _everything(self, reader: Reader) -> Still:
+        """All rows of this moment, and the scores a learner that goes on went through."""
+        return Still(reader.changed(), reader.events(kinds=("scored",)) if self._current().incremental else [])
 
     # ---------------------------------------------------------------- certificates
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evenhand.campaign.deciding import Chooser
-from evenhand.campaign.deliveries import digest_of
-from evenhand.campaign.fitting import Fitter
+from evenhand.campaign.deliveries import digest_of, label_digest
+from evenhand.campaign.fitting import Fitter, Still
 from evenhand.campaign.settings import Parts
 from evenhand.campaign.state import State
 from evenhand.errors import EvenhandError
@@ -59,7 +59,7 @@ def verify(ledger: Ledger, campaign: int, parts: Parts) -> Verification:
         events = reader.events()
         found.events = len(events)
         try:
-            state = State().fold(events)
+            State().fold(events)
         except EvenhandError as error:
             found.problems.append(str(error))
             return found
@@ -67,7 +67,8 @@ def verify(ledger: Ledger, campaign: int, parts: Parts) -> Verification:
         rows = reader.changed()
         _rows(events, rows, found)
         _choices(events, parts, found)
-        _scores(reader, events, state, rows, parts, found)
+        if not found.problems:  # what was altered need not be fitted to know that it differs
+            _scores(events, rows, parts, found)
         _frozen(reader, events, found)
     return found
 
@@ -82,7 +83,10 @@ def _snapshot(reader: Reader, events: list[Event], found: Verification) -> None:
 def _rows(events: list[Event], rows: list[Example], found: Verification) -> None:
     """Rows that are missing or not what was told."""
     kept = {row.id: row for row in rows}
-    erased = {name for event in events if event.kind == "erased" for name in event.facts["ids"]}
+    erased, withdrawn = (
+        {name for event in events if event.kind == kind for name in event.facts["ids"]}
+        for kind in ("erased", "withdrawn")
+    )
     corrected = {
         name: digest
         for event in events
@@ -98,9 +102,11 @@ def _rows(events: list[Event], rows: list[Example], found: Verification) -> None
             found.erased.append(name)
             if row.features is not None or row.label is not None:
                 found.problems.append(f"the example {name!r} was erased, but its row is still there")
-        elif digest_of(row.salt or "", row.first_label or "", row.features) != digest:
+        elif not row.salt or digest_of(row) != digest:
             found.problems.append(f"event {seq}: the example {name!r} is not what was told")
-        elif name in corrected and digest_of(row.salt or "", row.label or "", None) != corrected[name]:
+        elif row.fate != ("withdrawn" if name in withdrawn else None):
+            found.problems.append(f"the example {name!r} is {row.fate or 'not withdrawn'}, which no event says")
+        elif name in corrected and label_digest(row.salt, row.label) != corrected[name]:
             found.problems.append(f"the label of the example {name!r} is not the one it was corrected to")
         elif name not in corrected and row.label != row.first_label:
             found.problems.append(f"the label of the example {name!r} changed, but nobody corrected it")
@@ -133,39 +139,7 @@ def _choices(events: list[Event], parts: Parts, found: Verification) -> None:
         state.fold([event])
 
 
-class _Past(Reader):
-    """What a reader would have seen at an earlier event, where no row was changed since."""
-
-    def __init__(self, rows: list[Example], events: list[Event], upto: int) -> None:
-        self.now = 0.0
-        self._rows = [row for row in rows if (row.told or 0) <= upto]
-        self._events = [event for event in events if event.seq <= upto]
-
-    def events(self, after: int = 0, *, kinds: Any = (), request: int | None = None, limit: Any = None) -> list[Event]:
-        return [event for event in self._events if event.seq > after and (not kinds or event.kind in kinds)]
-
-    def changed(self, after: int = 0) -> list[Example]:
-        return [row for row in self._rows if row.changed > after]
-
-    def snapshot(self) -> None:
-        return None
-
-    def find(self, ids: Any) -> dict[str, Example]:
-        return {row.id: row for row in self._rows if row.id in ids}
-
-    def told_by(self, seq: int) -> list[Example]:
-        return [row for row in self._rows if row.told == seq]
-
-    def class_counts(self) -> dict[str, dict[str, int]]:
-        return {}
-
-    def model(self, version: int) -> None:
-        return None
-
-
-def _scores(
-    reader: Reader, events: list[Event], state: State, rows: list[Example], parts: Parts, found: Verification
-) -> None:
+def _scores(events: list[Event], rows: list[Example], parts: Parts, found: Verification) -> None:
     """Scores that come out otherwise when the learner is fitted again."""
     scored = [event for event in events if event.kind == "scored"]
     if not scored:
@@ -183,7 +157,8 @@ def _scores(
         past.fold(events[seq:rests_on])
         seq = rests_on
         found.scores_refitted += 1
-        now = fitter.scores(_Past(rows, events, rests_on), past)
+        past_rows = [row for row in rows if (row.told or 0) <= rests_on]
+        now = fitter.scores(Still(past_rows, events[:rests_on]), past)
         other = " (other versions fitted it)" if now["learner"] != event.facts["learner"] else ""
         for group, was in event.facts["groups"].items():
             again = now["groups"][group]

@@ -22,6 +22,8 @@ _KINDS = {
     "population": "Drawn by the population's shares, {group} with {chance:.0%}.",
     "behind": "{group} is furthest behind its share of the population, by {behind:.1f} examples.",
     "fewest": "{group} has the fewest examples, {count} with those on their way.",
+    "certify": "{group}'s error is the least certain: its upper bound stands furthest above the target.",
+    "test": "Test labels come first, at random within {group}; they are never trained on.",
     "score": "{group} may be the group worst off: its score, {score:.3f}, is the largest.",
 }
 

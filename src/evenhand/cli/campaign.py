@@ -271,6 +271,8 @@ def _losses(reports: list[str], file: Path | None) -> dict[str, Any]:
     import json
 
     found: dict[str, Any] = {} if file is None else json.loads(file.read_text(encoding="utf-8"))
+    if not isinstance(found, dict):
+        raise ValueError(f"{file} must hold an object {{group: [loss, accuracy, examples]}}")
     for text in reports:
         group, mark, values = text.rpartition("=")
         if not mark:

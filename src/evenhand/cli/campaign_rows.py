@@ -90,8 +90,8 @@ def _told(
     from evenhand.errors import InputError
 
     target = rejected or Path("rejected.csv" if str(file) == "-" else f"{file}.rejected.csv")
-    if str(file) != "-" and target.exists() and file.exists() and target.samefile(file):
-        raise InputError(f"--rejected {target} is the delivered file itself: name another file")
+    if rejected is not None and target.exists():
+        raise InputError(f"--rejected {target} is there already: name a new file")
     with spooled(file) as path:
         table, delivery = campaign.read(path, request)
     try:

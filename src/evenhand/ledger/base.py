@@ -3,7 +3,7 @@
 Every backend passes the same tests (`tests/ledger/test_contract.py`). A ledger knows nothing of campaigns' rules: it
 keeps events, example rows, frozen models, and a snapshot of the folded state as a cache.
 
-- Within `reading` everything read belongs to one moment.
+- Within `reading` everything read belongs to one moment, as long as the same thread writes nothing inside it.
 - `writing` holds the campaign's write lock. What was appended and put is stored when the block ends, all of it or, after
   an error, nothing. What it writes is not seen by its own reads.
 - Events of a campaign are numbered from 1 without a gap, and their times never go back.
@@ -41,7 +41,8 @@ class Example(NamedTuple):
         group: its group.
         role: `train`, `validate`, `certify` or `test`; None in a pool until it is handed out.
         place: its place in the order of its pool; None without a pool.
-        request: the request it belongs to.
+        request: the request it belongs to, or belonged to last.
+        held: whether it waits for its label in an open request.
         origin: how its label came: `asked`, `extra` (more than asked for), `added` (there before) or `charged` (there
             before and charged to the budget); None without a label.
         made: whether the id was made by us, so that nobody knows whether the row is a repeat.
@@ -58,6 +59,7 @@ class Example(NamedTuple):
     role: str | None = None
     place: int | None = None
     request: int | None = None
+    held: bool = False
     origin: str | None = None
     made: bool = False
     label: str | None = None
@@ -68,6 +70,11 @@ class Example(NamedTuple):
     changed: int = 0
     salt: str | None = None
     fate: str | None = None
+
+    @property
+    def in_pool(self) -> bool:
+        """Whether it can be handed out."""
+        return self.place is not None and not self.held and self.label is None and self.fate is None
 
     @property
     def counts(self) -> bool:
@@ -95,6 +102,16 @@ class Reader(ABC):
     ) -> list[Event]:
         """Events that follow event number `after`, in order; only these kinds, only about this request."""
 
+    def tail(self, seq: int, at: float, limit: int | None = None) -> list[Event]:
+        """The events after number `seq`, which was stored at `at`; an error if the ledger has not that event."""
+        found = self.events(max(seq - 1, 0), limit=None if limit is None else limit + 1)
+        if seq and (not found or (found[0].seq, found[0].at) != (seq, at)):
+            raise LedgerError(
+                "the ledger is not the one that was read before: a server crashed or a backup was put back; nothing was "
+                "stored, open the campaign again"
+            )
+        return found[1:] if seq else found[:limit]
+
     @abstractmethod
     def snapshot(self) -> tuple[int, str] | None:
         """The newest snapshot of the state: the event it stands at, and its text."""
@@ -116,6 +133,10 @@ class Reader(ABC):
         """How many labelled examples of each class every group has."""
 
     @abstractmethod
+    def next_in_pool(self, group: str, count: int) -> list[Example]:
+        """The next examples of a group's pool, in the order of their places."""
+
+    @abstractmethod
     def model(self, version: int) -> StoredModel | None:
         """A frozen model."""
 
@@ -130,16 +151,11 @@ class Writer(Reader):
         self.models: list[StoredModel] = []
         self.new_snapshot: tuple[int, str] | None = None
 
-    def tail(self, seq: int, at: float) -> list[Event]:
-        """The events after number `seq`, which was stored at `at`; an error if the ledger has not that event."""
-        found = self.events(max(seq - 1, 0))
-        if seq and (not found or (found[0].seq, found[0].at) != (seq, at)):
-            raise LedgerError(
-                "the ledger is not the one that was read before: a server crashed or a backup was put back; nothing was "
-                "stored, open the campaign again"
-            )
-        self.last, self.last_at = (found[-1].seq, found[-1].at) if found else (0, 0.0)
-        return found[1:] if seq else found
+    def tail(self, seq: int, at: float, limit: int | None = None) -> list[Event]:
+        """The events after number `seq`; what is appended follows them."""
+        found = super().tail(seq, at, limit)
+        self.last, self.last_at = (found[-1].seq, found[-1].at) if found else (seq, at)
+        return found
 
     def append(
         self, kind: str, facts: Mapping[str, Any], *, request: int | None = None, actor: str | None = None
@@ -154,6 +170,10 @@ class Writer(Reader):
     def put(self, examples: Iterable[Example]) -> None:
         """Store examples, in place of those with the same id."""
         self.examples.extend(examples)
+
+    @abstractmethod
+    def forget_pool(self, first: int, last: int) -> dict[str, int]:
+        """Delete the examples at positions `first` to `last` of a file that were never handed out; how many by group."""
 
     def put_model(self, model: StoredModel) -> None:
         """Store a frozen model."""

@@ -21,6 +21,7 @@ __all__ = ["BUSY_SECONDS", "connect", "sqlite_path", "translated"]
 BUSY_SECONDS = 120
 """How long a writer waits for its turn."""
 _SYNCHRONOUS = ("full", "normal")
+_BUSY_MILLISECONDS = 50  # that a statement waits inside SQLite, where Ctrl-C is not heard
 _LOG_PAGES = 4000  # of SQLite's log, 16 MB, before its pages go to their places in the database
 _MEANINGS = (
     (
@@ -81,7 +82,7 @@ def _sqlite(url: URL, synchronous: str, read_only: bool) -> Engine:
         mode = "ro" if read_only else "rwc"
         options: dict[str, Any] = {"uri": True, "check_same_thread": False, "isolation_level": None}
         connection: sqlite3.Connection = sqlite3.connect(
-            f"{path.absolute().as_uri()}?mode={mode}", timeout=0.05, **options
+            f"{path.absolute().as_uri()}?mode={mode}", timeout=BUSY_SECONDS, **options
         )
         if read_only:
             try:
@@ -97,6 +98,7 @@ def _sqlite(url: URL, synchronous: str, read_only: bool) -> Engine:
             connection.execute(f"PRAGMA synchronous={synchronous}")
             connection.execute(f"PRAGMA wal_autocheckpoint={_LOG_PAGES}")
             connection.execute("PRAGMA secure_delete=ON")  # what is erased leaves no bytes behind
+            connection.execute(f"PRAGMA busy_timeout={_BUSY_MILLISECONDS}")
         return connection
 
     engine = create_engine(url, creator=open_file, paramstyle="named")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 import weakref
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Select, delete, func, insert, select, text
+from sqlalchemy import Connection, Select, bindparam, delete, func, insert, select, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 
@@ -31,6 +32,28 @@ _EXAMPLE = tuple(_X["group_name" if name == "group" else name] for name in Examp
 _MODEL = (_M.version, _M.digest, _M.format, _M.data)
 _MANY = 500  # ids in one question: SQLite takes 32,766 values in a statement, PostgreSQL 65,535
 _CHUNK = 5000  # rows written or copied at a time
+
+# built once: putting a statement together costs as much as running it
+_EVENTS = select(*_EVENT).where(_E.campaign == bindparam("ours"), _E.seq > bindparam("after")).order_by(_E.seq)
+_EXAMPLES = select(*_EXAMPLE, _X.array).where(_X.campaign == bindparam("ours"))
+_LABELLED = _EXAMPLES.where(_X.told.is_not(None)).order_by(_X.told, _X.position)
+_CHANGED = _LABELLED.where(_X.changed > bindparam("after"))
+_WITH_IDS = _EXAMPLES.where(_X.id.in_(bindparam("ids", expanding=True)))
+_TOLD_BY = _EXAMPLES.where(_X.told == bindparam("seq")).order_by(_X.position)
+_NEXT_IN_POOL = (
+    _EXAMPLES.where(_X.group_name == bindparam("of"), schema.in_pool).order_by(_X.place, _X.id).limit(bindparam("most"))
+)
+
+
+@cache
+def _events_of(kinds: bool, request: bool, limit: bool) -> Select[Any]:
+    """The question for events of some kinds, about one request, at most so many."""
+    question = _EVENTS
+    if kinds:
+        question = question.where(_E.kind.in_(bindparam("kinds", expanding=True)))
+    if request:
+        question = question.where(_E.request == bindparam("about"))
+    return question.limit(bindparam("most")) if limit else question
 
 
 class DatabaseLedger(Ledger):
@@ -81,15 +104,15 @@ class DatabaseLedger(Ledger):
                 number = int(connection.execute(new).scalar_one())
             except IntegrityError:
                 raise InputError(f"there is a campaign {name!r} already: choose another name") from None
-            writer = _DatabaseWriter(connection, number, self._now(connection))
+            writer = _DatabaseWriter(connection, number, self._now(connection), self._upsert)
             yield writer
-            writer.store(self._upsert)
+            writer.store()
 
     @contextmanager
     def reading(self, campaign: int) -> Iterator[Reader]:
         """One moment of a campaign."""
         with self._begun(writing=False) as connection:
-            yield _DatabaseWriter(connection, campaign, self._now(connection))
+            yield _DatabaseWriter(connection, campaign, self._now(connection), self._upsert)
 
     @contextmanager
     def writing(self, campaign: int) -> Iterator[Writer]:
@@ -97,9 +120,9 @@ class DatabaseLedger(Ledger):
         with self._begun(writing=True) as connection:
             if self._postgres:
                 connection.execute(select(_C.id).where(_C.id == campaign).with_for_update())
-            writer = _DatabaseWriter(connection, campaign, self._now(connection))
+            writer = _DatabaseWriter(connection, campaign, self._now(connection), self._upsert)
             yield writer
-            writer.store(self._upsert)
+            writer.store()
 
     def lease(self, campaign: int, holder: str, seconds: float) -> bool:
         """Take or renew the campaign's refit lease; False while another holder has it. 0 seconds gives it back."""
@@ -158,39 +181,38 @@ class DatabaseLedger(Ledger):
 
 
 class _DatabaseWriter(Writer):
-    def __init__(self, connection: Connection, campaign: int, now: float) -> None:
+    def __init__(self, connection: Connection, campaign: int, now: float, upsert: Any) -> None:
         super().__init__()
-        self._connection, self._campaign, self.now = connection, campaign, now
+        self._connection, self._campaign, self.now, self._upsert = connection, campaign, now, upsert
 
     def events(
         self, after: int = 0, *, kinds: Collection[str] = (), request: int | None = None, limit: int | None = None
     ) -> list[Event]:
-        question = select(*_EVENT).where(_E.campaign == self._campaign, _E.seq > after).order_by(_E.seq)
-        if kinds:
-            question = question.where(_E.kind.in_(list(kinds)))
-        if request is not None:
-            question = question.where(_E.request == request)
-        if limit is not None:
-            question = question.limit(limit)
-        return [_event(row) for row in self._connection.execute(question)]
+        values: dict[str, Any] = {"ours": self._campaign, "after": after}
+        question = _EVENTS
+        if kinds or request is not None or limit is not None:
+            question = _events_of(bool(kinds), request is not None, limit is not None)
+            values |= {"kinds": list(kinds)} if kinds else {}
+            values |= {"about": request} if request is not None else {}
+            values |= {"most": limit} if limit is not None else {}
+        return [_event(row) for row in self._connection.execute(question, values)]
 
     def snapshot(self) -> tuple[int, str] | None:
         found = self._connection.execute(select(_S.seq, _S.state).where(_S.campaign == self._campaign)).first()
         return None if found is None else (found[0], found[1])
 
     def changed(self, after: int = 0) -> list[Example]:
-        question = self._examples().where(_X.told.is_not(None)).order_by(_X.told, _X.position)
-        return self._read(question.where(_X.changed > after) if after else question)
+        return self._read(_CHANGED if after else _LABELLED, {"after": after} if after else {})
 
     def find(self, ids: Collection[str]) -> dict[str, Example]:
         wanted, found = list(ids), dict[str, Example]()
         for first in range(0, len(wanted), _MANY):
-            question = self._examples().where(_X.id.in_(wanted[first : first + _MANY]))
-            found |= {example.id: example for example in self._read(question)}
+            some = self._read(_WITH_IDS, {"ids": wanted[first : first + _MANY]})
+            found |= {example.id: example for example in some}
         return found
 
     def told_by(self, seq: int) -> list[Example]:
-        return self._read(self._examples().where(_X.told == seq).order_by(_X.position))
+        return self._read(_TOLD_BY, {"seq": seq})
 
     def class_counts(self) -> dict[str, dict[str, int]]:
         question = (
@@ -203,12 +225,20 @@ class _DatabaseWriter(Writer):
             found.setdefault(group, {})[label] = count
         return found
 
+    def next_in_pool(self, group: str, count: int) -> list[Example]:
+        return self._read(_NEXT_IN_POOL, {"of": group, "most": count})
+
+    def put(self, examples: Iterable[Example]) -> None:
+        super().put(examples)
+        if len(self.examples) > _CHUNK:  # a pool may be larger than memory
+            self._put_examples()
+
     def model(self, version: int) -> StoredModel | None:
         question = select(*_MODEL).where(_M.campaign == self._campaign, _M.version == version)
         row = self._connection.execute(question).first()
         return None if row is None else _model(row)
 
-    def store(self, upsert: Any) -> None:
+    def store(self) -> None:
         """Write down what was appended and put, in the order that readers expect."""
         ours, run = {"campaign": self._campaign}, self._connection.execute
         try:
@@ -216,19 +246,31 @@ class _DatabaseWriter(Writer):
                 run(insert(schema.events), [{**ours, **e._asdict(), "facts": as_text(e.facts)} for e in self.appended])
         except IntegrityError as error:
             raise LedgerError("another process wrote the same event: nothing was stored, try again") from error
-        for first in range(0, len(self.examples), _CHUNK):
-            run(upsert, [{**ours, **_columns(example)} for example in self.examples[first : first + _CHUNK]])
-        if self.models:
-            run(insert(schema.models), [{**ours, **model._asdict()} for model in self.models])
+        self._put_examples()
+        try:
+            if self.models:
+                run(insert(schema.models), [{**ours, **model._asdict()} for model in self.models])
+        except IntegrityError as error:
+            raise LedgerError("there is a frozen model of this version already: nothing was stored") from error
         if self.new_snapshot is not None:
             run(delete(schema.snapshots).where(_S.campaign == self._campaign))
             run(insert(schema.snapshots), [{**ours, "seq": self.new_snapshot[0], "state": self.new_snapshot[1]}])
 
-    def _examples(self) -> Select[Any]:
-        return select(*_EXAMPLE, _X.array).where(_X.campaign == self._campaign)
+    def forget_pool(self, first: int, last: int) -> dict[str, int]:
+        never = (_X.campaign == self._campaign, _X.told.is_(None), _X.role.is_(None), _X.position.between(first, last))
+        counts = select(_X.group_name, func.count()).where(*never).group_by(_X.group_name)
+        found = {str(group): int(count) for group, count in self._connection.execute(counts)}
+        self._connection.execute(delete(schema.examples).where(*never))
+        return found
 
-    def _read(self, question: Select[Any]) -> list[Example]:
-        return [_example(row) for row in self._connection.execute(question)]
+    def _put_examples(self) -> None:
+        examples, self.examples = self.examples, []
+        for first in range(0, len(examples), _CHUNK):
+            rows = [{"campaign": self._campaign, **_columns(example)} for example in examples[first : first + _CHUNK]]
+            self._connection.execute(self._upsert, rows)
+
+    def _read(self, question: Select[Any], values: dict[str, Any]) -> list[Example]:
+        return [_example(row) for row in self._connection.execute(question, {"ours": self._campaign, **values})]
 
 
 def _event(row: Any) -> Event:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
+from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import takewhile
+from operator import itemgetter
 
-from evenhand.errors import InputError
+from evenhand.errors import InputError, LedgerError
 from evenhand.ledger.base import Event, Example, Ledger, Reader, StoredModel, Writer
 
 __all__ = ["MemoryLedger"]
@@ -17,11 +19,17 @@ __all__ = ["MemoryLedger"]
 
 @dataclass
 class _Kept:
-    """What is kept of one campaign; `order` has the ids of labelled examples as they were told."""
+    """What is kept of one campaign.
+
+    `order` has the ids of labelled examples as they were told, `touched` which event changed which example, `pool` those
+    that can be handed out, in their order.
+    """
 
     events: list[Event] = field(default_factory=list)
     examples: dict[str, Example] = field(default_factory=dict)
     order: list[str] = field(default_factory=list)
+    touched: list[tuple[int, str]] = field(default_factory=list)
+    pool: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
     models: dict[int, StoredModel] = field(default_factory=dict)
     snapshot: tuple[int, str] | None = None
     lease: tuple[str, float] = ("", 0.0)
@@ -86,7 +94,7 @@ class MemoryLedger(Ledger):
         with self._lock:
             kept = self._kept[campaign]
             yield from kept.events
-            yield from kept.examples.values()
+            yield from sorted(kept.examples.values(), key=_when)
             yield from kept.models.values()
 
     def close(self) -> None:
@@ -97,6 +105,7 @@ class _MemoryWriter(Writer):
     def __init__(self, kept: _Kept, now: float) -> None:
         super().__init__()
         self._kept, self.now = kept, now
+        self._forgotten: list[str] = []
 
     def events(
         self, after: int = 0, *, kinds: Collection[str] = (), request: int | None = None, limit: int | None = None
@@ -112,14 +121,12 @@ class _MemoryWriter(Writer):
         return self._kept.snapshot
 
     def changed(self, after: int = 0) -> list[Example]:
-        examples = self._kept.examples
+        kept = self._kept
         if not after:
-            return [examples[name] for name in self._kept.order]
-        events = self._kept.events[after:]
-        if all(event.kind not in ("corrected", "withdrawn", "erased", "skipped") for event in events):
-            newest = takewhile(lambda e: (e.told or 0) > after, map(examples.__getitem__, reversed(self._kept.order)))
-            return list(newest)[::-1]
-        return [examples[name] for name in self._kept.order if examples[name].changed > after]
+            return [kept.examples[name] for name in kept.order]
+        names = {name for _, name in kept.touched[bisect_right(kept.touched, after, key=itemgetter(0)) :]}
+        found = [kept.examples[name] for name in names if name in kept.examples]
+        return sorted((e for e in found if e.told is not None), key=_when)
 
     def find(self, ids: Collection[str]) -> dict[str, Example]:
         return {name: self._kept.examples[name] for name in ids if name in self._kept.examples}
@@ -136,17 +143,59 @@ class _MemoryWriter(Writer):
                 group[example.label] = group.get(example.label, 0) + 1
         return found
 
+    def next_in_pool(self, group: str, count: int) -> list[Example]:
+        return [self._kept.examples[name] for _, name in self._kept.pool.get(group, [])[:count]]
+
+    def forget_pool(self, first: int, last: int) -> dict[str, int]:
+        gone = [
+            e for e in self._kept.examples.values() if e.told is None and e.role is None and first <= e.position <= last
+        ]
+        self._forgotten += [e.id for e in gone]
+        return dict(Counter(e.group for e in gone))
+
     def model(self, version: int) -> StoredModel | None:
         return self._kept.models.get(version)
+
+    def _move_in_pool(self) -> None:
+        """Take out of the pool what left it, put in what came, and keep the order."""
+        kept = self._kept
+        left: dict[str, set[str]] = {}
+        came: dict[str, list[tuple[int, str]]] = {}
+        for example in self.examples:
+            before = kept.examples.get(example.id)
+            if before is not None and before.in_pool:
+                left.setdefault(before.group, set()).add(before.id)
+            if example.in_pool and example.place is not None:
+                came.setdefault(example.group, []).append((example.place, example.id))
+        for group in left.keys() | came.keys():
+            gone = left.get(group, set())
+            stays = [entry for entry in kept.pool.get(group, []) if entry[1] not in gone]
+            kept.pool[group] = sorted(stays + came.get(group, []))
 
     def store(self) -> None:
         """Take in what was written."""
         kept = self._kept
+        if self.appended and self.appended[0].seq != len(kept.events) + 1:
+            raise LedgerError("another process wrote the same event: nothing was stored, try again")
+        if any(model.version in kept.models for model in self.models):
+            raise LedgerError("there is a frozen model of this version already: nothing was stored")
         kept.events += self.appended
+        for name in self._forgotten:
+            del kept.examples[name]
+        if self._forgotten:
+            kept.pool = {g: [entry for entry in pool if entry[1] in kept.examples] for g, pool in kept.pool.items()}
+        self._move_in_pool()
         for example in self.examples:
             before = kept.examples.get(example.id)
             if example.told is not None and (before is None or before.told is None):
                 kept.order.append(example.id)
             kept.examples[example.id] = example
+            kept.touched.append((example.changed, example.id))
+        kept.touched.sort(key=itemgetter(0))
         kept.models |= {model.version: model for model in self.models}
         kept.snapshot = self.new_snapshot or kept.snapshot
+
+
+def _when(example: Example) -> tuple[int, int]:
+    """When and where in its delivery an example was told; those without a label come last."""
+    return (example.told if example.told is not None else 2**62, example.position)

@@ -14,9 +14,10 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
+    text,
 )
 
-__all__ = ["campaigns", "events", "examples", "leases", "metadata", "models", "snapshots"]
+__all__ = ["campaigns", "events", "examples", "in_pool", "leases", "metadata", "models", "snapshots"]
 
 metadata = MetaData()
 
@@ -54,6 +55,7 @@ examples = Table(
     Column("role", Text),
     Column("place", BigInteger),
     Column("request", Integer),
+    Column("held", Boolean, nullable=False),
     Column("origin", Text),
     Column("made", Boolean, nullable=False),
     Column("label", Text),
@@ -67,6 +69,17 @@ examples = Table(
     Column("fate", Text),
     Index("examples_by_change", "campaign", "changed"),
     Index("examples_by_delivery", "campaign", "told", "position"),
+)
+in_pool = text("place IS NOT NULL AND NOT held AND label IS NULL AND fate IS NULL")
+"""Examples that can be handed out."""
+Index(
+    "examples_in_pool",
+    examples.c.campaign,
+    examples.c.group_name,
+    examples.c.place,
+    examples.c.id,
+    sqlite_where=in_pool,
+    postgresql_where=in_pool,
 )
 
 models = Table(

@@ -37,6 +37,7 @@ def upgrade() -> None:
         sa.Column("role", sa.Text),
         sa.Column("place", sa.BigInteger),
         sa.Column("request", sa.Integer),
+        sa.Column("held", sa.Boolean, nullable=False),
         sa.Column("origin", sa.Text),
         sa.Column("made", sa.Boolean, nullable=False),
         sa.Column("label", sa.Text),
@@ -51,6 +52,9 @@ def upgrade() -> None:
     )
     op.create_index("examples_by_change", "examples", ["campaign", "changed"])
     op.create_index("examples_by_delivery", "examples", ["campaign", "told", "position"])
+    in_pool = sa.text("place IS NOT NULL AND NOT held AND label IS NULL AND fate IS NULL")
+    pool = ["campaign", "group_name", "place", "id"]
+    op.create_index("examples_in_pool", "examples", pool, sqlite_where=in_pool, postgresql_where=in_pool)
     op.create_table(
         "models",
         campaign(),
