@@ -169,7 +169,7 @@ class Campaign(Pooling):
                 writer.append("expired", {}, request=number)
             facts = {
                 "until": None if lease is None else writer.now + lease,
-                "rests_on": max(state.rests_on),
+                "rests_on": state.scores_rest_on,
                 "scored_at": state.scored_at,
                 "behind": state.examples - state.scored_examples,
             }
@@ -338,7 +338,7 @@ class Campaign(Pooling):
         if state.columns is None:  # rows are kept elsewhere: there is nothing to fit
             return
         wanted = max(state.arrived)
-        while self._trainer.due(self._refresh()) and max(self._state.rests_on) < wanted:
+        while self._trainer.due(self._refresh()) and self._state.scores_rest_on < wanted:
             if not self._trainer.refit(record_failure=True):
                 if self._state.failure is not None and self._state.failure["rests_on"] >= wanted:
                     break

@@ -123,7 +123,7 @@ class Fitter:
 
     def still(self, reader: Reader, state: State) -> Still:
         """What a refit will need of this moment: the rows since the last one, or all of them."""
-        last = max(state.rests_on)
+        last = state.scores_rest_on
         follows = self.fitted == last and state.altered <= self.upto
         steps = reader.events(kinds=("scored",)) if self.incremental else []
         return Still(reader.changed(min(self.upto, last) if follows else 0), steps)
@@ -188,7 +188,7 @@ class Fitter:
 
         Only rows that answered a request count: of others nobody knows how they were picked.
         """
-        last = max(state.rests_on)
+        last = state.scores_rest_on
         self.catch_up(reader, state)
         new = [
             row for row in reader.changed(last)
@@ -207,7 +207,7 @@ class Fitter:
 
         Rows corrected since have the label they had first. A learner that goes on from its model takes all its steps again.
         """
-        last = max(state.rests_on)
+        last = state.scores_rest_on
         if self.fitted == last or not last or state.columns is None:
             return
         self._start_again()
@@ -239,8 +239,8 @@ class Fitter:
             rows = reader.changed()
             kept = [row for row in rows if row.counts]
             self._feed(state, kept)
-            if self.incremental and self._memory is not None and max(state.rests_on):
-                self._refit_all(reader, kept, max(state.rests_on))
+            if self.incremental and self._memory is not None and state.scores_rest_on:
+                self._refit_all(reader, kept, state.scores_rest_on)
         else:
             self._feed(state, [row for row in rows if row.counts])
         self.upto = state.seq

@@ -53,6 +53,7 @@ def read_id(value: Any) -> str:
     >>> read_id(17), read_id("007")
     ('17', '007')
     """
+    value = _plain(value)
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise InputError(f"{value!r} is no id: ids are text or whole numbers")
     return check_text(str(value), "the id", lines=True)
@@ -64,6 +65,7 @@ def read_label(value: Any) -> Label:
     >>> read_label(1.0), read_label("yes")
     (1, 'yes')
     """
+    value = _plain(value)
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         raise InputError("no label")
     if isinstance(value, bool):
@@ -82,7 +84,12 @@ def read_label(value: Any) -> Label:
         raise InputError(f"the label {value!r} is neither text, a whole number nor true or false")
     if not value.strip():
         raise InputError("no label")
-    return check_text(value, "the label")
+    return str(check_text(value, "the label"))
+
+
+def _plain(value: Any) -> Any:
+    """A NumPy scalar as Python's own."""
+    return value.item() if hasattr(value, "item") and getattr(value, "ndim", 1) == 0 else value
 
 
 def label_text(label: Label) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -191,20 +192,50 @@ class Looking(Kept):
                 group = asked[0].facts["decision"]["group"]
             return table, as_delivery(table, state, needs_numbers=self._parts.needs_numbers, group=group)
 
-    def ids_in(self, path: str | PathLike[str], *, with_labels: bool = False) -> tuple[list[str], list[Any]]:
-        """The ids in a file, and the labels beside them where they are wanted."""
+    def ids_in(self, path: str | PathLike[str]) -> list[str]:
+        """The ids in a file."""
+        from evenhand.campaign.tables import read_file
+
+        return self._ids(read_file(Path(path)))
+
+    def labels_in(self, path: str | PathLike[str]) -> tuple[list[str], list[Any], FileTable]:
+        """The ids in a file, the labels beside them, None where there is none, and the file's table."""
         from evenhand.campaign.tables import need_column, read_file
 
-        table, settings = read_file(Path(path)), self.settings
-        need_column(table, settings["id"], "the id")
-        names = ["" if name is None else str(name) for name in table.columns[settings["id"]]]
+        table = read_file(Path(path))
+        need_column(table, self.settings["label"], "the label")
+        return self._ids(table), table.columns[self.settings["label"]], table
+
+    def _ids(self, table: FileTable) -> list[str]:
+        from evenhand.campaign.tables import need_column
+
+        column = self.settings["id"]
+        need_column(table, column, "the id")
+        missing = [row + 1 for row, name in enumerate(table.columns[column]) if name is None]
+        if missing:
+            raise InputError(f"{table.name} has no id in row {missing[0]}")
+        names = [str(name) for name in table.columns[column]]
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise InputError(f"{table.name} has the id {twice!r} twice")
-        if not with_labels:
-            return names, []
-        need_column(table, settings["label"], "the label")
-        return names, table.columns[settings["label"]]
+        return names
+
+    def to_label(self, requests: Sequence[Request]) -> tuple[list[str], list[list[Any]]]:
+        """The rows of pool requests with all their columns, and an empty column for the label: names and rows."""
+        from evenhand.ledger.text import from_text
+
+        with self._moment() as (reader, state):
+            columns, settings = state.columns or {}, state.settings
+            found = reader.find([name for request in requests for name in request.examples])
+        ours = ["request", settings["group"]]
+        ours = [name if name not in columns["names"] else f"{name}_" for name in ours]
+        names = [settings["id"], *ours, *columns["names"], settings["label"]]
+        rows = [
+            [name, request.id, request.group, *from_text(str(found[name].features)), None]
+            for request in requests
+            for name in request.examples
+        ]
+        return names, rows
 
     def export(self, path: str | PathLike[str], *, force: bool = False) -> int:
         """Write the data set gathered so far, with ids, groups, roles and labels; gives the number of rows."""

@@ -101,6 +101,11 @@ class State:
         return sum(self.train) + sum(self.validate)
 
     @property
+    def scores_rest_on(self) -> int:
+        """The last event that the newest scores rest on; 0 without scores."""
+        return max(self.rests_on, default=0)
+
+    @property
     def fresh(self) -> list[str]:
         """Groups that received examples since the scores they have."""
         return [g for g, came, rests in zip(self.groups, self.arrived, self.rests_on, strict=True) if came > rests]

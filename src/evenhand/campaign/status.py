@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from evenhand.campaign.deciding import offered
 from evenhand.campaign.requests import as_time
 from evenhand.campaign.state import State
 from evenhand.ledger.base import Event, Reader
@@ -34,6 +35,8 @@ def status(name: str, state: State, reader: Reader, *, nothing: str | None, trai
         ],
         "expired": [_request(number, facts) for number, facts in sorted(state.expired.items())],
         **state.taken,
+        "skipped": state.skipped,
+        "pool": None if state.pool is None else _pool(state),
         "answered": state.answered,
         "abandoned": state.abandoned,
         "collectors": {
@@ -43,7 +46,7 @@ def status(name: str, state: State, reader: Reader, *, nothing: str | None, trai
             "at": as_time(state.scored_at),
             "age_seconds": None if state.scored_at is None else max(0.0, reader.now - state.scored_at),
             "labels_behind": state.examples - state.scored_examples,
-            "rest_on": max(state.rests_on),
+            "rest_on": state.scores_rest_on,
         },
         "learner_failed": state.failure and {**state.failure, "at": as_time(state.failure["at"])},
     }
@@ -79,9 +82,23 @@ def _group(state: State, z: int, classes: dict[str, int]) -> dict[str, Any]:
         "accuracy": right if n else None,
         "n": n,
         "mean_loss": state.loss_sum[z] / n if n else None,
-        "available": group not in state.retired,
+        "available": offered(state)[z],
+        **_left(state, z),
         "classes": dict(sorted(classes.items())),
     }
+
+
+def _pool(state: State) -> dict[str, Any]:
+    used_up = [group for group, n in zip(state.groups, state.pool or (), strict=True) if n < 2]
+    return {"left": sum(state.pool or ()), "used_up": used_up, "files": [file["path"] for file in state.files]}
+
+
+def _left(state: State, z: int) -> dict[str, Any]:
+    """How many examples of a group the pool has left, and after how many labels of all groups they are used up."""
+    if state.pool is None:
+        return {}
+    share = state.train[z] / max(sum(state.train), 1)
+    return {"left": state.pool[z], "lasts_labels": round(state.pool[z] / share) if share else None}
 
 
 def _running(state: State) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from evenhand.cli import campaign_corrections, campaign_files, campaign_look, campaign_rows
+from evenhand.cli import campaign_corrections, campaign_files, campaign_look, campaign_pool, campaign_rows
 from evenhand.cli.campaign_shared import (
     DEFAULT,
     AsJson,
@@ -37,8 +37,10 @@ app = typer.Typer(
 @app.command()
 def create(
     name: Name,
-    groups: Annotated[list[str], typer.Option("--group", help="a group; give it once for each")],
     budget: Annotated[int, typer.Option(help="labels to spend, training and validation together")],
+    groups: Annotated[
+        list[str] | None, typer.Option("--group", help="a group; give it once for each, or leave it to the pool")
+    ] = None,
     strategy: Annotated[str, typer.Option(help="which group next, e.g. optimistic:c0=0.1")] = "optimistic",
     learner: Annotated[
         str, typer.Option(help="logistic:C=1, a scikit-learn class by path, factory:module.function, or none")
@@ -77,7 +79,8 @@ def create(
             population=_shares(population), label=label, group=group_column, id=id_column, features=features,
         ) as made:  # fmt: skip
             found = made.status()
-    say(found, as_json, f"campaign {name!r}: {len(groups)} groups, {budget} labels, {found['strategy']}")
+    named = f"{len(groups)} groups" if groups else "groups from the pool"
+    say(found, as_json, f"campaign {name!r}: {named}, {budget} labels, {found['strategy']}")
 
 
 @app.command()
@@ -85,6 +88,7 @@ def ask(
     name: Name,
     count: Annotated[int, typer.Option(help=f"how many requests at once, at most {_MOST:,}")] = 1,
     everything: Annotated[bool, typer.Option("--all", help="as many requests as the budget allows")] = False,
+    out: Annotated[Path | None, typer.Option(help="with a pool: a new CSV file for the rows to label")] = None,
     collector: Collector = None,
     db: Database = DEFAULT,
     as_json: AsJson = False,
@@ -93,7 +97,11 @@ def ask(
     with opened(db, name, as_json) as campaign:
         if count > _MOST and not everything:
             raise ValueError(f"--count {count} is more than {_MOST:,}: give --all for as many as the budget allows")
+        if out is not None and out.exists():
+            raise ValueError(f"{out} is there already: name a new file")
         found = campaign.ask_many(max(campaign.budget // 2, 1) if everything else count, collector)
+        if out is not None:
+            campaign_pool.write_todo(campaign, found, out)
         say({"requests": [r.as_dict() for r in found]}, as_json, lambda: "\n".join(map(_request_line, found)))
 
 
@@ -229,6 +237,8 @@ def close(
         say({"name": name, "closed": reason}, as_json, f"campaign {name!r} is closed")
 
 
+app.command()(campaign_pool.pool)
+app.command()(campaign_pool.skip)
 app.command()(campaign_rows.tell)
 app.command()(campaign_rows.add)
 app.command()(campaign_corrections.correct)

@@ -77,4 +77,4 @@ def erase(
 def _names(campaign: Campaign, ids: list[str] | None, file: Path | None) -> list[str]:
     if (not ids) == (file is None):
         raise ValueError("name the ids, or a --file with an id column")
-    return list(ids or ()) if file is None else campaign.ids_in(file)[0]
+    return list(ids or ()) if file is None else campaign.ids_in(file)

@@ -131,7 +131,7 @@ def _status_text(found: dict[str, Any]) -> str:
     for group, g in found["groups"].items():
         right = "" if g["accuracy"] is None else f"{g['accuracy']:.3f}"
         past = found["running"]["groups"][group]
-        name = group if g["available"] else f"{group} (retired)"
+        name = group if g["available"] else f"{group} (not asked)"
         table.add_row(
             escape(name),
             f"{g['share']:.0%}",
@@ -155,6 +155,14 @@ def _status_text(found: dict[str, Any]) -> str:
     for group, g in found["groups"].items():
         if g["classes"]:
             line(f"{group}: " + ", ".join(f"{count} × {label}" for label, count in g["classes"].items()))
+    if found["pool"]:
+        for group, g in found["groups"].items():
+            lasts = (
+                "" if g["lasts_labels"] is None else f", enough for {g['lasts_labels']:,} more labels at this mixture"
+            )
+            line(
+                f"pool of {group}: {g['left']:,} left{lasts}{' — used up' if group in found['pool']['used_up'] else ''}"
+            )
     age, behind = found["scores"]["age_seconds"], found["scores"]["labels_behind"]
     line("no scores yet" if age is None else f"scores are {age:.0f} s old and {behind} labels behind")
     if found["learner_failed"]:

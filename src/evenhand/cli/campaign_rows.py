@@ -14,7 +14,6 @@ from evenhand.cli.campaign_shared import (
     Collector,
     Database,
     Name,
-    RequestNumber,
     User,
     opened,
     say,
@@ -37,7 +36,7 @@ RejectedFile = Annotated[Path | None, typer.Option("--rejected", help="where ref
 
 def tell(
     name: Name,
-    request: RequestNumber,
+    request: Annotated[str, typer.Argument(help="the request's number; with a pool leave it out: labels go by id")],
     file: File = None,
     n: Annotated[int | None, typer.Option("-n", help="only the number of rows, where you train yourself")] = None,
     partial: Partial = False,
@@ -48,19 +47,55 @@ def tell(
     db: Database = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """Answer a request with labelled rows, all at once or in parts. The same file told twice changes nothing."""
+    """Answer a request with labelled rows, or with a pool tell labels by id. The same file twice changes nothing.
+
+    `tell NAME REQUEST rows.csv`, or with a pool `tell NAME done.csv`: rows with an empty label are not labelled yet.
+    """
     with opened(db, name, as_json) as campaign:
-        options = {"collector": collector, "extra": extra, "dry_run": dry_run}
+        options: dict[str, Any] = {"collector": collector, "extra": extra, "dry_run": dry_run}
+        number = int(request) if request.isdecimal() else None
+        if number is None:
+            if file is not None or n is not None:
+                raise ValueError(f"{request!r} is no request's number: write tell NAME REQUEST FILE, or tell NAME FILE")
+            _report(_told_by_id(campaign, Path(request), rejected, partial, options), as_json)
+            return
         if (file is None) == (n is None):
             raise ValueError("give a file of rows, or their number with -n")
         if file is None:
-            _report(campaign.tell(request, n=n, **options), as_json)  # type: ignore[arg-type]
+            _report(campaign.tell(number, n=n, **options), as_json)
             return
 
         def store(delivery: Delivery) -> Receipt:
-            return campaign.tell_delivery(request, delivery, partial=partial, **options)  # type: ignore[arg-type]
+            return campaign.tell_delivery(number, delivery, partial=partial, **options)
 
-        _report(_told(campaign, file, request, rejected, store), as_json)
+        _report(_told(campaign, file, number, rejected, store), as_json)
+
+
+def _told_by_id(
+    campaign: Campaign, file: Path, rejected: Path | None, partial: bool, options: dict[str, Any]
+) -> Receipt:
+    """Tell the labels of a file by id; empty ones are left out."""
+    from evenhand.campaign.requests import Refused
+    from evenhand.errors import InputError
+
+    target = _rejected_file(file, rejected)
+    with spooled(file) as path:
+        names, labels, table = campaign.labels_in(path)
+    told = [row for row, label in enumerate(labels) if label is not None]
+    if not told:
+        raise InputError(f"no row of {file} has a label yet")
+    given = {names[row]: labels[row] for row in told}
+
+    def aside(refused: tuple[Refused, ...]) -> None:
+        _set_aside(target, table, [row._replace(row=told[row.row]) for row in refused])
+
+    try:
+        receipt: Receipt = campaign.tell_labels(given, partial=partial, written=table.written, **options)
+    except InputError as error:
+        aside(error.refused)
+        raise
+    aside(receipt.refused)
+    return receipt
 
 
 def add(
@@ -89,9 +124,7 @@ def _told(
     """Read and store a file; refused rows go to a file of their own."""
     from evenhand.errors import InputError
 
-    target = rejected or Path("rejected.csv" if str(file) == "-" else f"{file}.rejected.csv")
-    if rejected is not None and target.exists():
-        raise InputError(f"--rejected {target} is there already: name a new file")
+    target = _rejected_file(file, rejected)
     with spooled(file) as path:
         table, delivery = campaign.read(path, request)
     try:
@@ -101,6 +134,15 @@ def _told(
         raise
     _set_aside(target, table, receipt.refused)
     return receipt
+
+
+def _rejected_file(file: Path, rejected: Path | None) -> Path:
+    """Where refused rows go; a file of the user's is never replaced."""
+    from evenhand.errors import InputError
+
+    if rejected is not None and rejected.exists():
+        raise InputError(f"--rejected {rejected} is there already: name a new file")
+    return rejected or Path("rejected.csv" if str(file) == "-" else f"{file}.rejected.csv")
 
 
 def _set_aside(target: Path, table: Any, refused: Any) -> None:

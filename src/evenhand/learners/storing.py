@@ -12,6 +12,7 @@ from evenhand.errors import InputError
 from evenhand.learners.base import Model
 from evenhand.learners.logistic import Logistic
 from evenhand.learners.sklearn import ConstantModel, SklearnModel
+from evenhand.learners.table import Encoding, TableModel
 
 __all__ = ["dump_model", "load_model"]
 
@@ -28,6 +29,8 @@ def dump_model(model: Any) -> tuple[str, bytes]:
         return "logistic", _arrays(
             classes=_unboxed(model.classes_), coef=model.coef_, intercept=model.intercept_, settings=settings, **named
         )
+    if isinstance(model, TableModel):
+        return "table", _table(model)
     if isinstance(model, SklearnModel):
         return "skops", _skops(model.estimator)
     if hasattr(model, "trainer") and hasattr(model, "module"):
@@ -51,6 +54,12 @@ def load_model(form: str, data: bytes, learner: Any = None) -> Model:
         if "names" in found:
             model.feature_names_in_ = found["names"].astype(object)
         return model
+    if form == "table":
+        found = _loaded(data)
+        about = json.loads(found["about"].tobytes())
+        values = tuple(None if v is None else tuple(v) for v in about["values"])
+        encoding = Encoding(tuple(about["columns"]), tuple(found["centre"]), tuple(found["scale"]), values)
+        return TableModel(encoding, load_model("logistic", found["classifier"].tobytes()))  # type: ignore[arg-type]
     if form == "skops":
         from skops.io import loads
 
@@ -58,6 +67,16 @@ def load_model(form: str, data: bytes, learner: Any = None) -> Model:
     if form == "torch":
         return _network(data, learner)
     raise InputError(f"a model stored as {form!r} is not known to this version: upgrade")
+
+
+def _table(model: TableModel) -> bytes:
+    about = json.dumps({"columns": model.encoding.columns, "values": model.encoding.values}).encode()
+    return _arrays(
+        about=np.frombuffer(about, dtype=np.uint8),
+        centre=np.array(model.encoding.centre),
+        scale=np.array(model.encoding.scale),
+        classifier=np.frombuffer(dump_model(model.classifier)[1], dtype=np.uint8),
+    )
 
 
 def _arrays(**arrays: Any) -> bytes:

@@ -7,6 +7,7 @@ from typing import Any
 
 from evenhand.learners.logistic import Logistic
 from evenhand.learners.sklearn import SklearnLearner
+from evenhand.learners.table import TableLearner
 from evenhand.notation import parse_settings
 
 __all__ = ["ALLOWED", "describe_learner", "parse_learner"]
@@ -27,17 +28,21 @@ def parse_learner(text: str) -> Any:
     settings = parse_settings(tail, where=f"learner {name!r}")
     if name == "logistic":
         return _make(Logistic, settings, text)
+    if name == "table":
+        return _make(TableLearner, settings, text)
     if name.startswith(ALLOWED) and "." in name:
         update = settings.pop("update", "refit")
         return SklearnLearner(_make(_classifier(name), settings, text), update=update)
     raise ValueError(
-        f"unknown learner {name!r}: use logistic, or a scikit-learn classifier by its path, "
+        f"unknown learner {name!r}: use logistic, table (logistic with text encoded), or a scikit-learn classifier by its path, "
         "e.g. sklearn.ensemble.RandomForestClassifier:n_estimators=50"
     )
 
 
 def describe_learner(learner: Any) -> str | None:
     """The text that `parse_learner` reads back to this learner, or None where there is none."""
+    if isinstance(learner, TableLearner):
+        return "table" if learner.C == 1.0 else f"table:C={learner.C}"
     prefix, settings = "", {}
     if isinstance(learner, SklearnLearner):
         settings = {"update": learner.update} if learner.update != "refit" else {}

@@ -1,0 +1,72 @@
+"""`evenhand campaign pool` and `skip`, and the rows to label as a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from evenhand.cli.campaign_shared import DEFAULT, AsJson, Database, Name, Reason, User, opened, say, user_name
+
+if TYPE_CHECKING:
+    from evenhand.campaign import Campaign
+
+__all__ = ["pool", "skip", "write_todo"]
+
+
+def pool(
+    name: Name,
+    file: Annotated[Path, typer.Argument(help="CSV, a Parquet file, or a folder of Parquet files")],
+    id: Annotated[str, typer.Option("--id", help="the column of the ids")] = "id",
+    group: Annotated[
+        list[str] | None, typer.Option("--group", help="a column that tells the group, bins as age:30,60; repeat")
+    ] = None,
+    features: Annotated[list[str] | None, typer.Option("--feature", help="a column to learn from; default all")] = None,
+    ignore: Annotated[list[str] | None, typer.Option("--ignore", help="a column to leave out; repeat")] = None,
+    by: User = None,
+    db: Database = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """Register rows that are not labelled yet, so that asks name the very examples; may be repeated with more."""
+    with opened(db, name, as_json) as campaign:
+        found = campaign.pool(
+            file,
+            id=id,
+            group=group or campaign.settings["group"],
+            features=features,
+            ignore=ignore or (),
+            by=user_name(by),
+        )
+        notes = [f"{sum(found.groups.values()):,} examples in the pool"]
+        notes += [f"{found.labelled:,} labelled rows taken in"] if found.labelled else []
+        notes += [f"{found.known:,} known already"] if found.known else []
+        lines = [", ".join(notes), *(f"  {group}: {count:,}" for group, count in found.groups.items())]
+        say(found._asdict(), as_json, "\n".join(lines))
+
+
+def skip(
+    name: Name,
+    id: Annotated[str, typer.Argument(help="the example's id")],
+    reason: Reason = None,
+    by: User = None,
+    db: Database = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """Nobody can label this example: it leaves its request and the pool."""
+    with opened(db, name, as_json) as campaign:
+        campaign.skip(id, reason=reason, by=user_name(by))
+        say({"skipped": id}, as_json, f"{id} skipped")
+
+
+def write_todo(campaign: Campaign, requests: list[Any], target: Path) -> int:
+    """Write the rows of requests with all their columns, and an empty label column to fill in."""
+    from evenhand.campaign.tables import write_csv
+    from evenhand.errors import InputError
+
+    if target.exists():
+        raise InputError(f"{target} is there already: name a new file")
+    if not any(request.examples for request in requests):
+        raise InputError("--out writes the rows of a pool, and this campaign has none: register one with campaign pool")
+    names, rows = campaign.to_label(requests)
+    return write_csv(target, names, rows)
