@@ -160,11 +160,13 @@ def test_a_partial_delivery_and_then_its_lease_ends(ledger: Ledger, clock: Clock
     assert replay(ledger).answered == 1
 
 
-def test_an_overdue_request_nobody_needed_is_still_on_time(ledger: Ledger, clock: Clock) -> None:
+def test_an_overdue_request_nobody_needed_is_still_answered(ledger: Ledger, clock: Clock) -> None:
     c = made(ledger)
     request = c.ask()
     clock.now += 10_000
-    assert not c.tell(request, *rows(0)).late
+    receipt = c.tell(request, *rows(0))
+    assert receipt.late
+    assert receipt.rows == 2
 
 
 def test_a_request_may_wait_longer(ledger: Ledger, clock: Clock) -> None:

@@ -63,7 +63,7 @@ def test_table_of_results_is_readable():
         ((*SMALL, "--strategy", "optimistic:xi=2"), "xi"),
         ((*SMALL, "--learner", "os.system"), "unknown learner"),
         ((*SMALL, "--learner", "sklearn.decomposition.PCA"), "no classifier"),
-        ((*SMALL, "--budget", 2), "start round"),
+        ((*SMALL, "--budget", 2), "warm-up round"),
         ((*SMALL, "--budget", "many"), "--budget"),
         ((*SMALL, "--resume"), "--out"),
     ],

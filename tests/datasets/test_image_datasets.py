@@ -140,7 +140,9 @@ def test_the_real_files_where_they_are_at_hand() -> None:
         assert source.counts.tolist() == [12_000] * 5
         assert len(source._test.y) == 10_000
         learner = source.default_learner(final_updates=3)
-        result = eh.simulate(source, ["optimistic:c0=0.1"], learner, budget=400, batch=20, warmup=5, trials=1, evaluate=1)
+        result = eh.simulate(
+            source, ["optimistic:c0=0.1"], learner, budget=400, batch=20, warmup=5, trials=1, evaluate=1
+        )
         assert result.final["final_test_accuracy"].mean() > 0.6
         people = load("utkface", data_dir=folder)
         assert (len(people._pool.y), len(people._test.y)) == (13_859, 9_778)

@@ -364,7 +364,8 @@ def test_within_reading_everything_belongs_to_one_moment(ledger: Ledger) -> None
     assert sizes == sorted(sizes)
 
 
-def test_a_moment_lasts_while_its_own_thread_writes(ledger: Ledger) -> None:
+def test_a_moment_of_a_database_lasts_while_its_own_thread_writes(database: str) -> None:
+    ledger: Ledger = DatabaseLedger(database, create=True)
     campaign = born(ledger)
     store(ledger, campaign, told("a", 2))
     with ledger.reading(campaign) as reader:
@@ -417,6 +418,7 @@ def test_an_example_is_read_back_as_it_was_put(ledger: Ledger) -> None:
         "validate",
         2**40,
         3,
+        False,
         "extra",
         True,
         "yes\n",

@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 
 import evenhand as eh
 from evenhand.cli import app
-from evenhand.uniforms import role_states, roles, uniform
 from evenhand.engine.pooled import PooledTrials
 from evenhand.engine.run import Settings, run_block
 from evenhand.strategies import parse_strategy
+from evenhand.uniforms import role_states, roles, uniform
 
 SOURCE = eh.SyntheticModel1.instance("I")
 SKEWED = eh.SyntheticModel1(SOURCE.means, shares={"u": 0.3, "v": 0.7})

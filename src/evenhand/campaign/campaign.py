@@ -315,7 +315,7 @@ class Campaign(Pooling):
         """Fit and score if examples came since the last scores; False if there was nothing to do or another does it."""
         if self._read_only:
             raise InputError(f"the campaign {self.name!r} was opened read-only: open it without read_only to refit")
-        return self._trainer.refit()
+        return self._trainer_now().refit()
 
     def certify(
         self, *, model: Any = "final", delta: float = 0.05, distinct: bool | None = None, by: str | None = None
@@ -328,7 +328,7 @@ class Campaign(Pooling):
             distinct: your word that every row told without an id is another example; by default the campaign's setting.
             by: who freezes it.
         """
-        return self._trainer.certify(model, delta, distinct, by)
+        return self._trainer_now().certify(model, delta, distinct, by)
 
     def _bring_scores_up(self) -> None:
         """Refit where the settings want it before an ask; waits while another process does. A failure is recorded."""

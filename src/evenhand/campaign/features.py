@@ -121,7 +121,8 @@ def _tensor(array: Any) -> Rows:
         raise InputError(f"arrays must hold numbers, not {array.dtype}")
     problems: dict[int, str] = {}
     if array.dtype.kind == "f":
-        bad = ~(np.abs(array.reshape(len(array), -1)) <= LARGEST).all(axis=1)
+        most = min(LARGEST, float(np.finfo(array.dtype).max))
+        bad = ~(np.abs(array.reshape(len(array), -1)) <= most).all(axis=1)
         why = f"it has a number that is NaN, infinite or beyond ±{LARGEST:g}: remove or impute it"
         problems = dict.fromkeys(np.flatnonzero(bad).tolist(), why)
     stored: list[str | bytes] = []

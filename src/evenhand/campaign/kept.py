@@ -51,6 +51,11 @@ class Kept:
             self._cached_trainer = Trainer(self._ledger, self._number, self._parts, self._write, self._moment)
         return self._cached_trainer
 
+    def _trainer_now(self) -> Trainer:
+        """The trainer for the settings as they are now."""
+        self._refresh()
+        return self._trainer
+
     def release(self) -> None:
         """Let go of the database's connections."""
         self._ledger.close()

@@ -80,7 +80,7 @@ class Looking(Kept):
     def standing(self, refit: bool = True) -> Standing:
         """What is known per group now; `refit=False` does not bring the model up to date first."""
         if refit and not self._read_only and self._state.settings["learner"] is not None:
-            self._trainer.refit()
+            self._trainer_now().refit()
         return self._chooser.standing(self._refresh())
 
     def training_set(self) -> Examples:
@@ -99,19 +99,19 @@ class Looking(Kept):
 
     def model(self) -> Model | None:
         """The model fitted on the training examples as they stand; None before the first."""
-        return self._trainer.model()
+        return self._trainer_now().model()
 
     def final_model(self) -> Model:
         """The learner fitted on every label, training and validation together: what to deploy."""
-        return self._trainer.final_model()
+        return self._trainer_now().final_model()
 
     def certificate(self, delta: float | None = None) -> Certificate | None:
         """What is certain about the frozen model now; None if there is none. `delta` is that of `certify` by default."""
-        return self._trainer.certificate(delta)
+        return self._trainer_now().certificate(delta)
 
     def certified_model(self) -> Model | None:
         """The model the certificate is about; None without one."""
-        return self._trainer.certified_model()
+        return self._trainer_now().certified_model()
 
     def running(self, delta: float = 0.05) -> Running:
         """On the models so far: their average error in every group, as of the last refit."""

@@ -83,6 +83,7 @@ def _group(state: State, z: int, classes: dict[str, int]) -> dict[str, Any]:
         "n": n,
         "mean_loss": state.loss_sum[z] / n if n else None,
         "available": offered(state)[z],
+        "retired": group in state.retired,
         **_left(state, z),
         "classes": dict(sorted(classes.items())),
     }

@@ -131,7 +131,7 @@ def _status_text(found: dict[str, Any]) -> str:
     for group, g in found["groups"].items():
         right = "" if g["accuracy"] is None else f"{g['accuracy']:.3f}"
         past = found["running"]["groups"][group]
-        name = group if g["available"] else f"{group} (not asked)"
+        name = f"{group} (retired)" if g["retired"] else group if g["available"] else f"{group} (used up)"
         table.add_row(
             escape(name),
             f"{g['share']:.0%}",

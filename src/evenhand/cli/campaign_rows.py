@@ -137,12 +137,13 @@ def _told(
 
 
 def _rejected_file(file: Path, rejected: Path | None) -> Path:
-    """Where refused rows go; a file of the user's is never replaced."""
+    """Where refused rows go; no file but an earlier one of refused rows is replaced."""
     from evenhand.errors import InputError
 
-    if rejected is not None and rejected.exists():
-        raise InputError(f"--rejected {rejected} is there already: name a new file")
-    return rejected or Path("rejected.csv" if str(file) == "-" else f"{file}.rejected.csv")
+    target = rejected or Path("rejected.csv" if str(file) == "-" else f"{file}.rejected.csv")
+    if target.exists() and target.read_bytes()[:11] != b"row,reason,":
+        raise InputError(f"{target} is there already, for refused rows: name a new file with --rejected")
+    return target
 
 
 def _set_aside(target: Path, table: Any, refused: Any) -> None:
