@@ -1,5 +1,7 @@
 """Strategies against the rules written out by hand, group by group."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -213,3 +215,26 @@ def test_labels_and_unknown_names():
 def test_bad_settings_are_refused(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_uncurated_with_batches_asks_the_group_furthest_behind_its_share():
+    shares = np.array([0.2, 0.5, 0.3])
+    now = replace(standing([10, 10, 20], [0.0] * 3, population=shares), batch=5)
+    found = eh.Uncurated()(now, COIN)
+    behind = shares * 40 - [10, 10, 20]
+    assert found.index == np.argmax(behind)
+    assert found.kind == "population"
+    assert found.terms["behind"] == pytest.approx(behind)
+    assert eh.Uncurated()(replace(now, batch=1), COIN).probability is not None
+
+
+def test_uncurated_with_batches_keeps_to_the_shares_and_breaks_ties_at_random():
+    shares, first = np.array([0.2, 0.5, 0.3]), []
+    for seed in range(60):
+        c = eh.Campaign(["a", "b", "c"], "uncurated", budget=400, batch=5, population=shares, seed=seed)
+        first.append(c.ask().group)
+        c.tell(1, n=10)
+        while not c.done:
+            c.tell(c.ask(), n=10)
+        assert np.allclose(list(c.mixture.values()), shares, atol=0.03)
+    assert set(first) == {"a", "b", "c"}

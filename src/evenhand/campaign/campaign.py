@@ -333,9 +333,12 @@ class Campaign(Pooling):
     def _bring_scores_up(self) -> None:
         """Refit where the settings want it before an ask; waits while another process does. A failure is recorded."""
         state = self._refresh()
-        if state.settings["learner"] is None or state.settings["refit"] == "background" or not state.fresh:
+        if state.settings["learner"] is None or not state.fresh or state.columns is None:
             return
-        if state.columns is None:  # rows are kept elsewhere: there is nothing to fit
+        policy, first_rows = state.settings["refit"], state.examples <= 4 * state.settings["batch"]
+        if policy != "always" and first_rows and state.scored_at is None and state.failure is None:
+            self._trainer.try_out()
+        if policy == "background":
             return
         wanted = max(state.arrived)
         while self._trainer.due(self._refresh()) and self._state.scores_rest_on < wanted:

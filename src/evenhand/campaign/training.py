@@ -54,6 +54,7 @@ class Trainer:
         self._refit_lock, self._fitter_lock, self._witness_lock = (threading.RLock() for _ in range(3))
         self._fitter: Fitter | None = None
         self._witness = Witness(parts)
+        self._tried = False
         self._holder = f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
 
     # ---------------------------------------------------------------- refits
@@ -102,6 +103,27 @@ class Trainer:
             with suppress(InputError):  # a model that cannot be frozen yet; status says what is missing
                 self.certify("final", 0.05, None, None)
         return done
+
+    def try_out(self) -> None:
+        """Fit the learner on the first rows delivered, where no refit is due for long; a failure is recorded."""
+        with self._fitter_lock:
+            with self._read() as (reader, state):
+                rows = [row for row in reader.changed() if row.counts and row.role == "train"]
+            if self._tried or not rows:
+                return
+            self._tried = True
+            try:
+                self._current().cold(state, rows)
+            except LearnerError as error:
+                failure = {"message": str(error), "rests_on": max(state.arrived)}
+            else:
+                return
+
+        def step(now: State, writer: Writer) -> None:
+            if now.closed is None and now.failure is None:
+                writer.append("failed", failure)
+
+        self._write(step)
 
     def model(self) -> Model | None:
         """The model of the training examples there are."""
