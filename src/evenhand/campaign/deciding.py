@@ -89,6 +89,8 @@ class Chooser:
         asked: int | None = None,
         gone: Collection[int] = (),
         offers: Sequence[bool] | None = None,
+        *,
+        trend: bool = True,
     ) -> Standing:
         """What is known per group; labels that open requests are `waiting` for count as told."""
         waiting = self.waiting(state) if waiting is None else waiting
@@ -111,7 +113,7 @@ class Chooser:
             pending_validation=validating + held,
             loss_sum=np.array(state.loss_sum),
             accuracies=accuracies,
-            trend=RunningTrend.of(accuracies).trend,
+            trend=RunningTrend.of(accuracies).trend if trend else np.zeros(m),
             available=available,
             starting=np.array(warming_up or bool(((scored == 0) & available).any())),
             population=self._population,
@@ -136,7 +138,8 @@ class Chooser:
                     break
                 raise NothingToAsk(reason)
             asked = state.asked + len(found)
-            standing = self.standing(state, waiting, asked, gone, offers)
+            trend = getattr(self._parts.strategy, "needs_trend", True)
+            standing = self.standing(state, waiting, asked, gone, offers, trend=trend)
             decision = self._parts.strategy(standing, self._uniforms.at(np.array([asked]))[0])
             if not isinstance(decision, Decision):
                 raise InputError(f"the strategy gave {decision!r}: a strategy returns a Decision (see Decision.of)")

@@ -122,7 +122,7 @@ class Kept:
         """Under the campaign's write lock: fold what others wrote, decide, append; what came back is stored."""
         if self._read_only:
             raise InputError(f"the campaign {self.name!r} was opened read-only: open it without read_only to change it")
-        with self._lock:
+        with self._lock, self._remembering():
             with self._ledger.writing(self._number) as writer:
                 self._fold(writer.tail(self._state.seq, self._state.at))
                 self._follow()
@@ -139,6 +139,15 @@ class Kept:
             self._fold(writer.appended)
             self._follow()
             return writer.appended
+
+    @contextmanager
+    def _remembering(self) -> Iterator[None]:
+        """Forget what a step was about to store if it was not stored."""
+        try:
+            yield
+        except BaseException:
+            self._intake.forget()
+            raise
 
     def _refuse_closed(self) -> None:
         if self._state.closed is not None:

@@ -13,7 +13,7 @@ from evenhand.campaign.features import Rows
 from evenhand.campaign.labels import check_text
 from evenhand.campaign.pools import AHEAD, PoolTable, fetch, pool_examples, read_pool
 from evenhand.campaign.requests import Receipt
-from evenhand.campaign.state import State
+from evenhand.campaign.state import MADE, State
 from evenhand.campaign.telling import Options, Step
 from evenhand.engine.settings import as_population, check_settings, forced_warning
 from evenhand.errors import InputError
@@ -157,7 +157,7 @@ class Pooling(Altering):
                 new[example.group] += 1
         facts = {
             "groups": groups, "population": population, "counts": [counts[g] + new[g] for g in groups],
-            "columns": table.columns, "file": file, "id": id,
+            "columns": table.columns, "file": file, "id": id, "lookalikes": any(map(MADE.fullmatch, table.ids)),
         }  # fmt: skip
         event = writer.append("pooled", facts, actor=by)
         return Pooled(new, len(taken), 0, event.seq)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,10 +11,12 @@ from evenhand.errors import LedgerError
 from evenhand.ledger.base import Event
 from evenhand.ledger.text import as_text, from_text
 
-__all__ = ["State"]
+__all__ = ["MADE", "State"]
 
 _FORMAT = 1
 _BY_NUMBER = ("open", "expired")
+MADE = re.compile(r"[ar]\d+-\d+")
+"""What ids look like that the campaign makes."""
 
 
 @dataclass
@@ -49,6 +52,7 @@ class State:
         taken: how many labels were corrected, withdrawn and erased.
         pool: how many examples of each group can be handed out, None without a pool; and the files they lie in.
         skipped: examples that nobody can label.
+        lookalikes: whether an id that somebody gave looks like one that we make.
     """
 
     seq: int = 0
@@ -88,6 +92,7 @@ class State:
     pool: list[int] | None = None
     files: list[dict[str, Any]] = field(default_factory=list)
     skipped: int = 0
+    lookalikes: bool = False
 
     @property
     def groups(self) -> list[str]:
@@ -239,6 +244,7 @@ class State:
 
     def _learn(self, facts: Mapping[str, Any]) -> None:
         """Columns and kind of label come with the first rows."""
+        self.lookalikes |= not facts.get("made", True) and any(map(MADE.fullmatch, facts["ids"]))
         self.columns = facts.get("columns", self.columns)
         self.label_kind = facts.get("label_kind", self.label_kind)
 
@@ -311,6 +317,7 @@ class State:
         self.pool = [n + more for n, more in zip(self.pool, facts["counts"], strict=True)]
         self.columns = self.columns or facts["columns"]
         self.settings |= {"id": facts["id"]}
+        self.lookalikes |= facts["lookalikes"]
         if facts["file"] is not None:
             same = [file for file in self.files if file["path"] != facts["file"]["path"]]
             self.files = [*same, facts["file"]]

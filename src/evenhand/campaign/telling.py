@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -72,6 +72,10 @@ class Intake:
         self._parts, self._chooser = parts, chooser
         self._seen: tuple[int, set[str]] = (0, set())
 
+    def forget(self) -> None:
+        """Read the classes anew the next time: what was about to be stored was not."""
+        self._seen = (0, set())
+
     def tell(self, state: State, reader: Reader, number: int, delivery: Delivery, options: Options) -> Step:
         """Rows that answer a request."""
         none_yet = number in state.open and not state.open[number]["told"]
@@ -101,7 +105,7 @@ class Intake:
         made = sum(len(event.facts.get("ids", ())) for event in told if event.facts.get("made"))
         facts = {"group": request["group"], "surplus": surplus, "late": late}
         groups = [request["group"]] * len(found.new)
-        names = partial(made_ids, first=made + 1, prefix=f"r{number}", taken=reader.find)
+        names = partial(made_ids, first=made + 1, prefix=f"r{number}", taken=reader.find if state.lookalikes else _none)
         return self._step(state, "told", receipt, facts, found, rows, groups, names, options.actor, left)
 
     def add(self, state: State, reader: Reader, delivery: Delivery, charge: bool, options: Options) -> Step:
@@ -118,7 +122,9 @@ class Intake:
             raise InputError(f"{len(found.new)} labels to charge, but the budget has {state.unspent} left")
         groups = [(delivery.groups or [])[new.row] for new in found.new]
         facts = {"groups": [state.groups.index(group) for group in groups], "charged": len(groups) if charge else 0}
-        names = partial(made_ids, first=1, prefix=f"a{len(added) + 1}", taken=reader.find)
+        names = partial(
+            made_ids, first=1, prefix=f"a{len(added) + 1}", taken=reader.find if state.lookalikes else _none
+        )
         return self._step(state, "added", Receipt(0, 0, 0, 0), facts, found, rows, groups, names, options.actor)
 
     def count(self, state: State, reader: Reader, number: int, n: int, options: Options) -> Step:
@@ -231,7 +237,7 @@ class Intake:
         seq, seen = self._seen
         if state.altered > seq:
             seen = {label for counts in reader.class_counts().values() for label in counts}
-        elif state.seq > seq:
+        elif max(state.arrived, default=0) > seq:
             seen = seen | {row.label for row in reader.changed(seq) if row.counts and row.label is not None}
         self._seen = state.seq, seen
         return Classes(None, [as_label(text, state.label_kind) for text in sorted(seen)])
@@ -267,6 +273,7 @@ class Intake:
                 changed=state.seq + 1, salt=new_salt(),
             )  # fmt: skip
             examples.append(example)
+        self._seen = (state.seq + 1, self._seen[1] | {label_text(new.label) for new in found.new})
         digests = [digest_of(e) for e in examples]
         facts |= {"rows": len(ids), "roles": roles, "ids": ids, "made": made, "digests": digests, "given": len(rows)}
         if found.refused:
@@ -284,6 +291,10 @@ class Intake:
         for z in set(index):
             found[z] = self._chooser.roles(z, state.dealt[z], index.count(z)).tolist()[::-1]
         return "".join(_LETTER[found[z].pop()] for z in index)
+
+
+def _none(names: Collection[str]) -> Collection[str]:
+    return ()
 
 
 def _origin(kind: str, charged: bool, asked_for: bool) -> str:
