@@ -1030,7 +1030,7 @@ def test_labelled_pool_rows_are_corrected_withdrawn_and_erased(make: Make) -> No
 
 def test_a_group_that_is_used_up_is_announced_and_the_campaign_goes_on(make: Make) -> None:
     c = make(budget=40, learner="table", strategy="optimistic")
-    c.pool(pd.concat([frame(8), frame(60, 100).query("group == 'v'")], ignore_index=True).copy())
+    c.pool(pd.concat([frame(8), frame(60, 100).query("group == 'v'")]))
     asked = run(c)
     groups = [group for _, group, _ in asked]
     assert Counter(groups)["u"] == 2

@@ -166,7 +166,8 @@ class Campaign(Pooling):
             found = self._proposed(state, writer, count, overdue)
             lease = state.settings["lease"]
             for number in overdue:
-                writer.append("expired", {}, request=number)
+                event = writer.append("expired", {}, request=number)
+                writer.put(returned(writer, state.open[number], event.seq))
             facts = {
                 "until": None if lease is None else writer.now + lease,
                 "rests_on": state.scores_rest_on,

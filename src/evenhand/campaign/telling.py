@@ -332,6 +332,8 @@ def _request_for(state: State, reader: Reader, number: int, options: Options) ->
     """The request that rows are told for: open, expired, or with `extra` also a filled one."""
     _refuse_closed(state)
     found = state.open.get(number) or state.expired.get(number)
+    if found is not None and "left" in found:
+        raise InputError(f"request {number} names its examples: tell their labels by id, tell_labels({{id: label}})")
     if found is not None:
         return found
     events = reader.events(request=number)
