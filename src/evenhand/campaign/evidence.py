@@ -15,21 +15,13 @@ from evenhand.campaign.fitting import as_examples, matrix
 from evenhand.campaign.labels import label_text
 from evenhand.campaign.settings import Parts
 from evenhand.campaign.state import State
-from evenhand.certificates import Certificate, Counted, Evidence, Running, certificate_of
+from evenhand.certificates import Certificate, Counted, certificate_of
 from evenhand.errors import EvenhandError
 from evenhand.learners import Model
 from evenhand.learners.storing import load_model
 from evenhand.ledger.base import Example, Reader
 
-__all__ = ["Witness", "equal_rows", "running"]
-
-
-def running(state: State, delta: float = 0.05) -> Running:
-    """On the models so far: their average error in every group."""
-    found = Evidence(tuple(state.groups))
-    found.n = np.array([n for n, _ in state.running], dtype=np.int64)
-    found.total = np.array([errors for _, errors in state.running], dtype=float)
-    return found.running(delta)
+__all__ = ["Witness", "equal_rows"]
 
 
 class Witness:

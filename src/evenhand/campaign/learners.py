@@ -6,13 +6,12 @@ import hashlib
 import importlib
 import os
 from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evenhand.errors import InputError
-from evenhand.learners import Logistic, SklearnLearner, as_learner
-from evenhand.learners.base import Loss
-from evenhand.learners.text import parse_learner
-from evenhand.learners.torch import TorchLearner
+
+if TYPE_CHECKING:
+    from evenhand.learners.base import Loss
 
 __all__ = ["ALLOW", "learner_digest", "learner_from_text", "wants_numbers"]
 
@@ -28,17 +27,25 @@ def learner_from_text(text: str | None, loss: Loss = "zero_one") -> Any:
     """
     if text is None:
         return None
+    from evenhand.learners import as_learner
+    from evenhand.learners.text import parse_learner
+
     if not text.startswith("factory:"):
         return as_learner(parse_learner(text), loss)
     factory = _factory(text.removeprefix("factory:"))
     made = factory()
     if hasattr(made, "parameters") and not hasattr(made, "get_params"):
+        from evenhand.learners.torch import TorchLearner
+
         made = TorchLearner(factory)
     return as_learner(made, loss)
 
 
 def wants_numbers(learner: Any) -> bool:
     """Whether a learner fails on text and missing values."""
+    from evenhand.learners import Logistic, SklearnLearner
+    from evenhand.learners.torch import TorchLearner
+
     if isinstance(learner, SklearnLearner):
         from sklearn.utils import get_tags
 

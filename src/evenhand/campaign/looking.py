@@ -115,7 +115,7 @@ class Looking(Kept):
 
     def running(self, delta: float = 0.05) -> Running:
         """On the models so far: their average error in every group, as of the last refit."""
-        from evenhand.campaign.evidence import running
+        from evenhand.campaign.status import running
 
         return running(self._refresh(), delta)
 

@@ -13,8 +13,6 @@ from evenhand.campaign.labels import Classes, check_text, plain_list
 from evenhand.campaign.learners import learner_from_text, wants_numbers
 from evenhand.engine.settings import MOST_LABELS, as_population, as_seed, check_settings
 from evenhand.errors import InputError
-from evenhand.learners import as_learner
-from evenhand.learners.text import describe_learner
 from evenhand.stopping import Rule as StopRule
 from evenhand.stopping import parse_stop
 from evenhand.strategies import Rule, Strategy, parse_strategy
@@ -178,6 +176,8 @@ def parts_of(settings: Mapping[str, Any], **given: Any) -> Parts:
     if "stop" in made:
         made["stop"] = parse_stop(given["stop"])
     if "learner" in made:
+        from evenhand.learners import as_learner
+
         rule = Parts(settings, made).strategy
         made["learner"] = as_learner(given["learner"], getattr(rule, "loss", "zero_one"))
     return Parts(dict(settings), made)
@@ -228,6 +228,9 @@ def _learner_settings(learner: Any, rule: Any, given: dict[str, Any]) -> dict[st
             raise InputError(f"unknown learner {learner!r}")
         learner_from_text(learner, loss)
         return {"learner": learner}
+    from evenhand.learners import as_learner
+    from evenhand.learners.text import describe_learner
+
     given["learner"] = made = as_learner(learner, loss)
     return {"learner": describe_learner(made) or f"{_OWN}{type(getattr(made, 'estimator', made)).__name__}"}
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from evenhand.campaign.deciding import offered
 from evenhand.campaign.requests import as_time
 from evenhand.campaign.state import State
+from evenhand.certificates import Evidence, Running
 from evenhand.ledger.base import Event, Reader
 
 if TYPE_CHECKING:
     from evenhand.campaign.training import Trainer
 
-__all__ = ["as_event", "overview", "status"]
+__all__ = ["as_event", "overview", "running", "status"]
 
 
 def status(name: str, state: State, reader: Reader, *, nothing: str | None, trainer: Trainer | None) -> dict[str, Any]:
@@ -28,7 +31,7 @@ def status(name: str, state: State, reader: Reader, *, nothing: str | None, trai
         "nothing_to_ask": nothing,
         "stopped": None if trainer is None else trainer.reason_to_stop(reader, state),
         "groups": {group: _group(state, z, classes.get(group, {})) for z, group in enumerate(state.groups)},
-        "running": _running(state),
+        "running": running(state).as_dict(),
         "certificate": None if trainer is None else _certificate(state, reader, trainer),
         "open": [
             {**_request(number, facts), "overdue": number in overdue} for number, facts in sorted(state.open.items())
@@ -50,6 +53,14 @@ def status(name: str, state: State, reader: Reader, *, nothing: str | None, trai
         },
         "learner_failed": state.failure and {**state.failure, "at": as_time(state.failure["at"])},
     }
+
+
+def running(state: State, delta: float = 0.05) -> Running:
+    """On the models so far: their average error in every group."""
+    found = Evidence(tuple(state.groups))
+    found.n = np.array([n for n, _ in state.running], dtype=np.int64)
+    found.total = np.array([errors for _, errors in state.running], dtype=float)
+    return found.running(delta)
 
 
 def overview(name: str, state: State) -> dict[str, Any]:
@@ -100,12 +111,6 @@ def _left(state: State, z: int) -> dict[str, Any]:
         return {}
     share = state.train[z] / max(sum(state.train), 1)
     return {"left": state.pool[z], "lasts_labels": round(state.pool[z] / share) if share else None}
-
-
-def _running(state: State) -> dict[str, Any]:
-    from evenhand.campaign.evidence import running
-
-    return running(state).as_dict()
 
 
 def _certificate(state: State, reader: Reader, trainer: Trainer) -> dict[str, Any] | None:
