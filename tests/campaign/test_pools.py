@@ -66,7 +66,9 @@ def url_of(request: pytest.FixtureRequest, folders: pytest.TempPathFactory) -> s
     return f"{server}&options=-c%20search_path%3D{name}&synchronous=normal"
 
 
-def made(ledger: Ledger, groups: Any = GROUPS, strategy: str = "uniform", learner: Any = None, **given: Any) -> eh.Campaign:
+def made(
+    ledger: Ledger, groups: Any = GROUPS, strategy: str = "uniform", learner: Any = None, **given: Any
+) -> eh.Campaign:
     asked = {"budget": 40, "batch": 1, "lease": "1h", "seed": 1, **given}
     named = None if groups is None else list(groups)
     return eh.Campaign.create(ledger, f"c{len(ledger.campaigns())}", named, strategy, learner, **asked)
@@ -318,7 +320,9 @@ def test_bins_and_intersections_are_named_as_tables_name_them(make: Make) -> Non
     people = frame().assign(age=np.arange(40) + 15, sex=np.where(np.arange(40) % 3, "f", "m"))
     c = make(None, group="who")
     c.pool(people, group=["sex", "age:30,45"])
-    table = eh.Table(people.assign(label=np.arange(40) % 2), label="label", groups=["sex", "age:30,45"], ignore=["id", "group"])
+    table = eh.Table(
+        people.assign(label=np.arange(40) % 2), label="label", groups=["sex", "age:30,45"], ignore=["id", "group"]
+    )
     assert set(c.groups) == set(table.groups)
     assert "sex=f, age=30 to under 45" in c.groups
     request = c.ask()
@@ -374,7 +378,9 @@ def test_labelled_rows_are_taken_in_as_add_does(make: Make, learner: str) -> Non
 def test_labels_of_a_half_labelled_table_keep_their_kind(make: Make, values: list[Any]) -> None:
     c = make(budget=4)
     c.pool(frame(12).assign(label=[*values, *[None] * 10]))
-    assert sorted(map(str, everything(c).values())) == sorted(str(int(v)) if type(v) is float else str(v) for v in values)
+    assert sorted(map(str, everything(c).values())) == sorted(
+        str(int(v)) if type(v) is float else str(v) for v in values
+    )
     kind = {float: int}.get(type(values[0]), type(values[0]))
     assert {type(label) for label in everything(c).values()} == {kind}
     sound(c)
@@ -394,7 +400,12 @@ def test_labelled_rows_are_no_evidence(make: Make) -> None:
 
 @pytest.mark.parametrize(
     ("bad", "message"),
-    [(["yes", "Yes"], "only by case"), (["yes", 1], "one kind|mixes"), ([1.5, 2.0], "whole number"), (["a\0", "b"], "character")],
+    [
+        (["yes", "Yes"], "only by case"),
+        (["yes", 1], "one kind|mixes"),
+        ([1.5, 2.0], "whole number"),
+        (["a\0", "b"], "character"),
+    ],
 )
 def test_a_bad_label_stores_nothing(make: Make, bad: list[Any], message: str) -> None:
     c = make(learner="table")
@@ -611,8 +622,8 @@ def test_extra_does_not_go_beyond_the_budget(make: Make) -> None:
     request = c.ask()
     others = [name for name in frame()["id"] if name not in request.examples][:3]
     with pytest.raises(InputError, match="budget is spent"):
-        c.tell_labels({name: "yes" for name in others}, extra=True)
-    receipt = c.tell_labels({name: "yes" for name in others}, extra=True, partial=True)
+        c.tell_labels(dict.fromkeys(others, "yes"), extra=True)
+    receipt = c.tell_labels(dict.fromkeys(others, "yes"), extra=True, partial=True)
     assert (receipt.rows, len(receipt.refused)) == (2, 1)
     tell(c, request)
     assert c.labels_used == 4
@@ -672,12 +683,19 @@ def test_expired_ids_are_handed_out_again_with_their_role(make: Make, clock: Clo
     first = c.ask_many(4)
     with pytest.raises(NothingToAsk):
         c.ask()
-    roles = {name: role for event in c.events() if event["kind"] == "asked" for name, role in zip(event["facts"]["ids"], event["facts"]["roles"], strict=True)}
+    roles = {
+        name: role
+        for event in c.events()
+        if event["kind"] == "asked"
+        for name, role in zip(event["facts"]["ids"], event["facts"]["roles"], strict=True)
+    }
     clock.now += 3600
     again = c.ask_many(4)
     assert sorted(name for r in again for name in r.examples) == sorted(name for r in first for name in r.examples)
     asked = [event for event in c.events() if event["kind"] == "asked"][4:]
-    assert {n: r for event in asked for n, r in zip(event["facts"]["ids"], event["facts"]["roles"], strict=True)} == roles
+    assert {
+        n: r for event in asked for n, r in zip(event["facts"]["ids"], event["facts"]["roles"], strict=True)
+    } == roles
     assert [event["facts"]["new"] for event in asked] == [0] * 4
     for request in again:
         tell(c, request)
@@ -724,12 +742,12 @@ def test_a_late_label_beyond_the_budget_is_refused(make: Make, clock: Clock) -> 
     for request in c.open_requests:
         c.abandon(request)
     extra = [name for name in frame(24)["id"] if name not in {*first.examples, *other.examples}][:3]
-    c.tell_labels({name: "yes" for name in extra}, extra=True)
+    c.tell_labels(dict.fromkeys(extra, "yes"), extra=True)
     same = unchanged(c)
     with pytest.raises(InputError, match="comes late, and the budget is spent"):
         tell(c, first)
     same()
-    receipt = c.tell_labels({name: "yes" for name in (*first.examples, *other.examples)}, partial=True)
+    receipt = c.tell_labels(dict.fromkeys((*first.examples, *other.examples), "yes"), partial=True)
     assert (receipt.rows, len(receipt.refused), c.labels_used) == (1, 3, 4)
     sound(c)
 
@@ -1244,7 +1262,13 @@ def test_eight_processes_with_short_leases(database: str, tmp_path: Path) -> Non
             if event["kind"] == "asked":
                 for name, role in zip(event["facts"]["ids"], event["facts"]["roles"], strict=True):
                     assert roles.setdefault(name, role) == role
-        handed_out = {name for path in tmp_path.glob("*.notes") for line in path.read_text().splitlines() if line.startswith("asked") for name in line.split()[2:]}
+        handed_out = {
+            name
+            for path in tmp_path.glob("*.notes")
+            for line in path.read_text().splitlines()
+            if line.startswith("asked")
+            for name in line.split()[2:]
+        }
         assert handed_out == set(roles)
         with c._moment() as (reader, state):
             held: set[str] = set()

@@ -102,7 +102,11 @@ def test_a_missing_text_is_a_value_of_its_own() -> None:
 
 def test_missing_values_as_pandas_writes_them() -> None:
     X = pd.DataFrame(
-        {"n": pd.array([1, None, 3], dtype="Int64"), "t": pd.array(["a", None, "b"], dtype="string"), "b": pd.array([True, None, False], dtype="boolean")}
+        {
+            "n": pd.array([1, None, 3], dtype="Int64"),
+            "t": pd.array(["a", None, "b"], dtype="string"),
+            "b": pd.array([True, None, False], dtype="boolean"),
+        }
     )
     plain = pd.DataFrame({"n": [1.0, np.nan, 3.0], "t": ["a", None, "b"], "b": [True, None, False]})
     np.testing.assert_array_equal(Encoding.of(X)(X), Encoding.of(plain)(plain))

@@ -8,6 +8,7 @@ their rows are copied for the next thousand places of each group.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,7 +89,8 @@ def read_pool(
     from evenhand.sources.parquet import ParquetFiles
     from evenhand.sources.reading import CsvFormat, is_parquet, read
 
-    table: Frame | ParquetFiles = ParquetFiles(data) if is_parquet(data) else read(data, _format(data, CsvFormat))
+    text = tuple(name for name in (id, label) if name is not None)
+    table: Frame | ParquetFiles = ParquetFiles(data) if is_parquet(data) else read(data, _format(data, CsvFormat, text))
     available = table.schema.names
     wanted = [group] if isinstance(group, str) else list(group)
     if not wanted:
@@ -103,21 +105,19 @@ def read_pool(
     return PoolTable(table, ids, found.names, found.codes, labels, columns, _file_facts(data, table))
 
 
-def _format(data: Any, form: Any) -> Any:
+def _format(data: Any, form: Any, text: tuple[str, ...]) -> Any:
     """How a CSV file is written: the separator its header has most of, a decimal comma with semicolons."""
     if not isinstance(data, str | Path) or Path(data).suffix.lower() not in (".csv", ".txt"):
-        return form()
+        return form(text=text)
     try:
         with Path(data).open("rb") as file:
             header = file.readline().decode("utf-8", errors="replace")
             second = file.readline().decode("utf-8", errors="replace")
     except OSError:
-        return form()
+        return form(text=text)
     separator = max((",", ";", "\t", "|"), key=header.count)
-    import re
-
     comma = separator == ";" and re.search(r"(^|;)-?\d+,\d+(;|\s*$)", second) is not None
-    return form(separator=separator, decimal="," if comma else ".")
+    return form(separator=separator, decimal="," if comma else ".", text=text)
 
 
 def _ids(table: Any, id: str | None, available: Sequence[str]) -> list[str]:

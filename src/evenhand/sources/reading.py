@@ -27,11 +27,15 @@ COMPRESSED = {".gz", ".bz2", ".zst", ".lz4"}
 
 @dataclass(frozen=True)
 class CsvFormat:
-    """How a CSV file is written; the separator is a tab for `.tsv` and a comma otherwise unless said."""
+    """How a CSV file is written; the separator is a tab for `.tsv` and a comma otherwise unless said.
+
+    Columns named in `text` are text whatever they look like: an id of 007 is not 7.
+    """
 
     separator: str | None = None
     decimal: str = "."
     encoding: str = "utf-8"
+    text: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -134,7 +138,12 @@ def _csv(path: Path, form: CsvFormat) -> Frame:
             ),
             parse_options=pacsv.ParseOptions(delimiter=separator, newlines_in_values=True),
             convert_options=pacsv.ConvertOptions(
-                null_values=NULLS, strings_can_be_null=True, true_values=[], false_values=[], decimal_point=form.decimal
+                null_values=NULLS,
+                strings_can_be_null=True,
+                true_values=[],
+                false_values=[],
+                decimal_point=form.decimal,
+                column_types=dict.fromkeys(form.text, pa.string()),
             ),
         )
     except pa.ArrowInvalid as error:
