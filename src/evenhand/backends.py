@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
+from evenhand.errors import InputError
+
 __all__ = ["BACKENDS", "Outcome", "check_backend", "spread"]
 
 BACKENDS = ("processes", "dask")
@@ -27,11 +29,11 @@ class Outcome:
 def check_backend(backend: str, address: str | None) -> None:
     """Refuse an unknown backend, or a cluster without its address."""
     if backend not in BACKENDS:
-        raise ValueError(f"backend must be one of {', '.join(BACKENDS)}, not {backend!r}")
+        raise InputError(f"backend must be one of {', '.join(BACKENDS)}, not {backend!r}")
     if backend == "dask" and not address:
-        raise ValueError("backend dask needs the scheduler's address, e.g. tcp://10.0.0.5:8786")
+        raise InputError("backend dask needs the scheduler's address, e.g. tcp://10.0.0.5:8786")
     if backend != "dask" and address:
-        raise ValueError(f"an address belongs to backend dask, not to {backend!r}")
+        raise InputError(f"an address belongs to backend dask, not to {backend!r}")
 
 
 def spread(
@@ -94,11 +96,11 @@ def _cluster(function: Callable[[Any], Any], items: Sequence[Any], address: str)
     try:
         distributed: Any = import_module("distributed")
     except ImportError:
-        raise ValueError("backend dask needs an extra: pip install 'evenhand[dask]'") from None
+        raise InputError("backend dask needs an extra: pip install 'evenhand[dask]'") from None
     try:
         client = distributed.Client(address, timeout="10s", set_as_default=False)
     except OSError as error:
-        raise ValueError(f"no Dask scheduler answers at {address}: {error}") from None
+        raise InputError(f"no Dask scheduler answers at {address}: {error}") from None
     with client:
         # the scheduler keeps each item, so what a dead worker held is run again elsewhere
         futures = {client.submit(function, item, pure=False): i for i, item in enumerate(items)}

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evenhand import checks
+from evenhand.errors import InputError
 
 Floats = NDArray[np.float64]
 
@@ -33,7 +34,7 @@ def _counts(n: ArrayLike, groups: int | None) -> tuple[Floats, int]:
     if groups is None:
         groups = counts.shape[-1] if counts.ndim else 1
     if groups < 1:
-        raise ValueError(f"groups must be at least 1, got {groups!r}")
+        raise InputError(f"groups must be at least 1, got {groups!r}")
     return counts, groups
 
 
@@ -53,7 +54,7 @@ class VCBound:
 
     def __post_init__(self) -> None:
         if self.d < 1:
-            raise ValueError(f"d, the VC dimension, must be at least 1, got {self.d!r}")
+            raise InputError(f"d, the VC dimension, must be at least 1, got {self.d!r}")
         checks.probability("delta", self.delta)
 
     def __call__(self, n: ArrayLike, groups: int | None = None) -> Floats:
@@ -87,9 +88,9 @@ class RademacherBound:
     def __post_init__(self) -> None:
         checks.probability("delta", self.delta)
         if self.B < 0:
-            raise ValueError(f"B must not be negative, got {self.B!r}")
+            raise InputError(f"B must not be negative, got {self.B!r}")
         if self.alpha <= 0:
-            raise ValueError(f"alpha must be positive, or the sequence does not fall; got {self.alpha!r}")
+            raise InputError(f"alpha must be positive, or the sequence does not fall; got {self.alpha!r}")
         if self.complexity is not None:
             check_bound(self.complexity)
 
@@ -127,7 +128,7 @@ class PerGroup:
         """e_z(N_z), the last axis running over the groups."""
         counts, m = _counts(n, groups)
         if counts.ndim == 0 or counts.shape[-1] != len(self.bounds):
-            raise ValueError(
+            raise InputError(
                 f"{len(self.bounds)} bounds given, but counts of shape {counts.shape}: one bound per group"
             )
         return np.stack([bound(counts[..., i], m) for i, bound in enumerate(self.bounds)], axis=-1)
@@ -145,7 +146,7 @@ def as_bound(bound: "Bound | Callable[..., ArrayLike] | Sequence[Bound | Callabl
         return OwnBound(bound)
     if isinstance(bound, Sequence) and not isinstance(bound, str) and bound:
         return PerGroup(tuple(as_bound(b) for b in bound))
-    raise ValueError(
+    raise InputError(
         f"a bound is VCBound, RademacherBound, a function of N, or a list of them per group; got {bound!r}"
     )
 
@@ -156,11 +157,11 @@ def check_bound(bound: Callable[..., ArrayLike]) -> None:
     bad = ~(values >= 0)
     if bad.any():
         at = int(np.argmax(bad))
-        raise ValueError(f"a deviation sequence must be a number ≥ 0: it is {values[at]} at N = {_PROBE[at]:.0f}")
+        raise InputError(f"a deviation sequence must be a number ≥ 0: it is {values[at]} at N = {_PROBE[at]:.0f}")
     grows = np.diff(values) > 1e-12 * np.abs(values[1:])
     if grows.any():
         at = int(np.argmax(grows))
-        raise ValueError(
+        raise InputError(
             f"a deviation sequence must not grow: it goes from {values[at]:.6g} at N = {_PROBE[at]:.0f} "
             f"to {values[at + 1]:.6g} at N = {_PROBE[at + 1]:.0f}"
         )

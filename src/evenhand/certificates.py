@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evenhand import checks
+from evenhand.errors import InputError
 from evenhand.stats import wilson
 from evenhand.stats.search import smallest
 from evenhand.stats.sequences import EmpiricalBernstein, error_rate, log_evidence, running_half_width
@@ -113,9 +114,9 @@ class Evidence:
         """One loss in [0, 1] for each example; `group` are positions."""
         where, values = np.asarray(group, dtype=np.int64), np.asarray(losses, dtype=float)
         if not ((values >= 0) & (values <= 1)).all():
-            raise ValueError("losses must lie in [0, 1] for a certificate: use zero_one, or scale the loss")
+            raise InputError("losses must lie in [0, 1] for a certificate: use zero_one, or scale the loss")
         if self.loss == "zero_one" and not np.isin(values, (0.0, 1.0)).all():
-            raise ValueError("zero_one losses are 0 or 1: name the loss to certify another one")
+            raise InputError("zero_one losses are 0 or 1: name the loss to certify another one")
         self.n += np.bincount(where, minlength=len(self.groups))
         self.total += np.bincount(where, weights=values, minlength=len(self.groups))
         if self.bernstein is not None:
@@ -251,10 +252,10 @@ def labels_for_width(
     (451, 141)
     """
     if not 0 < width < 0.5:
-        raise ValueError(f"width must lie between 0 and 0.5, got {width!r}")
+        raise InputError(f"width must lie between 0 and 0.5, got {width!r}")
     checks.probability("delta", delta)
     if not 0 <= error <= 1:
-        raise ValueError(f"error must lie in [0, 1], got {error!r}")
+        raise InputError(f"error must lie in [0, 1], got {error!r}")
     rate = (errors + 0.5) / (n + 1) if n else error
 
     def narrow(more: int) -> bool:
@@ -265,7 +266,7 @@ def labels_for_width(
 
     found = smallest(narrow, start=1)
     if found is None:
-        raise ValueError(f"no sample is large enough for ±{width!r}")
+        raise InputError(f"no sample is large enough for ±{width!r}")
     return found
 
 
@@ -273,7 +274,7 @@ def _spent(version: int, delta: float) -> float:
     """δ/(k(k+1)): what version k may use; over all versions that sums to δ."""
     checks.probability("delta", delta)
     if version < 1:
-        raise ValueError(f"versions count from 1, got {version!r}")
+        raise InputError(f"versions count from 1, got {version!r}")
     return delta / (version * (version + 1))
 
 

@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 from evenhand.curation import Curation, Rounds, hold_interrupt
 from evenhand.engine.run import Settings
 from evenhand.engine.settings import check_settings, forced_warning
+from evenhand.errors import InputError
 from evenhand.files import write_atomically
 from evenhand.learners import Logistic, as_learner
 from evenhand.report import by_group_rows, render
@@ -140,7 +141,7 @@ def _write_text(path: Path, text: str) -> None:
 
 def _format(path: Path) -> str:
     if path.suffix not in {".parquet", ".csv"}:
-        raise ValueError(f"rows are written as .parquet or .csv, not as {path.suffix or 'a file without ending'!r}.")
+        raise InputError(f"rows are written as .parquet or .csv, not as {path.suffix or 'a file without ending'!r}.")
     return path.suffix
 
 
@@ -219,22 +220,22 @@ def curate(
 def _as_table(data: Any, label: str | None, groups: str | Sequence[str] | None, settings: dict[str, Any]) -> Table:
     if isinstance(data, Table):
         if label is not None or groups is not None or settings:
-            raise ValueError("a Table knows its label, groups and settings already: give them to Table(...) alone.")
+            raise InputError("a Table knows its label, groups and settings already: give them to Table(...) alone.")
         return data
     if label is None or not groups:
-        raise ValueError("name the label and the groups: label='y', groups=['sex'] (--label, --group).")
+        raise InputError("name the label and the groups: label='y', groups=['sex'] (--label, --group).")
     return Table(data, label=label, groups=groups, **settings)
 
 
 def _go_on(run: Curation, path: Path, told: dict[str, Any]) -> None:
     report = path.with_suffix(".report.json")
     if not (path.exists() and report.exists()):
-        raise ValueError(f"there is nothing to go on from: {path.name} and {report.name} must both be there.")
+        raise InputError(f"there is nothing to go on from: {path.name} and {report.name} must both be there.")
     earlier = json.loads(report.read_text(encoding="utf-8"))
     differ = [key for key, value in told.items() if key != "budget" and earlier["settings"].get(key) != value]
     if differ:
         was = ", ".join(f"{key} was {earlier['settings'].get(key)!r}, is {told[key]!r}" for key in differ)
-        raise ValueError(f"cannot go on from {path.name}, its settings differ: {was}.")
+        raise InputError(f"cannot go on from {path.name}, its settings differ: {was}.")
     table = pq.read_table(path) if _format(path) == ".parquet" else pacsv.read_csv(path)
     name = "evenhand_row" if "evenhand_row" in table.column_names else "row"
     run.replay(Rounds(**earlier["rounds"]), table.column(name).to_numpy())

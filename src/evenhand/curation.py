@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_limits
 from evenhand.decision import KINDS, Decision
 from evenhand.engine.run import Record
 from evenhand.engine.trials import Settings, Trials
+from evenhand.errors import InputError
 from evenhand.sources.base import Draw
 from evenhand.sources.table import Table
 
@@ -78,7 +79,7 @@ class Curation:
             if engine.track:
                 engine.refit()
         if not np.array_equal(self.rows, rows):
-            raise ValueError("cannot go on: the pool is not the one these rows were chosen from.")
+            raise InputError("cannot go on: the pool is not the one these rows were chosen from.")
         engine.refit()
         self.rounds = earlier
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.errors import InputError
 from evenhand.standing import Standing
 
 __all__ = ["KINDS", "Decision"]
@@ -44,9 +45,9 @@ class Decision:
     ) -> Decision:
         """A single decision for a strategy of your own: the group by name, why, and the terms behind it."""
         if group not in standing.groups:
-            raise ValueError(f"unknown group {group!r}: the groups are {', '.join(map(repr, standing.groups))}")
+            raise InputError(f"unknown group {group!r}: the groups are {', '.join(map(repr, standing.groups))}")
         if kind not in KINDS:
-            raise ValueError(f"unknown kind {kind!r}: use one of {', '.join(KINDS)}")
+            raise InputError(f"unknown kind {kind!r}: use one of {', '.join(KINDS)}")
         index, code = np.array(standing.groups.index(group)), np.array(KINDS.index(kind))
         return cls(standing.groups, index, code, dict(terms or {}))
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from evenhand.errors import InputError
+
 __all__ = ["parse_settings", "parse_value"]
 
 
@@ -17,9 +19,9 @@ def parse_settings(text: str, *, where: str) -> dict[str, Any]:
     for item in filter(None, (part.strip() for part in text.split(","))):
         key, mark, value = (part.strip() for part in item.partition("="))
         if not mark or not key or not value:
-            raise ValueError(f"{where}: cannot read {item!r}; settings are written key=value, separated by commas")
+            raise InputError(f"{where}: cannot read {item!r}; settings are written key=value, separated by commas")
         if key in settings:
-            raise ValueError(f"{where}: {key!r} is set twice")
+            raise InputError(f"{where}: {key!r} is set twice")
         settings[key] = parse_value(value)
     return settings
 

@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from evenhand.errors import InputError
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -51,7 +53,7 @@ def _band(ax: Axes, series: pd.Series, label: str, colour: str) -> None:
 
 def _need(result: Result) -> pd.DataFrame:
     if result.settings["trace"] != "full" or result.trace.empty:
-        raise ValueError("the pictures need a full trace: run with trace='full'")
+        raise InputError("the pictures need a full trace: run with trace='full'")
     return result.trace
 
 
@@ -59,7 +61,7 @@ def plot_mixture(result: Result, group: str | None = None) -> Figure:
     """Share of one group (the first by default) over time, a line for each strategy, and π* where it is known."""
     group = result.groups[0] if group is None else group
     if group not in result.groups:
-        raise ValueError(f"unknown group {group!r}: the groups are {', '.join(map(repr, result.groups))}")
+        raise InputError(f"unknown group {group!r}: the groups are {', '.join(map(repr, result.groups))}")
     trace = _need(result)
     figure, (ax,) = _axes(f"Mixture over time — {result.settings['source']}", f"share of {group}")
     own = trace[trace["group"] == group]
@@ -90,7 +92,7 @@ def plot_groups(result: Result, strategies: Sequence[str] | None = None) -> Figu
     shown = list(result.labels if strategies is None else strategies)
     unknown = [label for label in shown if label not in result.labels]
     if unknown:
-        raise ValueError(f"unknown strategy {unknown[0]!r}: there are {', '.join(map(repr, result.labels))}")
+        raise InputError(f"unknown strategy {unknown[0]!r}: there are {', '.join(map(repr, result.labels))}")
     trace = _need(result)
     figure, axes = _axes(f"Every group — {result.settings['source']}", "test accuracy", len(shown))
     for ax, label in zip(axes, shown, strict=True):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from evenhand.engine.run import Record, Settings
+from evenhand.errors import InputError
 from evenhand.files import write_atomically
 from evenhand.trace import FINAL_COLUMNS, TRACE_COLUMNS, differences, final_frame, summarise, trace_frame
 
@@ -83,7 +84,7 @@ class Result:
         ]
         if differ:
             was = ", ".join(f"{key} was {earlier.settings.get(key)!r}, is {self.settings[key]!r}" for key in differ)
-            raise ValueError(f"cannot go on from that result, its settings differ: {was}")
+            raise InputError(f"cannot go on from that result, its settings differ: {was}")
         self._traces, self._finals = list(earlier._traces), list(earlier._finals)
         self.seconds, self.elapsed = dict(earlier.seconds), earlier.elapsed
 
@@ -169,7 +170,7 @@ def load(folder: str | PathLike[str]) -> Result:
         summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
         trace, final = (pd.read_parquet(folder / name) for name in ("trace.parquet", "final.parquet"))
     except FileNotFoundError as error:
-        raise ValueError(f"{folder} holds no saved result: {Path(str(error.filename)).name} is missing") from None
+        raise InputError(f"{folder} holds no saved result: {Path(str(error.filename)).name} is missing") from None
     return Result(
         summary["settings"],
         tuple(summary["groups"]),

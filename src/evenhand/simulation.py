@@ -15,6 +15,7 @@ from evenhand.backends import spread
 from evenhand.engine.build import runs_in_lockstep
 from evenhand.engine.run import Record, Settings, run_block
 from evenhand.engine.settings import as_seed, check_settings, forced_warning
+from evenhand.errors import InputError
 from evenhand.learners import Logistic, Loss, as_learner
 from evenhand.result import Result
 from evenhand.sources.base import Source
@@ -128,11 +129,11 @@ def _named(strategies: Any, loss: Loss | None) -> dict[str, Strategy]:
         else:
             pairs.append((_label(item), item))
     if not pairs:
-        raise ValueError("there are no strategies: give at least one, e.g. [Optimistic(), Uniform()]")
+        raise InputError("there are no strategies: give at least one, e.g. [Optimistic(), Uniform()]")
     found: dict[str, Strategy] = {}
     for label, strategy in pairs:
         if label in found:
-            raise ValueError(f"two strategies are named {label!r}: give one a label of its own, LABEL=name:…")
+            raise InputError(f"two strategies are named {label!r}: give one a label of its own, LABEL=name:…")
         found[label] = _with_loss(strategy, loss)
     return found
 
@@ -154,11 +155,11 @@ def _check(
     source: Source, named: dict[str, Strategy], settings: Settings, learner: Any, trials: int, evaluate: int, trace: str
 ) -> None:
     if trials < 1:
-        raise ValueError(f"trials must be 1 or more, not {trials}")
+        raise InputError(f"trials must be 1 or more, not {trials}")
     if evaluate < 1:
-        raise ValueError(f"evaluate must be 1 round or more, not {evaluate}")
+        raise InputError(f"evaluate must be 1 round or more, not {evaluate}")
     if trace not in ("full", "chosen", "none"):
-        raise ValueError(f"trace must be 'full', 'chosen' or 'none', not {trace!r}")
+        raise InputError(f"trace must be 'full', 'chosen' or 'none', not {trace!r}")
     examples = settings.budget * (1 - settings.validation)
     for strategy in named.values():
         check_settings(

@@ -123,7 +123,7 @@ class NoImprovement(Rule):
 
     def __post_init__(self) -> None:
         if self.rounds < 1:
-            raise ValueError(f"rounds must be at least 1, got {self.rounds!r}")
+            raise InputError(f"rounds must be at least 1, got {self.rounds!r}")
 
     @property
     def rounds_back(self) -> int:
@@ -153,7 +153,7 @@ class LabelsSpent(Rule):
 
     def __post_init__(self) -> None:
         if self.labels < 1:
-            raise ValueError(f"labels must be at least 1, got {self.labels!r}")
+            raise InputError(f"labels must be at least 1, got {self.labels!r}")
 
     def __str__(self) -> str:
         return f"labels={self.labels}"
@@ -194,7 +194,7 @@ class _Several(Rule):
     def __post_init__(self) -> None:
         object.__setattr__(self, "rules", tuple(self.rules))
         if not self.rules or not all(isinstance(rule, Rule) for rule in self.rules):
-            raise ValueError(f"give at least one stopping rule, got {self.rules!r}")
+            raise InputError(f"give at least one stopping rule, got {self.rules!r}")
 
     @property
     def rounds_back(self) -> int:

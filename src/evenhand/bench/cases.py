@@ -17,6 +17,7 @@ from evenhand.bench.plain_loop import RULES, gaussian_draws, plain_loop, sampled
 from evenhand.bench.timing import Outcome, best, once
 from evenhand.datasets import load
 from evenhand.engine.lockstep import LockstepLogistic
+from evenhand.errors import InputError
 from evenhand.learners.logistic import Logistic
 from evenhand.simulation import simulate
 from evenhand.sources.base import Draw
@@ -147,7 +148,7 @@ def mann_kendall(full: bool) -> Outcome:
     try:
         original_test = import_module("pymannkendall").original_test
     except ImportError as error:
-        raise ValueError("the baseline is not there: pip install pymannkendall") from error
+        raise InputError("the baseline is not there: pip install pymannkendall") from error
     values = np.random.default_rng(0).integers(0, 20, (300, 2, 21)) / 20
     running = RunningTrend.of(values[..., :20])
     pushes = 200 if full else 50

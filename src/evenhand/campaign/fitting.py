@@ -177,8 +177,9 @@ class Fitter:
         self.catch_up(reader, state)
         with learner_errors(state):
             self.bring_up(reader, state)
-            if self._memory is None:
-                raise InputError("there is no model: no examples have come yet")
+        if self._memory is None:
+            raise InputError("there is no model: no examples have come yet")
+        with learner_errors(state):
             return self._memory.final_models()[0]
 
     # ---------------------------------------------------------------- within
@@ -267,7 +268,5 @@ def learner_errors(state: State) -> Iterator[None]:
     """Whatever a fit raises becomes a `LearnerError`."""
     try:
         yield
-    except InputError:
-        raise
     except Exception as error:
         raise LearnerError(f"the learner failed in fit after {state.examples} examples: {error}") from error

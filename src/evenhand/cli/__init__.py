@@ -7,6 +7,7 @@ import sys
 import typer
 
 from evenhand.cli import bench, campaign, curate, demo, plan, reproduce, simulate, sweep
+from evenhand.errors import InputError
 
 __all__ = ["app", "main"]
 
@@ -44,12 +45,28 @@ def _root(
 
 
 def main() -> None:
-    """Run the command line; exit codes: 0 done, 1 our fault, 2 bad input, 3 nothing to ask, 4 data absent, 130 interrupted."""
+    """Run the command line.
+
+    Exit codes: 0 done, 1 internal error or a broken database, 2 bad input, 3 nothing to ask, 4 data absent, 130 interrupted.
+    """
     try:
         app()
     except KeyboardInterrupt:
         typer.echo("interrupted", err=True)
         sys.exit(130)
-    except (ValueError, FileNotFoundError, IsADirectoryError, PermissionError) as error:
+    except (InputError, FileNotFoundError, IsADirectoryError, PermissionError) as error:
         typer.echo(f"error: {error}", err=True)
         sys.exit(2)
+    except Exception as error:
+        typer.echo(f"internal error: {type(error).__name__}: {error}\nThe details are in {_log()}", err=True)
+        sys.exit(1)
+
+
+def _log() -> str:
+    """The traceback of the error at hand, in a file."""
+    import tempfile
+    import traceback
+
+    with tempfile.NamedTemporaryFile("w", prefix="evenhand-", suffix=".log", delete=False, encoding="utf-8") as file:
+        traceback.print_exc(file=file)
+    return file.name

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from evenhand.errors import InputError
+
 if TYPE_CHECKING:
     from evenhand.bench.timing import Outcome
 
@@ -34,7 +36,7 @@ def bench(
 
     wanted = only or [*CASES, "growth"]
     if unknown := [name for name in wanted if name not in CASES and name != "growth"]:
-        raise ValueError(f"there is no benchmark {unknown[0]!r}; choose among {', '.join([*CASES, 'growth'])}")
+        raise InputError(f"there is no benchmark {unknown[0]!r}; choose among {', '.join([*CASES, 'growth'])}")
     parts = ["evenhand bench", *(f"--only {name}" for name in only or ()), *(["--full"] if full else [])]
     found: dict[str, Any] = {"machine": machine(), "command": " ".join(parts), "full": full}
     found |= {"benchmarks": [], "growth": []}

@@ -21,6 +21,7 @@ from evenhand.cli.campaign_shared import (
     say,
     user_name,
 )
+from evenhand.errors import InputError
 
 __all__ = ["app"]
 
@@ -96,9 +97,9 @@ def ask(
     """Ask which group to label next; exits with 3 when there is nothing to ask."""
     with opened(db, name, as_json) as campaign:
         if count > _MOST and not everything:
-            raise ValueError(f"--count {count} is more than {_MOST:,}: give --all for as many as the budget allows")
+            raise InputError(f"--count {count} is more than {_MOST:,}: give --all for as many as the budget allows")
         if out is not None and out.exists():
-            raise ValueError(f"{out} is there already: name a new file")
+            raise InputError(f"{out} is there already: name a new file")
         found = campaign.ask_many(max(campaign.budget // 2, 1) if everything else count, collector)
         if out is not None:
             campaign_pool.write_todo(campaign, found, out)
@@ -196,7 +197,7 @@ def change(
         if stop:
             settings["stop"] = None if stop == ["none"] else stop
         if not settings:
-            raise ValueError("nothing to change: give --budget, --learner, --refit, --lease or --stop")
+            raise InputError("nothing to change: give --budget, --learner, --refit, --lease or --stop")
         campaign.change(by=user_name(by), **settings)
         found = {key: campaign.settings[key] for key in ("budget", "learner", "refit", "lease", "stop")}
         say(found, as_json, "changed")
@@ -273,21 +274,24 @@ def _shares(given: list[str] | None) -> dict[str, float] | None:
         except ValueError:
             mark = ""
         if not mark:
-            raise ValueError(f"cannot read the share {text!r}: write GROUP=SHARE")
+            raise InputError(f"cannot read the share {text!r}: write GROUP=SHARE")
     return found
 
 
 def _losses(reports: list[str], file: Path | None) -> dict[str, Any]:
     import json
 
-    found: dict[str, Any] = {} if file is None else json.loads(file.read_text(encoding="utf-8"))
+    try:
+        found: dict[str, Any] = {} if file is None else json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InputError(f"{file} is not JSON: {error}") from None
     if not isinstance(found, dict):
-        raise ValueError(f"{file} must hold an object {{group: [loss, accuracy, examples]}}")
+        raise InputError(f"{file} must hold an object {{group: [loss, accuracy, examples]}}")
     for text in reports:
         group, mark, values = text.rpartition("=")
         if not mark:
-            raise ValueError(f"cannot read {text!r}: write GROUP=LOSS,ACCURACY,EXAMPLES")
+            raise InputError(f"cannot read {text!r}: write GROUP=LOSS,ACCURACY,EXAMPLES")
         found[group] = values.split(",")
     if not isinstance(found, dict) or not found:
-        raise ValueError("no losses given: write GROUP=LOSS,ACCURACY,EXAMPLES, or --file with JSON")
+        raise InputError("no losses given: write GROUP=LOSS,ACCURACY,EXAMPLES, or --file with JSON")
     return found

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenhand.cli.campaign_shared import DEFAULT, AsJson, Database, Name, Reason, User, opened, say, user_name
+from evenhand.errors import InputError
 
 if TYPE_CHECKING:
     from evenhand.campaign import Campaign
@@ -31,7 +32,7 @@ def correct(
     """Correct a label, or all labels in a file; the first label is kept beside it."""
     with opened(db, name, as_json) as campaign:
         if (file is None) == (id is None) or (id is None) != (label is None):
-            raise ValueError("give an id and its label, or a --file with both")
+            raise InputError("give an id and its label, or a --file with both")
         if file is not None:
             changed = campaign.correct_file(file, reason=reason, by=user_name(by))
         else:
@@ -76,5 +77,5 @@ def erase(
 
 def _names(campaign: Campaign, ids: list[str] | None, file: Path | None) -> list[str]:
     if (not ids) == (file is None):
-        raise ValueError("name the ids, or a --file with an id column")
+        raise InputError("name the ids, or a --file with an id column")
     return list(ids or ()) if file is None else campaign.ids_in(file)

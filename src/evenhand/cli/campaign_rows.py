@@ -20,6 +20,7 @@ from evenhand.cli.campaign_shared import (
     spooled,
     user_name,
 )
+from evenhand.errors import InputError
 
 if TYPE_CHECKING:
     from evenhand.campaign import Campaign
@@ -56,11 +57,11 @@ def tell(
         number = int(request) if request.isdecimal() else None
         if number is None:
             if file is not None or n is not None:
-                raise ValueError(f"{request!r} is no request's number: write tell NAME REQUEST FILE, or tell NAME FILE")
+                raise InputError(f"{request!r} is no request's number: write tell NAME REQUEST FILE, or tell NAME FILE")
             _report(_told_by_id(campaign, Path(request), rejected, partial, options), as_json)
             return
         if (file is None) == (n is None):
-            raise ValueError("give a file of rows, or their number with -n")
+            raise InputError("give a file of rows, or their number with -n")
         if file is None:
             _report(campaign.tell(number, n=n, **options), as_json)
             return
@@ -76,7 +77,6 @@ def _told_by_id(
 ) -> Receipt:
     """Tell the labels of a file by id; empty ones are left out."""
     from evenhand.campaign.requests import Refused
-    from evenhand.errors import InputError
 
     target = _rejected_file(file, rejected)
     with spooled(file) as path:
@@ -122,8 +122,6 @@ def _told(
     campaign: Campaign, file: Path, request: int | None, rejected: Path | None, store: Callable[[Delivery], Receipt]
 ) -> Receipt:
     """Read and store a file; refused rows go to a file of their own."""
-    from evenhand.errors import InputError
-
     target = _rejected_file(file, rejected)
     with spooled(file) as path:
         table, delivery = campaign.read(path, request)
@@ -138,8 +136,6 @@ def _told(
 
 def _rejected_file(file: Path, rejected: Path | None) -> Path:
     """Where refused rows go; no file but an earlier one of refused rows is replaced."""
-    from evenhand.errors import InputError
-
     target = rejected or Path("rejected.csv" if str(file) == "-" else f"{file}.rejected.csv")
     if target.exists() and target.read_bytes()[:11] != b"row,reason,":
         raise InputError(f"{target} is there already, for refused rows: name a new file with --rejected")

@@ -44,7 +44,7 @@ def user_name(given: str | None) -> str | None:
 @contextmanager
 def handled(as_json: bool) -> Iterator[None]:
     """Errors as messages and exit codes: 1 internal error or a broken database, 2 bad input, 3 nothing to ask."""
-    from evenhand.errors import LearnerError, LedgerError, NothingToAsk
+    from evenhand.errors import InputError, LearnerError, LedgerError, NothingToAsk
 
     try:
         yield
@@ -54,7 +54,7 @@ def handled(as_json: bool) -> Iterator[None]:
         else:
             typer.echo(f"nothing to ask: {nothing.reason}")
         raise typer.Exit(3) from None
-    except (LedgerError, LearnerError, ValueError, OSError) as error:
+    except (LedgerError, LearnerError, InputError, OSError) as error:
         if as_json:
             typer.echo(json.dumps({"error": str(error)}))
         typer.echo(f"error: {error}", err=True)

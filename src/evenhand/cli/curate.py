@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from evenhand.errors import InputError
+
 if TYPE_CHECKING:
     from evenhand.curating import Curated
 
@@ -49,9 +51,9 @@ def curate(
 ) -> None:
     """Choose rows of a pool for the worst-off group: the rows, a report to open, and the report as JSON."""
     if out.suffix not in {".parquet", ".csv"}:
-        raise ValueError(f"--out must end in .parquet or .csv, not {out.name!r}")
+        raise InputError(f"--out must end in .parquet or .csv, not {out.name!r}")
     if out.exists() and not (resume or force):
-        raise ValueError(f"{out} exists: --resume goes on from it, --force overwrites it")
+        raise InputError(f"{out} exists: --resume goes on from it, --force overwrites it")
     from evenhand.curating import curate as run
     from evenhand.datasets import load
     from evenhand.learners.text import parse_learner

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from evenhand.errors import InputError
+
 if TYPE_CHECKING:
     from evenhand.guarantees import Problem
     from evenhand.sources.synthetic import SyntheticModel1
@@ -67,7 +69,7 @@ def _model(source: str | None) -> SyntheticModel1 | None:
 
     name, _, which = source.partition(":")
     if name != "synthetic1":
-        raise ValueError(f"risks are known for synthetic1:I and synthetic1:II only, not {source!r}: leave it out")
+        raise InputError(f"risks are known for synthetic1:I and synthetic1:II only, not {source!r}: leave it out")
     return SyntheticModel1.instance(which or "I")
 
 
@@ -79,7 +81,7 @@ def _problem(model: SyntheticModel1 | None, settings: dict[str, Any]) -> Problem
         return problem_of(model, **settings)
     missing = [name for name in ("groups", "pi_min") if settings[name] is None]
     if missing:
-        raise ValueError(f"give --{missing[0].replace('_', '-')}, or a source whose risks are known")
+        raise InputError(f"give --{missing[0].replace('_', '-')}, or a source whose risks are known")
     return Problem(**settings)
 
 

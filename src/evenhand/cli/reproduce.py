@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from evenhand.errors import InputError
+
 if TYPE_CHECKING:
     from evenhand.experiments.run import Outcome
 
@@ -124,14 +126,14 @@ def _repeat(chosen: list[Any], text: str, options: Any) -> None:
 
     parts = text.rsplit("/", 2)
     if len(chosen) != 1 or len(parts) != 3 or not parts[2].isdecimal():
-        raise ValueError(
+        raise InputError(
             "--repeat needs one experiment and STUDY/STRATEGY/TRIAL, e.g. fig-adult --repeat adult/A_opt/3"
         )
     name, label, trial = parts
     studies = chosen[0].at(options.scale, options.trials, options.seed, options.image_rounds)
     if name not in studies or label not in studies[name].strategies:
         known = ", ".join(f"{study}/{rule}" for study, found in studies.items() for rule in found.strategies)
-        raise ValueError(f"{chosen[0].id} has no {name}/{label}: it has {known}")
+        raise InputError(f"{chosen[0].id} has no {name}/{label}: it has {known}")
     records, failed = run_trials(Block(studies[name], label, (int(trial),)))
     for error in failed.values():
         typer.echo(error, err=True)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from evenhand.errors import InputError
+
 if TYPE_CHECKING:
     from evenhand.result import Result
 
@@ -56,9 +58,9 @@ def simulate(
 ) -> None:
     """Compare strategies on the same trials: synthetic models, data sets that come along, or your own table."""
     if resume and out is None:
-        raise ValueError("--resume needs the --out folder to go on from")
+        raise InputError("--resume needs the --out folder to go on from")
     if out is not None and out.exists() and any(out.iterdir()) and not (resume or force):
-        raise ValueError(f"{out} is not empty: --resume goes on from it, --force overwrites it")
+        raise InputError(f"{out} is not empty: --resume goes on from it, --force overwrites it")
     from evenhand.result import load
     from evenhand.simulation import simulate as run
     from evenhand.sources.catalogue import open_source
@@ -112,11 +114,11 @@ def _learner(source: Any, text: str | None) -> Any:
     if name != "network":
         return parse_learner(text)
     if not hasattr(source, "default_learner"):
-        raise ValueError(f"the source {source.name} has no network of its own: name another learner")
+        raise InputError(f"the source {source.name} has no network of its own: name another learner")
     try:
         return source.default_learner(**parse_settings(tail, where="learner 'network'"))
     except TypeError as error:
-        raise ValueError(f"learner {text!r}: {error}") from error
+        raise InputError(f"learner {text!r}: {error}") from error
 
 
 def save(result: Result, out: Path) -> None:

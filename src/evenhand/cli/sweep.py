@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
+from evenhand.errors import InputError
+
 __all__ = ["sweep"]
 
 
@@ -30,7 +32,7 @@ def sweep(
 ) -> None:
     """Try every combination of settings on the same trials; the best is chosen on one half and confirmed on the other."""
     if out is not None and out.exists() and any(out.iterdir()) and not force:
-        raise ValueError(f"{out} is not empty: --force overwrites it")
+        raise InputError(f"{out} is not empty: --force overwrites it")
     from evenhand.experiments.sweep import parse_grid
     from evenhand.experiments.sweep import sweep as run
     from evenhand.sources.catalogue import open_source

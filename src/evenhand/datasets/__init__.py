@@ -14,6 +14,7 @@ from evenhand.datasets.cifar10 import cifar10
 from evenhand.datasets.fashion_mnist import fashion_mnist
 from evenhand.datasets.german import german, german_frame
 from evenhand.datasets.utkface import utkface
+from evenhand.errors import InputError
 
 __all__ = [
     "DATASETS",
@@ -47,5 +48,5 @@ def load(name: str, **settings: Any) -> Any:
     ('men', 'women')
     """
     if name not in DATASETS:
-        raise ValueError(f"there is no data set {name!r}; choose one of {', '.join(sorted(DATASETS))}.")
+        raise InputError(f"there is no data set {name!r}; choose one of {', '.join(sorted(DATASETS))}.")
     return DATASETS[name](**settings)

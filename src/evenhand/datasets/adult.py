@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from evenhand.datasets.packaged import original
+from evenhand.errors import InputError
 from evenhand.sources.table import Table
 
 __all__ = ["adult", "adult_frame"]
@@ -34,7 +35,7 @@ GROUPS = ("white men", "white women", "non-white men", "non-white women")
 def adult_frame(part: str = "train") -> pd.DataFrame:
     """Adult's `train` or `test` rows as they are, with the column `race and sex` added. '?' is left as a category."""
     if part not in {"train", "test"}:
-        raise ValueError(f"part must be 'train' or 'test', got {part!r}.")
+        raise InputError(f"part must be 'train' or 'test', got {part!r}.")
     text = original("adult.data" if part == "train" else "adult.test").decode("ascii")
     lines = [line.rstrip(".").split(", ") for line in text.splitlines() if line and not line.startswith("|")]
     frame = pd.DataFrame(lines, columns=list(COLUMNS))

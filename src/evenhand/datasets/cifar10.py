@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from evenhand.datasets.download import Remote, data_folder, find
 from evenhand.datasets.fashion_mnist import as_pairs
+from evenhand.errors import InputError
 from evenhand.files import write_atomically
 from evenhand.sources.images import Images
 
@@ -74,7 +75,7 @@ def _unpack(archive: Path, folder: Path) -> None:
         for batch in BATCHES:
             member = packed.extractfile(f"{_FOLDER}/{batch.name}")
             if member is None:
-                raise ValueError(f"{archive.name} has no {batch.name}")
+                raise InputError(f"{archive.name} has no {batch.name}")
             write_atomically(folder / batch.name, partial(_write, content=member.read()))
 
 

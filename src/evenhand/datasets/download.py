@@ -9,6 +9,7 @@ import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 
+from evenhand.errors import InputError
 from evenhand.files import write_atomically
 
 __all__ = ["Remote", "data_folder", "find"]
@@ -30,7 +31,7 @@ class Remote:
         with path.open("rb") as file:
             found = hashlib.file_digest(file, kind).hexdigest()
         if found != self.digest:
-            raise ValueError(f"{path.name} is not the original: its {kind} is {found}, not {self.digest}; get it again")
+            raise InputError(f"{path.name} is not the original: its {kind} is {found}, not {self.digest}; get it again")
 
 
 def data_folder(data_dir: str | Path | None) -> Path:
@@ -70,7 +71,7 @@ def download(file: Remote, path: Path) -> None:
     try:
         write_atomically(path, fetch)
     except (urllib.error.URLError, TimeoutError) as error:
-        raise ValueError(
+        raise InputError(
             f"{file.name} is not in {path.parent} and could not be had from {file.url} ({error}): put the file into a "
             "folder and name it with EVENHAND_DATA or data_dir (--data-dir)"
         ) from error

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
+from evenhand.errors import InputError
+
 __all__ = ["ORIGINALS", "Original", "original", "pack"]
 
 
@@ -22,9 +24,9 @@ class Original:
     def check(self, name: str, content: bytes) -> None:
         """Refuse bytes that are not the original's."""
         if len(content) != self.size:
-            raise ValueError(f"{name} has {len(content):,} bytes, the original has {self.size:,}.")
+            raise InputError(f"{name} has {len(content):,} bytes, the original has {self.size:,}.")
         if hashlib.sha256(content).hexdigest() != self.sha256:
-            raise ValueError(f"{name} is not the original: its SHA-256 is not {self.sha256}.")
+            raise InputError(f"{name} is not the original: its SHA-256 is not {self.sha256}.")
 
 
 ORIGINALS = {

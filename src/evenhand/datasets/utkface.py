@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from evenhand.datasets.download import data_folder
+from evenhand.errors import InputError
 from evenhand.sources.image_store import LazyStore
 from evenhand.sources.images import Images
 
@@ -38,7 +39,7 @@ def utkface(data_dir: str | Path | None = None, *, split: str = "clean", **setti
         settings: as for `Images`.
     """
     if split not in ("clean", "paper"):
-        raise ValueError(f"split must be 'clean' or 'paper', not {split!r}")
+        raise InputError(f"split must be 'clean' or 'paper', not {split!r}")
     faces = _faces(data_folder(data_dir))
     known = (faces.sex >= 0) & (faces.race >= 0)
     test = faces.cropped & known
@@ -71,7 +72,7 @@ def _faces(home: Path) -> _Faces:
             return _Faces(table.column("jpeg").to_pylist(), sex.astype(np.int64), race.astype(np.int64), cropped)
         if (folder / "UTKFace").is_dir() and (folder / "crop_part1").is_dir():
             return _listed(folder)
-    raise ValueError(
+    raise InputError(
         f"UTKFace is not in {home}: its owners hand it out at https://susanqq.github.io/UTKFace/ (non-commercial "
         "research only); put the folders UTKFace and crop_part1 into a folder and name it with EVENHAND_DATA or "
         "data_dir (--data-dir)"

@@ -8,6 +8,7 @@ from evenhand.engine.labels import Labels
 from evenhand.engine.lockstep import LockstepLogistic
 from evenhand.engine.memory import Memory
 from evenhand.engine.single import SingleMemory
+from evenhand.errors import InputError
 from evenhand.learners.logistic import Logistic
 from evenhand.learners.torch import TorchLearner
 
@@ -33,7 +34,7 @@ def make_memory(
     if runs_in_lockstep(learner):
         return LockstepLogistic(learner, labels.classes, groups, trials)
     if trials != 1:
-        raise ValueError(f"{type(learner).__name__} fits one trial at a time, not {trials}")
+        raise InputError(f"{type(learner).__name__} fits one trial at a time, not {trials}")
     if isinstance(learner, TorchLearner):
         from evenhand.engine.torch_memory import TorchMemory
 

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.engine.memory import Scores
+from evenhand.errors import InputError
 from evenhand.files import write_atomically
 
 __all__ = ["Journal"]
@@ -56,9 +57,9 @@ class Journal:
         try:
             kept = torch.load(self.path, weights_only=True, map_location="cpu")
         except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
-            raise ValueError(f"{self.path} is no checkpoint of ours ({error}): remove it") from error
+            raise InputError(f"{self.path} is no checkpoint of ours ({error}): remove it") from error
         if kept["version"] != _VERSION or kept["settings"] != self.settings:
-            raise ValueError(
+            raise InputError(
                 f"the checkpoint {self.path} was made with other settings ({kept['settings']}, now {self.settings}): "
                 "remove it, or name another folder"
             )
@@ -112,7 +113,7 @@ class Journal:
             return None
         event = self._ahead.popleft()
         if (event["kind"], event["n"], event.get("came", "")) != (kind, examples, came):
-            raise ValueError(
+            raise InputError(
                 f"the checkpoint {self.path} is of another run (where this one has {kind} of {examples:,} examples it "
                 f"has {event['kind']} of {event['n']:,}, or other ones): remove it, or name another folder"
             )

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.errors import InputError
+
 __all__ = ["Labels", "read_labels"]
 
 
@@ -17,7 +19,7 @@ class Labels:
     def __init__(self, classes: Iterable[Any] | None = None, *, fixed: bool = True) -> None:
         given = [] if classes is None else _plain(list(classes))
         if len(set(given)) != len(given):
-            raise ValueError(f"classes has a label twice: {given}")
+            raise InputError(f"classes has a label twice: {given}")
         self.fixed = fixed and classes is not None
         self.classes: list[Any] = _sorted(given)
 
@@ -27,7 +29,7 @@ class Labels:
         if self.fixed:
             for row, label in enumerate(labels):
                 if label not in self.classes:
-                    raise ValueError(f"the label {label!r} of row {row} is not among the classes {self.classes}")
+                    raise InputError(f"the label {label!r} of row {row} is not among the classes {self.classes}")
         return labels
 
     def learn(self, labels: Sequence[Any]) -> bool:
@@ -56,7 +58,7 @@ def read_labels(y: Any) -> list[Any]:
         except TypeError:  # pandas' NA is neither
             missing = True
         if missing:
-            raise ValueError(f"the label of row {row} is missing: every row needs one")
+            raise InputError(f"the label of row {row} is missing: every row needs one")
     return labels
 
 
@@ -67,7 +69,7 @@ def _plain(y: Any) -> list[Any]:
         values = y.to_list() if hasattr(y, "to_list") else y.to_pylist() if hasattr(y, "to_pylist") else y
         array = np.asarray(values, dtype=object)
     if array.ndim != 1:
-        raise ValueError(f"y must be one label per row, not an array of shape {array.shape}")
+        raise InputError(f"y must be one label per row, not an array of shape {array.shape}")
     labels: list[Any] = array.tolist()
     return labels if array.dtype != object else [v.item() if isinstance(v, np.generic) else v for v in labels]
 
@@ -76,4 +78,4 @@ def _sorted(labels: list[Any]) -> list[Any]:
     try:
         return sorted(labels)
     except TypeError:
-        raise ValueError(f"labels of different kinds cannot be compared: {labels}; use one kind") from None
+        raise InputError(f"labels of different kinds cannot be compared: {labels}; use one kind") from None

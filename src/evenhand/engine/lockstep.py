@@ -21,6 +21,7 @@ from scipy import sparse
 from evenhand.engine.lockstep_binary import BinaryTrials
 from evenhand.engine.lockstep_softmax import SoftmaxTrials
 from evenhand.engine.memory import Scores
+from evenhand.errors import InputError
 from evenhand.learners.base import Loss, Model
 from evenhand.learners.logistic import Logistic, numeric
 from evenhand.learners.objectives import Floats
@@ -63,7 +64,7 @@ class LockstepLogistic:
         if self._sets is None:
             self._sets = self._make(X)
         if X.shape[1] != self._sets.features:
-            raise ValueError(f"X has {X.shape[1]} features, earlier rows had {self._sets.features}")
+            raise InputError(f"X has {X.shape[1]} features, earlier rows had {self._sets.features}")
         self._sets.add(trial, X, y, group, validation)
 
     def fit(self) -> None:
@@ -85,7 +86,7 @@ class LockstepLogistic:
     def final_models(self) -> list[Model]:
         """Models fitted on training and validation examples together; the current ones stay as they are."""
         if self._sets is None:
-            raise ValueError("no trial has an example yet: nothing to fit")
+            raise InputError("no trial has an example yet: nothing to fit")
         return self._sets.final_models()
 
     @property
@@ -100,7 +101,7 @@ class LockstepLogistic:
 
     def _parameters(self) -> Floats:
         if not isinstance(self._sets, BinaryTrials):
-            raise ValueError("coef and intercept are there for two classes, once examples have arrived")
+            raise InputError("coef and intercept are there for two classes, once examples have arrived")
         return self._sets.binary_parameters()
 
     def _make(self, X: Any) -> BinaryTrials | SoftmaxTrials:

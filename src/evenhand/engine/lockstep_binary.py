@@ -12,6 +12,7 @@ from scipy import sparse
 from evenhand.engine.blocks import Counts, DenseBlock, Pick
 from evenhand.engine.growing import enlarged
 from evenhand.engine.memory import Scores
+from evenhand.errors import InputError
 from evenhand.learners.base import Loss, Model
 from evenhand.learners.logistic import Logistic
 from evenhand.learners.objectives import BinaryBlock, Floats, Ints, Mask
@@ -106,7 +107,7 @@ class BinaryTrials:
         """Models of training and validation examples together."""
         n, positive = self._training.n + self._validation.n, self._positive.sum(axis=0)
         if not n.all():
-            raise ValueError(f"trial {int(np.argmin(n))} has no example yet: nothing to fit")
+            raise InputError(f"trial {int(np.argmin(n))} has no example yet: nothing to fit")
         theta, norm = _constant(n, positive, self.features), np.zeros(self.trials)
         for pick in _alike((positive > 0) & (positive < n), self._training.n, self._validation.n):
             trials = np.arange(self.trials)[pick]

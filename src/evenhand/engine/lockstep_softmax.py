@@ -11,6 +11,7 @@ from scipy import sparse
 from evenhand.engine.growing import GrowingSet
 from evenhand.engine.lockstep_binary import STEP
 from evenhand.engine.memory import Scores
+from evenhand.errors import InputError
 from evenhand.learners.base import Loss, Model
 from evenhand.learners.logistic import Logistic, constant, log_losses, problem_of
 from evenhand.learners.objectives import BinaryRows, Floats, Softmax
@@ -118,7 +119,7 @@ class _Trial:
         """A model of all rows, from the current parameters where they have its classes."""
         sets = [part for part in (self.training, self.validation) if part.n]
         if not sets:
-            raise ValueError("a trial has no example yet: nothing to fit")
+            raise InputError("a trial has no example yet: nothing to fit")
         seen = np.unique(np.concatenate([part.y() for part in sets]))
         if len(seen) == 1:
             theta, norm = constant(self.features, sum(part.n for part in sets)), 0.0

@@ -13,6 +13,7 @@ from scipy import sparse
 from scipy.special import expit
 
 from evenhand.engine.memory import Scores
+from evenhand.errors import InputError
 from evenhand.learners.base import Loss, Model
 from evenhand.learners.logistic import Logistic
 
@@ -58,7 +59,7 @@ class PoolMemory:
 
     def __init__(self, classes: NDArray[Any], groups: Sequence[str], trials: int, rate: float) -> None:
         if len(classes) != 2:
-            raise ValueError(f"the peers' rule knows two classes, not {len(classes)}")
+            raise InputError(f"the peers' rule knows two classes, not {len(classes)}")
         self.classes, self.groups, self.rate = np.asarray(classes), tuple(groups), rate
         self.coef, self.intercept = np.zeros((trials, 0)), np.zeros(trials)
         self._added: list[tuple[Counts, sparse.csr_array, Counts, Counts, NDArray[np.bool_]]] = []
@@ -73,7 +74,7 @@ class PoolMemory:
     ) -> None:
         """Take in rows of the pool."""
         if np.ndim(X) != 2 and not sparse.issparse(X):
-            raise ValueError("the peers' rule trains a linear model: it takes rows of numbers, not images")
+            raise InputError("the peers' rule trains a linear model: it takes rows of numbers, not images")
         self.coef = np.zeros((len(self.coef), X.shape[1]))
         self._added.append((trial, sparse.csr_array(X, dtype=float), y, group, validation))
 
@@ -91,7 +92,7 @@ class PoolMemory:
             empty = part.counts(len(self.coef), len(self.groups)) == 0
             if empty.any():
                 name = self.groups[int(np.argwhere(empty)[0, 1])]
-                raise ValueError(f"the pool has no example of group {name!r} to {does} with: raise the budget")
+                raise InputError(f"the pool has no example of group {name!r} to {does} with: raise the budget")
             parts.append(part)
         return parts[0], parts[1]
 

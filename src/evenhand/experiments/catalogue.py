@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Sequence
 from importlib import import_module
 
+from evenhand.errors import InputError
 from evenhand.experiments.base import Experiment
 
 __all__ = ["choose", "experiments"]
@@ -45,5 +46,5 @@ def choose(ids: Sequence[str]) -> list[Experiment]:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
             hint = f"did you mean {near[0]!r}? " if near else ""
-            raise ValueError(f"there is no experiment {name!r}: {hint}known are {', '.join(known)}")
+            raise InputError(f"there is no experiment {name!r}: {hint}known are {', '.join(known)}")
     return [experiment for name, experiment in known.items() if not ids or name in ids]

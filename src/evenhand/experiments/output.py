@@ -12,6 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evenhand.errors import InputError
 from evenhand.experiments.base import Experiment, Findings
 from evenhand.experiments.drawing import watermark
 from evenhand.experiments.gallery import render
@@ -33,7 +34,7 @@ class Output:
         self.folder = folder
         results = folder / "results.json"
         if folder.exists() and any(folder.iterdir()) and not results.exists() and not (folder / "trials").exists():
-            raise ValueError(f"{folder} is not empty and holds no earlier reproduction: choose another folder")
+            raise InputError(f"{folder} is not empty and holds no earlier reproduction: choose another folder")
         folder.mkdir(parents=True, exist_ok=True)
         self.entries: dict[str, Any] = {}
         if results.exists():

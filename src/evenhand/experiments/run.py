@@ -10,6 +10,7 @@ from typing import Any
 
 from evenhand.backends import check_backend, spread
 from evenhand.engine.run import Record
+from evenhand.errors import InputError
 from evenhand.experiments.base import Experiment
 from evenhand.experiments.output import Output
 from evenhand.experiments.store import Store
@@ -36,11 +37,11 @@ class Options:
 
     def __post_init__(self) -> None:
         if self.scale not in SCALES:
-            raise ValueError(f"scale must be one of {', '.join(SCALES)}, not {self.scale!r}")
+            raise InputError(f"scale must be one of {', '.join(SCALES)}, not {self.scale!r}")
         if self.trials is not None and self.trials < 1:
-            raise ValueError(f"trials must be 1 or more, not {self.trials}")
+            raise InputError(f"trials must be 1 or more, not {self.trials}")
         if self.image_rounds is not None and self.image_rounds < 11:
-            raise ValueError(f"image_rounds must be 11 or more (10 are for the warm-up), not {self.image_rounds}")
+            raise InputError(f"image_rounds must be 11 or more (10 are for the warm-up), not {self.image_rounds}")
         check_backend(self.backend, self.address)
 
     def arguments(self) -> str:

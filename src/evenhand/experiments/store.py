@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.engine.run import Record
+from evenhand.errors import InputError
 from evenhand.experiments.study import key_of
 from evenhand.files import write_atomically
 
@@ -71,7 +72,7 @@ def read_record(path: Path) -> Record:
         with path.open("rb") as file, np.load(file) as kept:
             found = {name: kept[name] for name in kept.files}
     except (OSError, ValueError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path} cannot be read ({error}): delete it and its trials are run again") from None
+        raise InputError(f"{path} cannot be read ({error}): delete it and its trials are run again") from None
     found["groups"] = tuple(found["groups"].tolist())
     found["seconds"] = float(found["seconds"])
     for name in _SMALL:

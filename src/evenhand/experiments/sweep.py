@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from evenhand.errors import InputError
 from evenhand.experiments.measures import Gain, paired
 from evenhand.simulation import simulate
 from evenhand.sources.base import Source
@@ -72,12 +73,12 @@ def parse_grid(texts: Sequence[str]) -> dict[str, list[str]]:
         name, mark, values = text.partition("=")
         found = [value.strip() for value in values.split(",") if value.strip()]
         if not mark or not name.strip() or not found:
-            raise ValueError(f"cannot read the grid {text!r}: write NAME=VALUE,VALUE,…, e.g. c0=0.01,0.1,1")
+            raise InputError(f"cannot read the grid {text!r}: write NAME=VALUE,VALUE,…, e.g. c0=0.01,0.1,1")
         if name.strip() in grid:
-            raise ValueError(f"the grid has {name.strip()!r} twice")
+            raise InputError(f"the grid has {name.strip()!r} twice")
         grid[name.strip()] = found
     if not grid:
-        raise ValueError("there is no grid: give --grid NAME=VALUE,VALUE,… once or more, e.g. --grid c0=0.01,0.1,1")
+        raise InputError("there is no grid: give --grid NAME=VALUE,VALUE,… once or more, e.g. --grid c0=0.01,0.1,1")
     return grid
 
 
@@ -107,7 +108,7 @@ def sweep(
         settings: as for `simulate`.
     """
     if trials < 4:
-        raise ValueError(f"a sweep needs 4 trials or more, two to choose and two to confirm, not {trials}")
+        raise InputError(f"a sweep needs 4 trials or more, two to choose and two to confirm, not {trials}")
     texts = _texts(strategy, grid)
     base = str(parse_strategy(strategy)[1])
     rules = {str(parse_strategy(text)[1]): text for text in [*texts, strategy]}
@@ -134,7 +135,7 @@ def _texts(strategy: str, grid: Mapping[str, Sequence[str]]) -> dict[str, dict[s
     fixed = [item for item in tail.split(",") if mark and item.partition("=")[0].strip() not in grid]
     count = int(np.prod([len(values) for values in grid.values()]))
     if count > _HIGHEST:
-        raise ValueError(f"the grid has {count} settings, more than {_HIGHEST}: thin it out")
+        raise InputError(f"the grid has {count} settings, more than {_HIGHEST}: thin it out")
     found = {}
     for values in product(*grid.values()):
         own = dict(zip(grid, values, strict=True))

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from evenhand.errors import InputError
 from evenhand.sources.synthetic import Loss, SyntheticModel1
 
 Floats = NDArray[np.float64]
@@ -31,7 +32,7 @@ def simulated_excess(
         rows = rows[rows["strategy"] == strategy]
     missing = sorted(set(labels) - set(rows["labels"]))
     if missing:
-        raise ValueError(f"the trace has no round that ends at {missing[0]} labels")
+        raise InputError(f"the trace has no round that ends at {missing[0]} labels")
     table = rows.pivot(index=["labels", "trial"], columns="group", values="mixture")[list(model.groups)]
     at = table.index.get_level_values("labels")
     excess = model.excess_risk(table.to_numpy(), loss)

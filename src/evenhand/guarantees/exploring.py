@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evenhand import checks
+from evenhand.errors import InputError
 from evenhand.guarantees.optimism import budget_rounds, check_target, condition, from_labels
 from evenhand.guarantees.problem import Problem
 from evenhand.guarantees.promise import Condition, Promise
@@ -68,7 +69,7 @@ def exploration(
     fair = np.asarray(pi_star, dtype=float)
     p = np.full(len(fair), 1 / len(fair)) if shares is None else np.asarray(shares, dtype=float)
     if p.shape != fair.shape:
-        raise ValueError(f"shares need one number per group, {len(fair)}, got {len(p)}")
+        raise InputError(f"shares need one number per group, {len(fair)}, got {len(p)}")
     over = epsilon * p - fair
     z = int(np.argmax(over))
     largest = float(np.min(fair[p > 0] / p[p > 0]))
@@ -140,7 +141,7 @@ def _checked(problem: Problem, epsilon: float, beta: float | None) -> float:
     _check_epsilon(epsilon)
     top = problem.groups * problem.pi_min
     if not 0 < epsilon < top * (1 - 1e-12):
-        raise ValueError(
+        raise InputError(
             f"the promise needs 0 < epsilon < m·pi_min = {top:.6g}, got {epsilon!r}: "
             + (
                 "without exploring nothing is promised"
@@ -151,10 +152,10 @@ def _checked(problem: Problem, epsilon: float, beta: float | None) -> float:
     limit = largest_beta(problem, epsilon)
     beta = limit / 2 if beta is None else beta
     if not 0 < beta < limit:
-        raise ValueError(f"beta must lie in (0, min(1, m·pi_min/epsilon − 1)) = (0, {limit:.6g}), got {beta!r}")
+        raise InputError(f"beta must lie in (0, min(1, m·pi_min/epsilon − 1)) = (0, {limit:.6g}), got {beta!r}")
     return beta
 
 
 def _check_epsilon(epsilon: float) -> None:
     if not 0 <= epsilon <= 1:
-        raise ValueError(f"epsilon must lie in [0, 1], got {epsilon!r}")
+        raise InputError(f"epsilon must lie in [0, 1], got {epsilon!r}")

@@ -2,6 +2,7 @@
 
 from math import exp, pi, sqrt
 
+from evenhand.errors import InputError
 from evenhand.sources.synthetic import SyntheticModel1
 
 
@@ -34,8 +35,8 @@ def lower_bound_pair(labels: int, r: float) -> tuple[SyntheticModel1, SyntheticM
 
 def _check(labels: int, r: float) -> None:
     if not r > 0:
-        raise ValueError(f"r must be positive, got {r!r}")
+        raise InputError(f"r must be positive, got {r!r}")
     if labels < 2 or not labels > 1 / (2 * r * r):
-        raise ValueError(
+        raise InputError(
             f"the lower bound needs at least 2 labels and more than 1/(2r²) = {1 / (2 * r * r):.6g}, got {labels!r}"
         )

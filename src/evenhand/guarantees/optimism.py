@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from evenhand.errors import InputError
 from evenhand.guarantees.problem import Problem
 from evenhand.guarantees.promise import Condition, Promise
 from evenhand.stats.search import FOREVER, smallest
@@ -71,7 +72,7 @@ def smallest_budget(p: Problem, i: int) -> int | None:
     radius = (i + 1) * (p.pi_min - p.a) / p.groups
     gap = p.gap(radius) if callable(p.gap) else p.gap
     if gap is None:
-        raise ValueError("the gap γ(r) is not known: give `gap`")
+        raise InputError("the gap γ(r) is not known: give `gap`")
     return smallest(lambda n: float(p.phase_sums(p.max_e((p.pi_min * n) ** p.xi))[i]) <= gap)
 
 
@@ -94,11 +95,11 @@ def from_labels(good: Callable[[int], bool], found: tuple[Condition, ...]) -> in
 def budget_rounds(labels: int) -> int:
     """Rounds of a budget: two labels each."""
     if labels < 2:
-        raise ValueError(f"a budget needs at least 2 labels, one round; got {labels!r}")
+        raise InputError(f"a budget needs at least 2 labels, one round; got {labels!r}")
     return labels // 2
 
 
 def check_target(target: float) -> None:
     """Refuse a promise that is not a positive excess risk."""
     if not target > 0:
-        raise ValueError(f"the promised excess risk must be positive, got {target!r}")
+        raise InputError(f"the promised excess risk must be positive, got {target!r}")

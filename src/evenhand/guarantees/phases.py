@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from evenhand.errors import InputError
+
 
 @dataclass(frozen=True)
 class Phase:
@@ -25,7 +27,7 @@ def phases(choices: Sequence[str], pi_star: Mapping[str, float]) -> tuple[Phase,
     """
     unknown = sorted(set(choices) - set(pi_star))
     if unknown:
-        raise ValueError(f"choices contain {unknown[0]!r}, which has no fair share in pi_star")
+        raise InputError(f"choices contain {unknown[0]!r}, which has no fair share in pi_star")
     last = {group: t for t, group in enumerate(choices, start=1)}
     final = _shares(choices, len(choices), pi_star)
     grown = frozenset(z for z in pi_star if final[z] > Fraction(pi_star[z]).limit_denominator(10**9))

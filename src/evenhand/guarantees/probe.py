@@ -6,6 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from evenhand.errors import InputError
 from evenhand.stats import wilson
 
 
@@ -50,7 +51,7 @@ def probe(learner: _Learner, X: ArrayLike, y: ArrayLike, groups: ArrayLike, *, s
     rng = np.random.default_rng(seed)
     halves = [np.array_split(rng.permutation(np.nonzero(names == g)[0]), 2) for g in known]
     if min(len(half) for pair in halves for half in pair) < 1:
-        raise ValueError("every group needs at least 2 examples, one to train on and one to test on")
+        raise InputError("every group needs at least 2 examples, one to train on and one to test on")
     models = [learner.fit(features[train], labels[train], seed=seed) for train, _ in halves]
     wrong = np.array([[np.sum(f.predict(features[test]) != labels[test]) for _, test in halves] for f in models])
     counts = np.array([len(test) for _, test in halves])

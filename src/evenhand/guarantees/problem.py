@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evenhand.bounds import Bound, RademacherBound, VCBound, as_bound
+from evenhand.errors import InputError
 
 Gap = float | Callable[[float], float]
 
@@ -106,16 +107,16 @@ class Problem:
 
 def _check(p: Problem) -> None:
     if p.groups < 1:
-        raise ValueError(f"groups must be at least 1, got {p.groups!r}")
+        raise InputError(f"groups must be at least 1, got {p.groups!r}")
     if not 0 < p.pi_min <= 1 / p.groups:
-        raise ValueError(f"pi_min must lie in (0, 1/m] = (0, {1 / p.groups:.6g}], got {p.pi_min!r}")
+        raise InputError(f"pi_min must lie in (0, 1/m] = (0, {1 / p.groups:.6g}], got {p.pi_min!r}")
     if not p.pi_min / 2 <= p.a < p.pi_min:
-        raise ValueError(f"A must lie in [pi_min/2, pi_min) = [{p.pi_min / 2:.6g}, {p.pi_min:.6g}), got {p.A!r}")
+        raise InputError(f"A must lie in [pi_min/2, pi_min) = [{p.pi_min / 2:.6g}, {p.pi_min:.6g}), got {p.A!r}")
     for name, value in (("C", p.C), ("resolution", p.resolution), ("kappa", p.kappa), ("epsilon0", p.epsilon0)):
         if value is not None and not value >= 0:
-            raise ValueError(f"{name} must not be negative, got {value!r}")
+            raise InputError(f"{name} must not be negative, got {value!r}")
     for name, value in (("xi", p.xi), ("delta", p.failure)):
         if not 0 < value < 1:
-            raise ValueError(f"{name} must lie strictly between 0 and 1, got {value!r}")
+            raise InputError(f"{name} must lie strictly between 0 and 1, got {value!r}")
     if p.gap is not None and not callable(p.gap) and not p.gap >= 0:
-        raise ValueError(f"gap must not be negative, got {p.gap!r}")
+        raise InputError(f"gap must not be negative, got {p.gap!r}")

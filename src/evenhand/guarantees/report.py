@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from evenhand.errors import InputError
 from evenhand.guarantees.coupling import square_root_constant, two_terms
 from evenhand.guarantees.exploring import epsilon_greedy, epsilon_greedy_labels_for, exploration
 from evenhand.guarantees.lower import lower_bound, other_radius
@@ -31,7 +32,7 @@ def report(
 ) -> dict[str, Any]:
     """Budget → promise for `labels`, promise → budget for `target`; of ε-greedy where `epsilon` is given."""
     if labels is None and target is None:
-        raise ValueError("give a budget, a promise, or both")
+        raise InputError("give a budget, a promise, or both")
     found: dict[str, Any] = {
         "schema": 1,
         "units": {"labels": "all labels, training and validation", "rounds": "training examples, labels/2"},

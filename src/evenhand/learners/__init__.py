@@ -9,6 +9,7 @@ A learner has `fit(X, y, *, previous=None, seed=0)` and gives a model; a model h
 from copy import deepcopy
 from typing import Any
 
+from evenhand.errors import InputError
 from evenhand.learners.base import Learner, Loss, Model
 from evenhand.learners.logistic import Logistic
 from evenhand.learners.sklearn import ConstantModel, SklearnLearner, SklearnModel
@@ -19,12 +20,12 @@ __all__ = ["ConstantModel", "Learner", "Logistic", "Loss", "Model", "SklearnLear
 def as_learner(given: Any, loss: Loss = "zero_one") -> Any:
     """A copy of a learner, a bare scikit-learn classifier wrapped; refuses one that cannot give the loss."""
     if isinstance(given, type):
-        raise ValueError(f"give an object, {given.__name__}(), not the class {given.__name__}")
+        raise InputError(f"give an object, {given.__name__}(), not the class {given.__name__}")
     if not hasattr(given, "fit"):
-        raise ValueError(f"{given!r} is no learner: it has no fit(X, y); use Logistic() or SklearnLearner(...)")
+        raise InputError(f"{given!r} is no learner: it has no fit(X, y); use Logistic() or SklearnLearner(...)")
     bare = hasattr(given, "get_params") and not isinstance(given, Logistic)
     learner = SklearnLearner(given) if bare else deepcopy(given)
     if loss == "log" and not getattr(learner, "gives_probabilities", True):
         name = type(getattr(learner, "estimator", learner)).__name__
-        raise ValueError(f"loss='log' needs probabilities, which {name} does not give: use loss='zero_one'")
+        raise InputError(f"loss='log' needs probabilities, which {name} does not give: use loss='zero_one'")
     return learner

@@ -8,6 +8,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.errors import InputError
+
 __all__ = ["Learner", "Loss", "Model", "losses_of"]
 
 Loss = str | Callable[["Model", Any, Any], NDArray[np.float64]]
@@ -48,7 +50,7 @@ def losses_of(model: Any, X: Any, y: Any, kind: Loss) -> NDArray[np.float64]:
     if kind == "zero_one":
         return np.asarray(np.asarray(model.predict(X)) != y, dtype=float)
     if kind != "log":
-        raise ValueError(f"unknown loss {kind!r}: use 'zero_one', 'log' or a callable (model, X, y)")
+        raise InputError(f"unknown loss {kind!r}: use 'zero_one', 'log' or a callable (model, X, y)")
     chance = np.asarray(model.predict_proba(X))
     known = list(model.classes)
     column = np.array([known.index(label) if label in known else -1 for label in y.tolist()])

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from evenhand.errors import InputError
 from evenhand.learners.base import Loss, losses_of
 from evenhand.learners.objectives import BinaryRows, Floats, Ints, Rows, Softmax, softmax
 from evenhand.learners.solver import DENSE_LIMIT, minimise
@@ -124,7 +125,7 @@ class Logistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         for name in ("C", "tol"):
             value = getattr(self, name)
             if not (isinstance(value, (int, float, np.number)) and 0 < value < np.inf):
-                raise ValueError(f"{name} must be a positive number, not {value!r}")
+                raise InputError(f"{name} must be a positive number, not {value!r}")
 
     def _start(self, previous: Any, size: int) -> Floats:
         """The parameters of `previous` where they fit this problem, else zero."""
@@ -156,7 +157,7 @@ def numeric(X: Any) -> Any:
         return X
     other = [name for name, kind in frame.schema.items() if not (kind.is_numeric() or kind == nw.Boolean)]
     if other:
-        raise ValueError(
+        raise InputError(
             f"Logistic needs numbers, but the columns {other} are not: encode them, or give "
             "SklearnLearner(make_pipeline(encoder, classifier)) as the learner"
         )

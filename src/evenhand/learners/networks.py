@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from evenhand.errors import InputError
 from evenhand.learners.torch_device import require_torch
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class CNN:
             layers += [nn.Conv2d(channels, out, 3, padding=padding), nn.MaxPool2d(2), nn.ReLU()]
             channels, height, width = out, (height - 2 + 2 * padding) // 2, (width - 2 + 2 * padding) // 2
         if min(height, width) < 1:
-            raise ValueError(f"images of shape {self.shape} are too small for {self.convolutions} convolutions")
+            raise InputError(f"images of shape {self.shape} are too small for {self.convolutions} convolutions")
         layers += [nn.Flatten(), nn.Linear(channels * height * width, 600), nn.ReLU()]
         layers += [nn.Linear(600, 120), nn.ReLU(), nn.Linear(120, self.classes)]
         return nn.Sequential(*layers)

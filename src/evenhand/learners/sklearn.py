@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.errors import InputError
 from evenhand.learners.base import Loss, losses_of
 
 __all__ = ["ConstantModel", "SklearnLearner", "SklearnModel"]
@@ -76,11 +77,11 @@ class SklearnLearner:
 
     def __post_init__(self) -> None:
         if self.update not in ("refit", "partial_fit"):
-            raise ValueError(f"update must be 'refit' or 'partial_fit', not {self.update!r}")
+            raise InputError(f"update must be 'refit' or 'partial_fit', not {self.update!r}")
         if not (hasattr(self.estimator, "fit") and hasattr(self.estimator, "predict")):
-            raise ValueError(f"{self.estimator!r} has no fit and predict: give a scikit-learn classifier or Pipeline")
+            raise InputError(f"{self.estimator!r} has no fit and predict: give a scikit-learn classifier or Pipeline")
         if self.update == "partial_fit" and not hasattr(self.estimator, "partial_fit"):
-            raise ValueError(f"{type(self.estimator).__name__} has no partial_fit: use update='refit'")
+            raise InputError(f"{type(self.estimator).__name__} has no partial_fit: use update='refit'")
 
     @property
     def incremental(self) -> bool:

@@ -10,6 +10,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.errors import InputError
 from evenhand.learners.base import Loss, losses_of
 from evenhand.learners.logistic import Logistic
 
@@ -71,7 +72,7 @@ class Encoding:
         frame = nw.from_native(X, eager_only=True)
         missing = [name for name in self.columns if name not in frame.columns]
         if missing:
-            raise ValueError(f"the rows have no column {missing[0]!r}")
+            raise InputError(f"the rows have no column {missing[0]!r}")
         parts: list[NDArray[np.float64]] = []
         for name, centre, scale, values in zip(self.columns, self.centre, self.scale, self.values, strict=True):
             if values is None:

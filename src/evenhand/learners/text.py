@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from evenhand.errors import InputError
 from evenhand.learners.logistic import Logistic
 from evenhand.learners.sklearn import SklearnLearner
 from evenhand.learners.table import TableLearner
@@ -33,7 +34,7 @@ def parse_learner(text: str) -> Any:
     if name.startswith(ALLOWED) and "." in name:
         update = settings.pop("update", "refit")
         return SklearnLearner(_make(_classifier(name), settings, text), update=update)
-    raise ValueError(
+    raise InputError(
         f"unknown learner {name!r}: use logistic, table (logistic with text encoded), or a scikit-learn classifier by its path, "
         "e.g. sklearn.ensemble.RandomForestClassifier:n_estimators=50"
     )
@@ -75,7 +76,7 @@ def _make(kind: Any, settings: dict[str, Any], text: str) -> Any:
     try:
         return kind(**settings)
     except TypeError as error:
-        raise ValueError(f"learner {text!r}: {error}") from error
+        raise InputError(f"learner {text!r}: {error}") from error
 
 
 def _classifier(path: str) -> Any:
@@ -85,7 +86,7 @@ def _classifier(path: str) -> Any:
     try:
         found = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError):
-        raise ValueError(f"scikit-learn has no {path!r}") from None
+        raise InputError(f"scikit-learn has no {path!r}") from None
     if not (isinstance(found, type) and hasattr(found, "fit") and is_classifier(found())):
-        raise ValueError(f"{path!r} is no classifier")
+        raise InputError(f"{path!r} is no classifier")
     return found

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.errors import InputError
 from evenhand.learners.base import Loss, losses_of
 from evenhand.learners.torch_data import as_tensor
 from evenhand.learners.torch_device import require_torch
@@ -68,13 +69,13 @@ class TorchLearner:
         require_torch()
         for name, choices in _CHOICES.items():
             if getattr(self, name) not in choices:
-                raise ValueError(f"{name} must be {' or '.join(map(repr, choices))}, not {getattr(self, name)!r}")
+                raise InputError(f"{name} must be {' or '.join(map(repr, choices))}, not {getattr(self, name)!r}")
         for name in _COUNTS:
             value = getattr(self, name)
             if not isinstance(value, int) or value < 1:
-                raise ValueError(f"{name} must be a whole number from 1 up, not {value!r}")
+                raise InputError(f"{name} must be a whole number from 1 up, not {value!r}")
         if not callable(self.module_factory) or hasattr(self.module_factory, "parameters"):
-            raise ValueError("module_factory must make a new module when called: give lambda: MyNet(), or the class")
+            raise InputError("module_factory must make a new module when called: give lambda: MyNet(), or the class")
 
     def fit(self, X: Any, y: Any, *, previous: Any = None, seed: int = 0) -> TorchModel:
         """One update: of a copy of `previous` where it knows these classes, else of a new network."""

@@ -10,6 +10,8 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.errors import InputError
+
 if TYPE_CHECKING:
     import torch
 
@@ -26,11 +28,11 @@ def as_tensor(X: Any) -> torch.Tensor:
         frame = nw.from_native(X, eager_only=True, pass_through=True)
         array = frame.to_numpy() if isinstance(frame, nw.DataFrame) else np.asarray(getattr(X, "toarray", lambda: X)())
         if array.dtype == object or array.dtype.kind not in "buif":
-            raise ValueError(f"a network needs numbers, not {array.dtype}: encode the features first")
+            raise InputError(f"a network needs numbers, not {array.dtype}: encode the features first")
         array = array if array.dtype in (np.uint8, np.float32) else array.astype(np.float32)
         rows = torch.from_numpy(array if array.flags.writeable else array.copy())
     if rows.ndim < 2:
-        raise ValueError(f"examples must have at least two dimensions, not shape {tuple(rows.shape)}")
+        raise InputError(f"examples must have at least two dimensions, not shape {tuple(rows.shape)}")
     return rows if rows.dtype in (torch.uint8, torch.float32) else rows.float()
 
 
@@ -78,7 +80,7 @@ class Kept:
         import torch
 
         if self._blocks and X.shape[1:] != self._blocks[0].X.shape[1:]:
-            raise ValueError(
+            raise InputError(
                 f"examples of shape {tuple(X.shape[1:])} after ones of {tuple(self._blocks[0].X.shape[1:])}"
             )
         parts = Batch(X, torch.from_numpy(y), torch.from_numpy(weight.astype(np.float32)), torch.from_numpy(group))

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from evenhand.errors import InputError
+
 if TYPE_CHECKING:
     import torch
 
@@ -47,10 +49,10 @@ def choose_device(name: str) -> torch.device:
     try:
         device = torch.device(found if name == "auto" else name)
     except RuntimeError:
-        raise ValueError(f"unknown device {name!r}: use 'auto', 'cpu', 'cuda', 'cuda:1' or 'mps'") from None
+        raise InputError(f"unknown device {name!r}: use 'auto', 'cpu', 'cuda', 'cuda:1' or 'mps'") from None
     known = torch.cuda.device_count() if device.type == "cuda" else int(device.type in ("cpu", found))
     if device.type not in ("cpu", "cuda", "mps") or known <= (device.index or 0):
-        raise ValueError(f"device {name!r} was asked for, but PyTorch finds none here: use device='auto' or 'cpu'")
+        raise InputError(f"device {name!r} was asked for, but PyTorch finds none here: use device='auto' or 'cpu'")
     return device
 
 
@@ -61,7 +63,7 @@ def check_precision(precision: str, device: torch.device) -> None:
     code = probe_bf16()
     if code:
         why = f"dies with {signal.Signals(-code).name}" if code < 0 else "fails"
-        raise ValueError(
+        raise InputError(
             f"precision='bf16' {why} on this processor: use precision='float32', or try again with "
             "ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16 set before Python starts"
         )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from evenhand.errors import InputError
+
 if TYPE_CHECKING:
     import torch
 
@@ -43,9 +45,9 @@ class ImageTransform:
         import torch
 
         if batch.ndim != 4:
-            raise ValueError(f"images have four dimensions (n, channels, height, width), not {tuple(batch.shape)}")
+            raise InputError(f"images have four dimensions (n, channels, height, width), not {tuple(batch.shape)}")
         if len(self.mean) not in (1, batch.shape[1]):
-            raise ValueError(f"images have {batch.shape[1]} channels, the transform is for {len(self.mean)}")
+            raise InputError(f"images have {batch.shape[1]} channels, the transform is for {len(self.mean)}")
         if self.crop is not None:
             batch = self._random_crop(batch, self.crop) if training else self._centre(batch, self.crop)
         if training and self.flip:

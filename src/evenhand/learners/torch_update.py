@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.errors import InputError
 from evenhand.learners.torch_data import Batch, Kept, as_tensor
 from evenhand.learners.torch_device import check_precision, choose_device, on_threads, seeded
 from evenhand.learners.torch_transform import plain_input
@@ -84,7 +85,7 @@ class Trainer:
     def _losses(self, batch: Batch) -> torch.Tensor:
         losses = self.learner.losses_of(self._forward(batch.X, training=True).float(), batch.y)
         if losses.shape != batch.y.shape:
-            raise ValueError(
+            raise InputError(
                 f"the loss gives shape {tuple(losses.shape)} for {len(batch.y)} examples: it must give one number for "
                 "each, e.g. partial(torch.nn.functional.cross_entropy, reduction='none')"
             )
@@ -153,11 +154,11 @@ class Trainer:
         try:
             shape = tuple(self.logits(X[:1]).shape)
         except (RuntimeError, IndexError) as error:
-            raise ValueError(
+            raise InputError(
                 f"the network cannot take examples of shape {tuple(X.shape[1:])}; check channels and size: {error}"
             ) from error
         if len(shape) != 2 or shape[1] < max(classes, 2):
-            raise ValueError(
+            raise InputError(
                 f"the network gives outputs of shape {shape[1:]} for an example, but there are {classes} classes: "
                 "its last layer must have one output for each class, two at least"
             )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from evenhand.errors import InputError
 from evenhand.sources.base import Source
 
 __all__ = ["open_source"]
@@ -36,7 +37,7 @@ def open_source(
     known = ["synthetic1:I", "synthetic1:II", "synthetic2", *DATASETS]
     near = difflib.get_close_matches(text, known, n=1)
     hint = f"did you mean {near[0]!r}? " if near else ""
-    raise ValueError(
+    raise InputError(
         f"unknown source {text!r}: {hint}known are {', '.join(known)}, or the path of a CSV or Parquet file"
     )
 
@@ -48,7 +49,7 @@ def _synthetic(name: str, variant: str, text: str) -> Source:
         return synthetic.SyntheticModel1.instance(variant or "I")
     if text == "synthetic2":
         return synthetic2.SyntheticModel2()
-    raise ValueError(f"unknown source {text!r}: known synthetic ones are synthetic1:I, synthetic1:II, synthetic2")
+    raise InputError(f"unknown source {text!r}: known synthetic ones are synthetic1:I, synthetic1:II, synthetic2")
 
 
 def _table(path: Path, label: str | None, groups: Sequence[str], test: str | None, settings: dict[str, Any]) -> Source:
@@ -57,9 +58,9 @@ def _table(path: Path, label: str | None, groups: Sequence[str], test: str | Non
     from evenhand.sources.table import Table
 
     if not path.exists():
-        raise ValueError(f"there is no file {str(path)!r}")
+        raise InputError(f"there is no file {str(path)!r}")
     if label is None or not groups:
-        raise ValueError("a table needs its label and groups: give --label COLUMN and --group COLUMN (one or more)")
+        raise InputError("a table needs its label and groups: give --label COLUMN and --group COLUMN (one or more)")
     settings.pop("data_dir", None)
     if test is not None:
         settings["test"] = _share(test)

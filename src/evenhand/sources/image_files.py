@@ -11,6 +11,7 @@ import pandas as pd
 import pyarrow.dataset as ds
 from numpy.typing import NDArray
 
+from evenhand.errors import InputError
 from evenhand.sources.grouping import GroupColumn, code_column, group_column, intersect
 from evenhand.sources.problems import TableError, missing_column
 from evenhand.sources.reading import CsvFormat, is_parquet, read
@@ -25,7 +26,7 @@ Part = tuple[list[Path], NDArray[Any], NDArray[np.str_]]
 def tree(folder: Path) -> dict[str, Part]:
     """Files of `group/label/file`, or of `train/group/label/file` and `test/group/label/file`."""
     if not folder.is_dir():
-        raise ValueError(f"there is no folder {str(folder)!r}")
+        raise InputError(f"there is no folder {str(folder)!r}")
     split = (folder / "train").is_dir() and (folder / "test").is_dir()
     return {part: _branch(folder / part if split else folder) for part in (("train", "test") if split else ("train",))}
 
@@ -33,7 +34,7 @@ def tree(folder: Path) -> dict[str, Part]:
 def _branch(folder: Path) -> Part:
     files = sorted(path for path in folder.glob("*/*/*") if path.suffix.lower() in SUFFIXES)
     if not files:
-        raise ValueError(f"there are no images in {str(folder)!r}: they are looked for in group/label/file")
+        raise InputError(f"there are no images in {str(folder)!r}: they are looked for in group/label/file")
     return files, np.array([path.parent.name for path in files]), np.array([path.parts[-3] for path in files])
 
 

@@ -11,6 +11,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.errors import InputError
+
 __all__ = ["ArrayStore", "ImageRows", "LazyStore", "Store", "decode"]
 
 Bytes = NDArray[np.uint8]
@@ -33,11 +35,11 @@ class ArrayStore:
     def __init__(self, images: Any) -> None:
         array = np.asarray(images)
         if array.dtype != np.uint8:
-            raise ValueError(f"images must be bytes (uint8, 0 to 255), not {array.dtype}")
+            raise InputError(f"images must be bytes (uint8, 0 to 255), not {array.dtype}")
         if array.ndim == 3:
             array = array[:, None]
         if array.ndim != 4:
-            raise ValueError(f"images must be (n, height, width) or (n, channels, height, width), not {array.shape}")
+            raise InputError(f"images must be (n, height, width) or (n, channels, height, width), not {array.shape}")
         if array.shape[1] > 4 and array.shape[3] <= 4:
             array = array.transpose(0, 3, 1, 2)
         self._images: Bytes = array
@@ -64,9 +66,9 @@ class LazyStore:
         self, encoded: Sequence[str | Path | bytes], *, channels: int = 3, size: tuple[int, int] | None = None
     ) -> None:
         if channels not in (1, 3):
-            raise ValueError(f"channels must be 1 (grey) or 3 (colour), not {channels!r}")
+            raise InputError(f"channels must be 1 (grey) or 3 (colour), not {channels!r}")
         if not len(encoded):
-            raise ValueError("there are no images")
+            raise InputError("there are no images")
         self._encoded, self._channels, self._size = encoded, channels, size
         first = decode(encoded[0], channels, size)
         self.shape: tuple[int, int, int] = (first.shape[0], first.shape[1], first.shape[2])
@@ -82,7 +84,7 @@ class LazyStore:
         for row in np.unique(rows[~self._there[rows]]).tolist():
             image = decode(self._encoded[row], self._channels, self._size)
             if image.shape != self.shape:
-                raise ValueError(
+                raise InputError(
                     f"image {_name(self._encoded[row], row)} has shape {image.shape}, the first one {self.shape}: "
                     "give size=(height, width)"
                 )
@@ -98,9 +100,9 @@ def decode(encoded: str | Path | bytes, channels: int, size: tuple[int, int] | N
         with Image.open(io.BytesIO(encoded) if isinstance(encoded, bytes) else encoded) as image:
             converted = image.convert("L" if channels == 1 else "RGB")
     except FileNotFoundError:
-        raise ValueError(f"there is no image file {str(encoded)!r}") from None
+        raise InputError(f"there is no image file {str(encoded)!r}") from None
     except (UnidentifiedImageError, OSError, SyntaxError) as error:
-        raise ValueError(f"the image {_name(encoded, None)} cannot be read: {error}") from None
+        raise InputError(f"the image {_name(encoded, None)} cannot be read: {error}") from None
     if size is not None and converted.size != (size[1], size[0]):
         converted = converted.resize((size[1], size[0]), Image.Resampling.BILINEAR)
     array: Bytes = np.asarray(converted)

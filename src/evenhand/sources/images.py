@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.errors import InputError
 from evenhand.sources.image_store import ArrayStore, LazyStore, Store
 from evenhand.sources.image_stream import ImagePart, ImageStream
 from evenhand.sources.order import Replace
@@ -55,11 +56,11 @@ class Images:
         name: str = "images",
     ) -> None:
         if replace not in ("halves", "never"):
-            raise ValueError(f"replace must be 'halves' or 'never', not {replace!r}")
+            raise InputError(f"replace must be 'halves' or 'never', not {replace!r}")
         if network not in ("cnn1", "cnn2"):
-            raise ValueError(f"network must be 'cnn1' or 'cnn2', not {network!r}")
+            raise InputError(f"network must be 'cnn1' or 'cnn2', not {network!r}")
         if not 0 < validation < 1:
-            raise ValueError(f"validation must lie strictly between 0 and 1, not {validation!r}")
+            raise InputError(f"validation must lie strictly between 0 and 1, not {validation!r}")
         self.name, self.network, self.transform = name, network, dict(transform or {})
         texts = np.array([str(group) for group in groups])
         self.groups = tuple(dict.fromkeys(order)) if order is not None else tuple(np.unique(texts).tolist())
@@ -73,23 +74,23 @@ class Images:
             return None, 0.0
         if isinstance(test, int | float):
             if not 0 < test < 1:
-                raise ValueError(f"test as a share must lie strictly between 0 and 1, not {test!r}")
+                raise InputError(f"test as a share must lie strictly between 0 and 1, not {test!r}")
             return None, float(test)
         images, labels, groups = test
         part = self._part(images, np.asarray(labels), np.array([str(group) for group in groups]), "the test part")
         if part.store.shape != self.shape:
-            raise ValueError(f"test images have shape {part.store.shape}, those of the pool {self.shape}")
+            raise InputError(f"test images have shape {part.store.shape}, those of the pool {self.shape}")
         return part, 0.0
 
     def _part(self, images: Any, labels: NDArray[Any], groups: NDArray[Any], what: str) -> ImagePart:
         store: Store = images if hasattr(images, "read") else ArrayStore(images)
         if not len(store) == len(labels) == len(groups):
-            raise ValueError(f"{what} has {len(store)} images, {len(labels)} labels and {len(groups)} groups")
+            raise InputError(f"{what} has {len(store)} images, {len(labels)} labels and {len(groups)} groups")
         for names, known, kind in ((labels, self.classes, "label"), (groups, np.array(self.groups), "group")):
             strange = np.flatnonzero(~np.isin(names, known))
             if len(strange):
                 name = names.tolist()[strange[0]]
-                raise ValueError(f"the {kind} {name!r} of image {strange[0]} of {what} is not among {known.tolist()}")
+                raise InputError(f"the {kind} {name!r} of image {strange[0]} of {what} is not among {known.tolist()}")
         position = {group: z for z, group in enumerate(self.groups)}
         z = np.array([position[str(group)] for group in groups.tolist()], dtype=np.int64)
         return ImagePart(store, np.searchsorted(self.classes, labels).astype(np.int64), z)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Sequence
 
+from evenhand.errors import InputError
+
 __all__ = ["TableError", "missing_column", "names", "raise_all"]
 
 
-class TableError(ValueError):
+class TableError(InputError):
     """A table that cannot be used as it is; the message says what to change."""
 
 

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from evenhand.errors import InputError
 from evenhand.sources import synthetic_forms as forms
 from evenhand.sources.synthetic_stream import SyntheticStream
 
@@ -48,7 +49,7 @@ class SyntheticModel1:
     def instance(cls, which: str) -> "SyntheticModel1":
         """One of the paper's two instances, "I" or "II"."""
         if which not in _INSTANCES:
-            raise ValueError(f'instance must be "I" or "II", got {which!r}')
+            raise InputError(f'instance must be "I" or "II", got {which!r}')
         return cls(_INSTANCES[which], name=f"synthetic1:{which}")
 
     @property
@@ -94,7 +95,7 @@ class SyntheticModel1:
         """Exact risk of linear rules on every group: coef (…, d), intercept (…) → (…, m)."""
         w, b = np.asarray(coef, dtype=float), np.asarray(intercept, dtype=float)
         if w.shape[-1:] != (self.dimension,):
-            raise ValueError(f"coef needs {self.dimension} numbers on its last axis, got shape {w.shape}")
+            raise InputError(f"coef needs {self.dimension} numbers on its last axis, got shape {w.shape}")
         return _risk(loss)(self.mu, w, np.broadcast_to(b, w.shape[:-1]))
 
     def linear_accuracies(self, coef: ArrayLike, intercept: ArrayLike) -> Floats:
@@ -165,7 +166,7 @@ class _Stream1(SyntheticStream):
 def _risk(loss: str) -> Callable[[Floats, Floats, Floats], Floats]:
     known = {"zero_one": forms.zero_one_risk, "log": forms.log_risk}
     if loss not in known:
-        raise ValueError(f"exact risks are known for the losses {' and '.join(known)}, not {loss!r}")
+        raise InputError(f"exact risks are known for the losses {' and '.join(known)}, not {loss!r}")
     return known[loss]
 
 
@@ -173,13 +174,13 @@ def _checked_means(means: Mapping[str, Mapping[int, Sequence[float]]]) -> dict[s
     checked = {}
     for group, by_label in means.items():
         if sorted(by_label) != [0, 1]:
-            raise ValueError(f"group {group!r} needs a mean for label 0 and for label 1, got labels {sorted(by_label)}")
+            raise InputError(f"group {group!r} needs a mean for label 0 and for label 1, got labels {sorted(by_label)}")
         checked[str(group)] = {y: tuple(float(x) for x in np.atleast_1d(by_label[y])) for y in (0, 1)}
     lengths = {len(mean) for by_label in checked.values() for mean in by_label.values()}
     if len(lengths) != 1 or 0 in lengths:
-        raise ValueError(f"all means need the same number of features, at least one; got {sorted(lengths)}")
+        raise InputError(f"all means need the same number of features, at least one; got {sorted(lengths)}")
     if not np.isfinite([list(mean) for by_label in checked.values() for mean in by_label.values()]).all():
-        raise ValueError("means must be finite numbers")
+        raise InputError("means must be finite numbers")
     return checked
 
 
@@ -188,18 +189,18 @@ def _checked_shares(shares: Mapping[str, float] | Sequence[float] | None, groups
         return (1 / len(groups),) * len(groups)
     if isinstance(shares, Mapping):
         if set(shares) != set(groups):
-            raise ValueError(f"shares name the groups {sorted(shares)}, the model has {sorted(groups)}")
+            raise InputError(f"shares name the groups {sorted(shares)}, the model has {sorted(groups)}")
         shares = [shares[group] for group in groups]
     values = np.asarray(shares, dtype=float)
     if values.shape != (len(groups),) or not np.isfinite(values).all() or (values < 0).any() or values.sum() <= 0:
-        raise ValueError(f"shares must be {len(groups)} numbers ≥ 0, not all 0; got {shares!r}")
+        raise InputError(f"shares must be {len(groups)} numbers ≥ 0, not all 0; got {shares!r}")
     return tuple((values / values.sum()).tolist())
 
 
 def _checked_mixture(pi: ArrayLike, groups: int) -> Floats:
     mixture = np.asarray(pi, dtype=float)
     if mixture.shape[-1:] != (groups,):
-        raise ValueError(f"a mixture needs {groups} shares on its last axis, got shape {mixture.shape}")
+        raise InputError(f"a mixture needs {groups} shares on its last axis, got shape {mixture.shape}")
     if (mixture < 0).any() or not np.allclose(mixture.sum(axis=-1), 1, atol=1e-9):
-        raise ValueError("a mixture's shares must be ≥ 0 and sum to 1")
+        raise InputError("a mixture's shares must be ≥ 0 and sum to 1")
     return mixture

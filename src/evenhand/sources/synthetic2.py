@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
+from evenhand.errors import InputError
 from evenhand.sources.synthetic_stream import SyntheticStream
 
 Floats = NDArray[np.float64]
@@ -50,11 +51,11 @@ class SyntheticModel2:
 
     def __post_init__(self) -> None:
         if not self.length > 0:
-            raise ValueError(f"length must be positive, got {self.length!r}")
+            raise InputError(f"length must be positive, got {self.length!r}")
         if any(w < 0 for w in self.weights) or not np.isclose(sum(self.weights), 1):
-            raise ValueError(f"weights must be ≥ 0 and sum to 1, got {self.weights!r}")
+            raise InputError(f"weights must be ≥ 0 and sum to 1, got {self.weights!r}")
         if any(s <= 0 for pair in self.spreads for s in pair):
-            raise ValueError(f"spreads must be positive, got {self.spreads!r}")
+            raise InputError(f"spreads must be positive, got {self.spreads!r}")
 
     @property
     def groups(self) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evenhand import checks
+from evenhand.errors import InputError
 
 
 class Difference(NamedTuple):
@@ -29,7 +30,7 @@ def wilson(successes: ArrayLike, n: ArrayLike, level: float = 0.95) -> tuple[NDA
     checks.probability("level", level)
     k, size = np.broadcast_arrays(np.asarray(successes, dtype=float), np.asarray(n, dtype=float))
     if np.any(k < 0) or np.any(k > size):
-        raise ValueError(f"successes must lie between 0 and n, got {successes!r} of {n!r}")
+        raise InputError(f"successes must lie between 0 and n, got {successes!r} of {n!r}")
     z2 = float(ndtri((1 + level) / 2)) ** 2
     safe = np.where(size > 0, size, 1.0)
     centre = (k + z2 / 2) / (safe + z2)
@@ -51,7 +52,7 @@ def paired_difference(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Differ
     checks.probability("level", level)
     x, y = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
     if x.shape != y.shape or x.ndim != 1:
-        raise ValueError(f"paired values need two sequences of one length, got shapes {x.shape} and {y.shape}")
+        raise InputError(f"paired values need two sequences of one length, got shapes {x.shape} and {y.shape}")
     d = (x - y)[~np.isnan(x - y)]
     if len(d) < 2:
         return Difference(float(d.mean()) if len(d) else np.nan, np.nan, np.nan, len(d))

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evenhand import checks
+from evenhand.errors import InputError
 
 Floats = NDArray[np.float64]
 
@@ -21,7 +22,7 @@ def running_half_width(n: ArrayLike, delta: float = 0.05, *, best_at: float = 50
     """
     checks.probability("delta", delta)
     if not best_at > 0:
-        raise ValueError(f"best_at must be positive, got {best_at!r}")
+        raise InputError(f"best_at must be positive, got {best_at!r}")
     size = np.asarray(n, dtype=float)
     log = 2 * np.log(1 / delta)
     rho = best_at / 4 / (log + np.log1p(log))
@@ -50,10 +51,10 @@ def error_rate(errors: ArrayLike, n: ArrayLike, delta: ArrayLike = 0.05) -> tupl
     """
     level = np.asarray(delta, dtype=float)
     if not ((level > 0) & (level < 1)).all():
-        raise ValueError(f"delta must lie strictly between 0 and 1, got {delta!r}")
+        raise InputError(f"delta must lie strictly between 0 and 1, got {delta!r}")
     s, size, limit = np.broadcast_arrays(np.asarray(errors, dtype=float), np.asarray(n, dtype=float), np.log(1 / level))
     if np.any(s < 0) or np.any(s > size):
-        raise ValueError(f"errors must lie between 0 and n, got {errors!r} of {n!r}")
+        raise InputError(f"errors must lie between 0 and n, got {errors!r} of {n!r}")
     centre = np.where(size > 0, s / np.maximum(size, 1e-300), 0.5)
     low = _edge(s, size, limit, centre, np.zeros_like(centre))
     high = _edge(s, size, limit, centre, np.ones_like(centre))
@@ -109,7 +110,7 @@ class EmpiricalBernstein:
         """One more value for every series; NaN leaves a series as it is."""
         x = np.asarray(values, dtype=float)
         if np.any((x < 0) | (x > 1)):
-            raise ValueError("losses must lie in [0, 1] for a certificate: use zero_one, or scale the loss")
+            raise InputError("losses must lie in [0, 1] for a certificate: use zero_one, or scale the loss")
         new = x == x
         before = (0.5 + self.total) / (self.n + 1)
         variance = (0.25 + self.squares) / (self.n + 1)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.decision import KINDS, Decision
+from evenhand.errors import InputError
 from evenhand.standing import Standing
 
 __all__ = ["COINS", "Rule", "Strategy", "choose_start", "decide", "draw", "either", "pick"]
@@ -79,7 +80,7 @@ def pick(score: NDArray[Any], allowed: NDArray[np.bool_], coin: Numbers) -> NDAr
     masked = np.where(allowed, score, -np.inf)
     best = np.maximum.reduce(masked, axis=-1, keepdims=True)
     if np.isnan(best).any():
-        raise ValueError("the score of a group is not a number: have the loss and the terms give finite numbers")
+        raise InputError("the score of a group is not a number: have the loss and the terms give finite numbers")
     tied = masked == best
     if tied.ndim == 1:  # one campaign, which somebody is waiting for
         [places] = tied.nonzero()

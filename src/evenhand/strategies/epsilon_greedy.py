@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from evenhand.decision import Decision
+from evenhand.errors import InputError
 from evenhand.standing import Standing
 from evenhand.strategies import terms as named
 from evenhand.strategies.base import (
@@ -44,9 +45,9 @@ class EpsilonGreedy(Rule):
 
     def __post_init__(self) -> None:
         if not 0 <= self.epsilon <= 1:
-            raise ValueError(f"epsilon must lie between 0 and 1, not {self.epsilon}")
+            raise InputError(f"epsilon must lie between 0 and 1, not {self.epsilon}")
         if self.explore not in ("population", "uniform"):
-            raise ValueError(f"explore must be 'population' or 'uniform', not {self.explore!r}")
+            raise InputError(f"explore must be 'population' or 'uniform', not {self.explore!r}")
 
     @property
     def needs_population(self) -> bool:

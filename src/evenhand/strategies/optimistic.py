@@ -11,6 +11,7 @@ import numpy as np
 
 from evenhand.bounds import RademacherBound, VCBound, as_bound
 from evenhand.decision import Decision
+from evenhand.errors import InputError
 from evenhand.standing import Standing
 from evenhand.strategies import terms as named
 from evenhand.strategies.base import FORCED, SCORE, WARM_UP, Loss, Numbers, Rule, decide, either, pick
@@ -56,21 +57,21 @@ class Optimistic(Rule):
     def __post_init__(self) -> None:
         object.__setattr__(self, "terms", tuple(self.terms))
         if not 0 < self.xi < 1:
-            raise ValueError(f"xi must lie strictly between 0 and 1, not {self.xi}")
+            raise InputError(f"xi must lie strictly between 0 and 1, not {self.xi}")
         if not (np.isfinite(self.c0) and self.c0 >= 0):
-            raise ValueError(f"c0 must be a number from 0 up, not {self.c0}")
+            raise InputError(f"c0 must be a number from 0 up, not {self.c0}")
         if not (np.isfinite(self.c1) and self.c1 >= 0):
-            raise ValueError(f"c1 must be a number from 0 up, not {self.c1}")
+            raise InputError(f"c1 must be a number from 0 up, not {self.c1}")
         if self.window < 3:
-            raise ValueError(f"window must be 3 or more (a trend needs three values), not {self.window}")
+            raise InputError(f"window must be 3 or more (a trend needs three values), not {self.window}")
         if self.C is not None and not (np.isfinite(self.C) and self.C > 0):
-            raise ValueError(f"C must be a positive number or None, not {self.C}")
+            raise InputError(f"C must be a positive number or None, not {self.C}")
         if self.bound is None:
             if self.C is not None:
-                raise ValueError("C belongs to the coupling term, which needs a bound: give bound=... too")
+                raise InputError("C belongs to the coupling term, which needs a bound: give bound=... too")
             return
         if self.loss == "log":
-            raise ValueError("a bound speaks of losses in [0, 1], which the log loss leaves: use loss='zero_one'")
+            raise InputError("a bound speaks of losses in [0, 1], which the log loss leaves: use loss='zero_one'")
         object.__setattr__(self, "bound", as_bound(self.bound))
 
     @property
@@ -139,10 +140,10 @@ def _own(term: named.Term, standing: Standing) -> Numbers:
     label = getattr(term, "__name__", type(term).__name__)
     values = np.asarray(term(standing), dtype=float)
     if values.shape[-1:] != (len(standing.groups),):
-        raise ValueError(f"term {label!r} gave shape {values.shape}: it must give a number per group on the last axis")
+        raise InputError(f"term {label!r} gave shape {values.shape}: it must give a number per group on the last axis")
     values = np.broadcast_to(values, standing.counts.shape)
     unusable = np.isnan(values) & standing.available & ~standing.starting[..., None]
     if unusable.any():
         group = standing.groups[int(np.argwhere(unusable)[0, -1])]
-        raise ValueError(f"term {label!r} gave NaN for group {group!r}: return a number, 0 where nothing is known")
+        raise InputError(f"term {label!r} gave NaN for group {group!r}: return a number, 0 where nothing is known")
     return values

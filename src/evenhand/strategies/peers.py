@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from evenhand.decision import Decision
+from evenhand.errors import InputError
 from evenhand.standing import Standing
 from evenhand.strategies.base import Loss, Numbers, Rule
 from evenhand.strategies.epsilon_greedy import EpsilonGreedy
@@ -43,9 +44,9 @@ class Peers(Rule):
     def __post_init__(self) -> None:
         EpsilonGreedy(self.epsilon)
         if not (np.isfinite(self.rate) and self.rate > 0):
-            raise ValueError(f"rate must be a number above 0, not {self.rate}")
+            raise InputError(f"rate must be a number above 0, not {self.rate}")
         if self.passes < 1 or self.passes != int(self.passes):
-            raise ValueError(f"passes must be a whole number from 1 up, not {self.passes}")
+            raise InputError(f"passes must be a whole number from 1 up, not {self.passes}")
 
     @property
     def needs_population(self) -> bool:

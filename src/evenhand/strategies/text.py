@@ -6,6 +6,7 @@ import difflib
 from dataclasses import fields
 from typing import Any
 
+from evenhand.errors import InputError
 from evenhand.notation import parse_settings
 from evenhand.strategies.base import Rule
 from evenhand.strategies.epsilon_greedy import EpsilonGreedy, Greedy
@@ -38,7 +39,7 @@ def parse_strategy(text: str) -> tuple[str, Rule]:
     if name not in STRATEGIES:
         near = difflib.get_close_matches(name, STRATEGIES, n=1)
         hint = f"did you mean {near[0]!r}? " if near else ""
-        raise ValueError(f"unknown strategy {name!r}: {hint}known are {', '.join(STRATEGIES)}")
+        raise InputError(f"unknown strategy {name!r}: {hint}known are {', '.join(STRATEGIES)}")
     rule = STRATEGIES[name]
     settings = parse_settings(tail, where=f"strategy {name!r}")
     if "bound" in settings:
@@ -47,17 +48,17 @@ def parse_strategy(text: str) -> tuple[str, Rule]:
     for key in settings:
         if key not in known:
             has = f"it has {', '.join(known)}" if known else "it has none"
-            raise ValueError(f"strategy {name!r} has no setting {key!r}: {has}")
+            raise InputError(f"strategy {name!r} has no setting {key!r}: {has}")
     try:
         return label, rule(**settings)
     except TypeError as error:
-        raise ValueError(f"strategy {text!r}: {error}") from error
+        raise InputError(f"strategy {text!r}: {error}") from error
 
 
 def _bound(settings: dict[str, Any]) -> Any:
     """The bound named by `bound=`, with its own settings taken out of the rest."""
     kind = settings.pop("bound")
     if kind not in BOUNDS:
-        raise ValueError(f"unknown bound {kind!r}: known are {', '.join(BOUNDS)}")
+        raise InputError(f"unknown bound {kind!r}: known are {', '.join(BOUNDS)}")
     own = {f.name for f in fields(BOUNDS[kind])} & settings.keys()
     return BOUNDS[kind](**{key: settings.pop(key) for key in sorted(own)})

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from evenhand.decision import Decision
+from evenhand.errors import InputError
 from evenhand.standing import Standing
 from evenhand.strategies import terms as named
 from evenhand.strategies.base import POPULATION, Numbers, Rule, decide, draw, pick
@@ -30,7 +31,7 @@ class Uncurated(Rule):
     def __call__(self, standing: Standing, coins: Numbers) -> Decision:
         """One pair at a time is drawn from the shares; batches keep to them as closely as they can."""
         if standing.population is None:
-            raise ValueError("Uncurated follows the population's shares: give population=...")
+            raise InputError("Uncurated follows the population's shares: give population=...")
         if standing.batch > 1:
             found = {"behind": named.behind(standing)}
             index = pick(found["behind"], standing.available, coins[..., 0])
