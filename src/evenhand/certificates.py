@@ -52,7 +52,8 @@ class Certificate:
         confidence: of each of these statements, all versions together.
         corrected: labels of each group that were corrected, withdrawn or erased since they were first told.
         missing: labels of each group that were asked for and did not come.
-        equal: rows that equal an earlier one in all features and label, where somebody vouched that all are different.
+        equal: rows that equal an earlier one in all features and label.
+        open: labels of each group that open requests wait for; they are not counted, so give requests a lease.
     """
 
     version: int
@@ -68,13 +69,14 @@ class Certificate:
     corrected: tuple[int, ...] = ()
     missing: tuple[int, ...] = ()
     equal: int | None = None
+    open: tuple[int, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, group by group."""
         names = ("version", "confidence", "loss", "worst_at_most", "equal")
         found = {name: getattr(self, name) for name in names}
         groups = _by_group(self)
-        for what, counts in (("corrected", self.corrected), ("missing", self.missing)):
+        for what, counts in (("corrected", self.corrected), ("missing", self.missing), ("open", self.open)):
             for group, count in zip(self.groups, counts, strict=False):
                 groups[group][what] = count
         return {"statement": "certificate", **found, "worst_groups": list(self.worst_groups), "groups": groups}
@@ -83,6 +85,7 @@ class Certificate:
         notes = [f"confidence {self.confidence:.0%}", f"{sum(self.n):,} labels since it was frozen"]
         notes += [f"{sum(self.corrected):,} of them corrected or taken back"] if sum(self.corrected) else []
         notes += [f"{sum(self.missing):,} missing, counted as errors"] if sum(self.missing) else []
+        notes += [f"{sum(self.open):,} still open, not counted"] if sum(self.open) else []
         notes += [f"{self.equal:,} rows equal earlier ones"] if self.equal else []
         return f"model {self.version}: no group's error is above {self.worst_at_most:.3f} ({', '.join(notes)})"
 
@@ -206,6 +209,7 @@ def certificate_of(
         low=lowest.low,
         corrected=tuple(c.corrected for c in counts),
         missing=tuple(c.missing for c in counts),
+        open=tuple(c.open for c in counts),
         equal=equal,
     )
 
@@ -220,6 +224,7 @@ class Counted:
         gone: labels withdrawn or erased, which count as errors.
         corrected: labels corrected, withdrawn or erased.
         missing: labels asked for that did not come.
+        open: labels that open requests wait for, none of which has come.
     """
 
     n: int = 0
@@ -228,6 +233,7 @@ class Counted:
     gone: int = 0
     corrected: int = 0
     missing: int = 0
+    open: int = 0
 
     @property
     def most(self) -> int:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
@@ -247,7 +247,7 @@ def parse_stop(stop: Rule | str | Sequence[str] | None) -> Rule | None:
     """
     if stop is None or isinstance(stop, Rule):
         return stop
-    texts = [stop] if isinstance(stop, str) else list(stop)
+    texts = [stop] if isinstance(stop, str) else list(stop) if isinstance(stop, Iterable) else [stop]
     if not all(isinstance(text, str) for text in texts):
         raise InputError(f"stop must be stopping rules such as TargetError(0.1) or 'target=0.1', not {stop!r}")
     some = [_joined(AllOf, [_parse(one) for one in part.split("&")]) for text in texts for part in text.split("|")]

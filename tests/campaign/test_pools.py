@@ -10,6 +10,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -492,11 +493,11 @@ def test_bad_arguments_are_refused(make: Make, given: dict[str, Any], message: s
 def test_a_learner_that_needs_numbers_says_so(make: Make) -> None:
     c = make(learner="logistic")
     same = unchanged(c)
-    with pytest.raises(InputError, match="'note' is text.*'table'"):
+    with pytest.raises(InputError, match=r"'note' is text.*'table'"):
         c.pool(frame().assign(note="a"))
     gaps = frame()
     gaps.loc[3, "x"] = np.nan
-    with pytest.raises(InputError, match="row 4.*x is missing"):
+    with pytest.raises(InputError, match=r"row 4.*x is missing"):
         c.pool(gaps)
     same()
 
@@ -528,6 +529,23 @@ def test_columns_in_another_order_are_the_same_columns(make: Make) -> None:
     run(c)
     examples, rows = c.training_set(), frame().set_index("id")
     assert examples.X[["x", "w"]].to_numpy().tolist() == rows.loc[examples.ids, ["x", "w"]].to_numpy().tolist()
+
+
+def test_a_pool_may_come_after_the_first_requests(make: Make) -> None:
+    """Requests from before wait for rows, later ones name their examples."""
+    c = make(learner="table")
+    early, kept = c.ask_many(2)
+    assert early.examples == ()
+    c.pool(frame())
+    rows = frame(2, 100).drop(columns="id")
+    c.tell(early, rows, ["yes", "no"], ids=["new1", "new2"])
+    later = c.ask()
+    assert len(later.examples) == 2
+    tell(c, later)
+    c.tell(kept, frame(2, 200).drop(columns="id"), ["yes", "no"])
+    run(c)
+    assert c.labels_used == 40
+    sound(c)
 
 
 def test_a_closed_campaign_takes_no_pool(make: Make) -> None:
@@ -757,9 +775,9 @@ def test_a_late_label_leaves_the_pool(make: Make, clock: Clock) -> None:
     c.pool(frame(8))
     late = c.ask()
     clock.now += 3600
+    c.retire("u")
+    c.retire("v")
     with pytest.raises(NothingToAsk):
-        c.retire("u")
-        c.retire("v")
         c.ask()
     c.retire("u", back=True)
     c.retire("v", back=True)
@@ -1299,6 +1317,7 @@ class AnyOrder(RuleBasedStateMachine):
         self.rows, self.labels, self.skipped = 0, dict[str, str](), set[str]()
         self.roles: dict[str, str] = {}
         self.asked: list[str] = []
+        self.pool(5, Random(0))
 
     def all(self, verb: Callable[[eh.Campaign], Any]) -> Any:
         """Do it on every ledger: the same answer or the same refusal."""

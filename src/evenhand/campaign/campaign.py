@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from evenhand.campaign.deliveries import Delivery
+from evenhand.campaign.kept import returned
 from evenhand.campaign.labels import check_text
-from evenhand.campaign.pooling import Pooling, returned
+from evenhand.campaign.pooling import Pooling
 from evenhand.campaign.pools import assign, fetch
 from evenhand.campaign.requests import Receipt, Request, number_of, request_of
 from evenhand.campaign.settings import Parts, as_seconds, check_change, make_settings, parts_of
@@ -162,12 +163,8 @@ class Campaign(Pooling):
         self._fetch_ahead(2 * self._state.settings["batch"] * count)
 
         def step(state: State, writer: Writer) -> None:
-            overdue = state.overdue(writer.now)
-            found = self._proposed(state, writer, count, overdue)
+            found = self._proposed(state, writer, count)
             lease = state.settings["lease"]
-            for number in overdue:
-                event = writer.append("expired", {}, request=number)
-                writer.put(returned(writer, state.open[number], event.seq))
             facts = {
                 "until": None if lease is None else writer.now + lease,
                 "rests_on": state.scores_rest_on,
@@ -257,7 +254,7 @@ class Campaign(Pooling):
         """
         if (X is None) != (y is None) or (X is None) == (n is None):
             raise InputError("tell either rows, tell(request, X, y), or their number, tell(request, n=...)")
-        number = number_of(request)
+        number = self._own_request(request)
         if n is not None:
             options = Options(collector, partial, extra)
             return self._deliver(lambda s, w: self._intake.count(s, w, number, n, options), dry_run)
@@ -347,6 +344,20 @@ class Campaign(Pooling):
                 if self._state.failure is not None and self._state.failure["rests_on"] >= wanted:
                     break
                 time.sleep(_POLL_SECONDS)
+
+    def _own_request(self, request: Request | int) -> int:
+        """The number of a request of this campaign."""
+        number = number_of(request)
+        known = self._state.open.get(number)
+        if (
+            isinstance(request, Request)
+            and known is not None
+            and (known["event"], known["group"]) != (request.event, request.group)
+        ):
+            raise InputError(
+                f"request {number} for {request.group!r} is another campaign's: here it is for {known['group']!r}"
+            )
+        return number
 
     def _need_open(self, state: State, reader: Reader, number: int) -> dict[str, Any]:
         if number in state.open:

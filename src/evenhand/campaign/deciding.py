@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -30,14 +30,14 @@ class Proposal(NamedTuple):
     size: int
 
 
-def why_nothing(state: State, size: int, gone: Collection[int] = ()) -> str | None:
-    """Why no request of `size` labels can be made; None if one can. Open requests that are `gone` do not count."""
+def why_nothing(state: State, size: int) -> str | None:
+    """Why no request of `size` labels can be made; None if one can."""
     if state.closed is not None:
         return "closed"
     if not any(offered(state)):
         return "groups used up" if state.groups else "no pool yet"
     if size < 2:
-        return "waiting for open requests" if state.open.keys() - set(gone) else "budget spent"
+        return "waiting for open requests" if state.open else "budget spent"
     return None
 
 
@@ -65,21 +65,20 @@ class Chooser:
         """Which of a group's next examples validate, when so many were dealt before."""
         return roles(self._role_states[z : z + 1], dealt + np.arange(count), self._parts.settings["validation"])
 
-    def waiting(self, state: State, gone: Collection[int] = ()) -> NDArray[np.int64]:
-        """Labels of every group that open requests wait for, those that are `gone` and those of pools left out."""
+    def waiting(self, state: State) -> NDArray[np.int64]:
+        """Labels of every group that open requests wait for, those of pools left out."""
         found = np.zeros(len(self._groups), dtype=np.int64)
-        for number, request in state.open.items():
-            if number not in gone and "left" not in request:
+        for request in state.open.values():
+            if "left" not in request:
                 found[self._index[request["group"]]] += request["size"] - request["told"]
         return found
 
-    def handed_out(self, state: State, gone: Collection[int] = ()) -> NDArray[np.int64]:
+    def handed_out(self, state: State) -> NDArray[np.int64]:
         """Examples of pools that open requests hold, training and validation, in two rows."""
         found = np.zeros((2, len(self._groups)), dtype=np.int64)
-        for number, request in state.open.items():
-            if number not in gone:
-                for role in request.get("left", {}).values():
-                    found[int(role == "v"), self._index[request["group"]]] += 1
+        for request in state.open.values():
+            for role in request.get("left", {}).values():
+                found[int(role == "v"), self._index[request["group"]]] += 1
         return found
 
     def standing(
@@ -87,7 +86,6 @@ class Chooser:
         state: State,
         waiting: NDArray[np.int64] | None = None,
         asked: int | None = None,
-        gone: Collection[int] = (),
         offers: Sequence[bool] | None = None,
         *,
         trend: bool = True,
@@ -98,7 +96,7 @@ class Chooser:
         validating = np.zeros(m, dtype=np.int64)
         for z in np.flatnonzero(waiting).tolist():
             validating[z] = self.roles(z, state.dealt[z], int(waiting[z])).sum()
-        training, held = self.handed_out(state, gone)
+        training, held = self.handed_out(state)
         accuracies = np.full((m, state.settings["window"]), np.nan)
         for z, values in enumerate(state.recent):
             accuracies[z, : len(values)] = values
@@ -120,17 +118,16 @@ class Chooser:
             batch=state.settings["batch"],
         )
 
-    def propose(self, state: State, count: int, gone: Collection[int] = ()) -> list[Proposal]:
-        """Up to `count` requests, as if the open ones that are not `gone` were already answered."""
+    def propose(self, state: State, count: int) -> list[Proposal]:
+        """Up to `count` requests, as if the open ones were already answered."""
         if count < 1:
             raise InputError(f"ask for 1 request or more, not {count}")
-        unspent = state.unspent + sum(state.open[number]["size"] - state.open[number]["told"] for number in gone)
-        waiting = self.waiting(state, gone)
+        unspent, waiting = state.unspent, self.waiting(state)
         offers, left = offered(state), None if state.pool is None else list(state.pool)
         found: list[Proposal] = []
         while len(found) < count:
             size = min(2 * state.settings["batch"], unspent)
-            reason = why_nothing(state, size, gone)
+            reason = why_nothing(state, size)
             if reason is None and not any(offers):
                 reason = "groups used up"
             if reason is not None:
@@ -139,7 +136,7 @@ class Chooser:
                 raise NothingToAsk(reason)
             asked = state.asked + len(found)
             trend = getattr(self._parts.strategy, "needs_trend", True)
-            standing = self.standing(state, waiting, asked, gone, offers, trend=trend)
+            standing = self.standing(state, waiting, asked, offers, trend=trend)
             decision = self._parts.strategy(standing, self._uniforms.at(np.array([asked]))[0])
             if not isinstance(decision, Decision):
                 raise InputError(f"the strategy gave {decision!r}: a strategy returns a Decision (see Decision.of)")

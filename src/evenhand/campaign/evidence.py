@@ -48,6 +48,8 @@ class Witness:
     def counted(self, reader: Reader, state: State) -> list[Counted]:
         """Evidence in every group; labels nobody can predict here count as missing."""
         found = [Counted(missing=count) for count in state.missing]
+        for request in state.open.values():
+            found[state.groups.index(request["group"])].open += 0 if request["told"] else request["size"]
         if state.frozen is None:
             return found
         index = {group: z for z, group in enumerate(state.groups)}
@@ -75,7 +77,7 @@ class Witness:
         """What is certain about the frozen model; None without one."""
         if state.frozen is None:
             return None
-        equal = equal_rows(reader) if state.frozen["distinct"] else None
+        equal = equal_rows(reader)
         level = state.frozen["delta"] if delta is None else delta
         counted = self.counted(reader, state)
         return certificate_of(state.groups, counted, version=state.frozen["version"], delta=level, equal=equal)

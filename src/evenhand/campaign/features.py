@@ -84,6 +84,8 @@ def _array(X: Any) -> Rows:
         raise InputError(f"X must have rows and features, not shape {array.shape}: give a list of rows")
     if math.prod(array.shape[1:]) == 0:
         raise InputError("X has no features: give every row at least one")
+    if array.dtype.kind == "c":
+        raise InputError("X has complex numbers, which no learner takes: give their parts as features")
     if array.ndim > 2:
         return _tensor(array)
     try:

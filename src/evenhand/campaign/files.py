@@ -9,7 +9,7 @@ from evenhand.errors import InputError, LedgerError
 from evenhand.files import write_atomically
 from evenhand.ledger import Ledger, copy, open_ledger
 
-__all__ = ["backup", "restore", "save"]
+__all__ = ["backup", "open_backup", "restore", "save"]
 
 
 def save(ledger: Ledger, name: str, path: str | PathLike[str]) -> None:
@@ -28,17 +28,24 @@ def backup(ledger: Ledger, path: str | PathLike[str]) -> list[str]:
     return _write(ledger, target, None)
 
 
-def restore(path: str | PathLike[str], ledger: Ledger, names: list[str] | None = None) -> list[str]:
-    """Put campaigns of a backup into a database that does not have them; gives their names."""
+def open_backup(path: str | PathLike[str]) -> Ledger:
+    """The ledger of a backup file."""
     source = Path(path)
     if not source.exists():
         raise InputError(f"there is no backup {str(source)!r}")
-    with open_ledger(_url(source), read_only=True) as kept:
-        wanted = list(kept.campaigns()) if names is None else names
-        there = sorted(set(wanted) & ledger.campaigns().keys())
-        if there:
-            raise InputError(f"there is a campaign {there[0]!r} already: restore into a new database")
-        return copy(kept, ledger, wanted)
+    try:
+        return open_ledger(_url(source), read_only=True)
+    except LedgerError as error:
+        raise InputError(f"{source} is no backup: {error}") from None
+
+
+def restore(kept: Ledger, ledger: Ledger, names: list[str] | None = None) -> list[str]:
+    """Put campaigns of a backup into a database that does not have them; gives their names."""
+    wanted = list(kept.campaigns()) if names is None else names
+    there = sorted(set(wanted) & ledger.campaigns().keys())
+    if there:
+        raise InputError(f"there is a campaign {there[0]!r} already: restore into a new database")
+    return copy(kept, ledger, wanted)
 
 
 def _write(ledger: Ledger, target: Path, names: list[str] | None) -> list[str]:

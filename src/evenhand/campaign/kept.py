@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
@@ -13,17 +13,23 @@ from evenhand.campaign.settings import Parts
 from evenhand.campaign.state import State
 from evenhand.campaign.telling import Intake
 from evenhand.errors import InputError
-from evenhand.ledger import Event, Ledger, Reader, Writer
+from evenhand.ledger import Event, Example, Ledger, Reader, Writer
 
 if TYPE_CHECKING:
     from evenhand.campaign.training import Trainer
 
-__all__ = ["Kept"]
+__all__ = ["Kept", "returned"]
 
 SNAPSHOT_EVERY = 100
 """Events between two snapshots of the state; a snapshot is a cache that makes opening quick."""
 _PAGE = 5000
 _FOLLOWED = ("groups", "population", "learner", "stop")
+
+
+def returned(reader: Reader, request: Mapping[str, Any], seq: int) -> list[Example]:
+    """The examples of a request that go back to the pool."""
+    found = reader.find(list(request.get("left", ()))) if "left" in request else {}
+    return [example._replace(held=False, changed=seq) for example in found.values()]
 
 
 class Kept:
@@ -81,7 +87,7 @@ class Kept:
         with ExitStack() as stack:
             with self._lock:
                 reader = stack.enter_context(self._ledger.reading(self._number))
-                state = self._folded(reader).copy()
+                state = self._folded(reader).copy().expire(reader.now)
             yield reader, state
 
     def _folded(self, reader: Reader) -> State:
@@ -129,7 +135,7 @@ class Kept:
                 if still_open:
                     self._refuse_closed()
                 before = self._state.seq
-                step(self._state, writer)
+                step(self._swept(writer), writer)
                 for event in writer.appended:
                     if event.actor is not None:
                         check_text(event.actor, "the name of who does this")
@@ -139,6 +145,16 @@ class Kept:
             self._fold(writer.appended)
             self._follow()
             return writer.appended
+
+    def _swept(self, writer: Writer) -> State:
+        """The state a step decides on: requests whose lease has ended are written down as expired first."""
+        overdue = self._state.overdue(writer.now)
+        if not overdue:
+            return self._state
+        for number in overdue:
+            event = writer.append("expired", {}, request=number)
+            writer.put(returned(writer, self._state.open[number], event.seq))
+        return self._state.copy().fold(writer.appended)
 
     @contextmanager
     def _remembering(self) -> Iterator[None]:

@@ -56,7 +56,10 @@ def read_id(value: Any) -> str:
     value = _plain(value)
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise InputError(f"{value!r} is no id: ids are text or whole numbers")
-    return check_text(str(value), "the id", lines=True)
+    name = check_text(str(value), "the id", lines=True)
+    if name != name.strip():
+        raise InputError(f"the id {name!r} has blanks around it: write {name.strip()!r}")
+    return name
 
 
 def read_label(value: Any) -> Label:
@@ -84,6 +87,8 @@ def read_label(value: Any) -> Label:
         raise InputError(f"the label {value!r} is neither text, a whole number nor true or false")
     if not value.strip():
         raise InputError("no label")
+    if value != value.strip():
+        raise InputError(f"the label {value!r} has blanks around it: write {value.strip()!r}")
     return str(check_text(value, "the label"))
 
 
@@ -114,16 +119,18 @@ class Classes:
         self.fixed = given is not None
         self.known: list[Label] = [read_label(value) for value in (given or learned)]
         self.new: list[Label] = []
+        if self.fixed and len(self.known) < 2:
+            raise InputError(f"classes needs at least two labels, not {self.known}: leave it out to learn them")
         kinds = {_KINDS[type(label)] for label in self.known}
         if len(kinds) > 1:
             raise InputError(f"the classes {self.known} are of different kinds: use one kind")
-        if len(set(self.known)) < len(self.known):
-            raise InputError(f"a class is named twice: {self.known}")
+        if len({_bare(label) for label in self.known}) < len(self.known):
+            raise InputError(f"two classes are the same but for case and blanks: {self.known}")
         self.kind: str | None = next(iter(kinds), None)
 
     def take(self, value: Any, *, written: bool = False, as_number: bool = False) -> Label:
         """The class a label means; `written` where it was read from a file, in which all is text."""
-        label = read_label(value)
+        label = read_label(value.strip() if written and isinstance(value, str) else value)
         kind = "int" if as_number else self.kind
         if written and isinstance(label, str) and kind not in (None, "text"):
             label = _unwritten(label, str(kind))

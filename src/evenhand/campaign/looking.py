@@ -63,7 +63,8 @@ class Looking(Kept):
     @property
     def unspent(self) -> int:
         """Labels neither spent nor promised to an open request."""
-        return self._refresh().unspent
+        with self._moment() as (_, state):
+            return state.unspent
 
     @property
     def counts(self) -> dict[str, int]:
@@ -124,17 +125,28 @@ class Looking(Kept):
         from evenhand.campaign.status import status
 
         with self._moment() as (reader, state):
-            return status(self.name, state, reader, nothing=self._nothing(state, reader), trainer=self._claims(state))
+            return status(
+                self.name,
+                state,
+                reader,
+                nothing=self._nothing(state, reader),
+                trainer=self._claims(state),
+                failure=self._why_failed(),
+            )
 
     def _nothing(self, state: State, reader: Reader) -> str | None:
         """Why nothing can be asked now; None if something can, or if that cannot be known here."""
         try:
-            self._proposed(state, reader, 1, state.overdue(reader.now))
+            self._proposed(state, reader, 1)
         except NothingToAsk as nothing:
             return nothing.reason
         except InputError:  # a strategy of the user's own that this process was not given
             return None
         return None
+
+    def _why_failed(self) -> str | None:
+        """The learner's last message, where this process saw it."""
+        return None if self._cached_trainer is None else self._cached_trainer.last_failure
 
     def _claims(self, state: State) -> Trainer | None:
         """What knows the frozen model and the stopping rule; None where the campaign has neither."""
@@ -166,6 +178,8 @@ class Looking(Kept):
         """What happened after event number `after`: number, time, kind, request, actor and facts, as plain values."""
         from evenhand.campaign.status import as_event
 
+        if not isinstance(after, int) or not isinstance(limit, int | None):
+            raise InputError(f"after and limit are whole numbers, not {after!r} and {limit!r}")
         if after < 0 or (limit is not None and limit < 1):
             raise InputError(f"after must be from 0 up and limit from 1 up, not {after} and {limit}")
         with self._ledger.reading(self._number) as reader:
@@ -253,15 +267,15 @@ class Looking(Kept):
     def propose(self) -> Proposal:
         """The group, the reason and the size of the request that `ask` would make now; nothing is written nor fitted."""
         with self._moment() as (reader, state):
-            return self._proposed(state, reader, 1, state.overdue(reader.now))[0]
+            return self._proposed(state, reader, 1)[0]
 
-    def _proposed(self, state: State, reader: Reader, count: int, overdue: list[int]) -> list[Proposal]:
+    def _proposed(self, state: State, reader: Reader, count: int) -> list[Proposal]:
         size = min(2 * state.settings["batch"], state.unspent)
-        if (reason := why_nothing(state, size, overdue)) in ("closed", "groups used up"):
+        if (reason := why_nothing(state, size)) in ("closed", "groups used up"):
             raise NothingToAsk(str(reason))
         if self._parts.settings["stop"] is not None and self._trainer.reason_to_stop(reader, state):
             raise NothingToAsk("stopping rule")
-        return self._chooser.propose(state, count, overdue)
+        return self._chooser.propose(state, count)
 
     @property
     def open_requests(self) -> list[Request]:
@@ -276,9 +290,9 @@ class Looking(Kept):
     @property
     def done(self) -> bool:
         """Whether no request can be made any more, unless settings change or labels are refunded."""
-        state = self._refresh()
-        if state.open:
-            return False
+        with self._moment() as (_, state):
+            if state.open:
+                return False
         try:
             self.propose()
         except NothingToAsk:

@@ -17,7 +17,7 @@ from evenhand.campaign.state import MADE, State
 from evenhand.campaign.telling import Options, Step
 from evenhand.engine.settings import as_population, check_settings, forced_warning
 from evenhand.errors import InputError
-from evenhand.ledger import Example, Reader, Writer
+from evenhand.ledger import Reader, Writer
 
 __all__ = ["Pooled", "Pooling"]
 
@@ -238,25 +238,13 @@ class Pooling(Altering):
         self._write(write)
 
     def _expire_overdue(self) -> None:
-        """Give examples of requests whose lease ended back to the pool."""
-        if self._state.pool is None:
+        """Give examples of requests whose lease ended back to the pool, so that the next ask finds them there."""
+        if self._state.pool is None or not self._state.open:
             return
-        with self._moment() as (reader, state):
-            if not state.overdue(reader.now):
-                return
-
-        def write(state: State, writer: Writer) -> None:
-            for number in state.overdue(writer.now):
-                event = writer.append("expired", {}, request=number)
-                writer.put(returned(writer, state.open[number], event.seq))
-
-        self._write(write)
-
-
-def returned(reader: Reader, request: Mapping[str, Any], seq: int) -> list[Example]:
-    """The examples that a request gives back to the pool."""
-    found = reader.find(list(request.get("left", ())))
-    return [example._replace(held=False, changed=seq) for example in found.values()]
+        with self._ledger.reading(self._number) as reader:
+            now = reader.now
+        if self._state.overdue(now):
+            self._write(lambda state, writer: None)
 
 
 def _check_like(table: PoolTable, state: State) -> None:

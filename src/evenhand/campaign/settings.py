@@ -136,6 +136,8 @@ def make_settings(
     columns = [label, group, id, *(features or ())]
     if len(set(columns)) < len(columns):
         raise InputError(f"the columns of label, group, id and features must differ: {', '.join(map(repr, columns))}")
+    if not isinstance(distinct, bool):
+        raise InputError(f"distinct is True or False, not {distinct!r}")
     number, trial = as_seed(seed)
     share = None if groups is None else as_population(population, names, rule)
     settings = {
@@ -152,7 +154,7 @@ def make_settings(
         "trial": trial,
         "refit": as_refit(refit),
         "lease": as_seconds(lease),
-        "distinct": bool(distinct),
+        "distinct": distinct,
         "label": label,
         "group": group,
         "id": id,
@@ -187,8 +189,10 @@ def check_change(parts: Parts, committed: int, changes: Mapping[str, Any]) -> tu
     """Changed settings in plain values, and the objects of the campaign then; `committed` labels are used or promised."""
     known = ("budget", "learner", "lease", "stop", "refit")
     unknown = sorted(changes.keys() - set(known))
-    if unknown or not changes:
-        raise InputError(f"cannot change {unknown[0] if unknown else 'nothing'!r}: only {', '.join(known)} can")
+    if not changes:
+        raise InputError(f"nothing to change: give {', '.join(known)}")
+    if unknown:
+        raise InputError(f"cannot change {unknown[0]!r}: only {', '.join(known)} can")
     found: dict[str, Any] = {}
     given = dict(parts.given)
     if "budget" in changes:

@@ -38,7 +38,7 @@ class State:
         arrived: the last event that brought or changed examples of a group.
         rests_on: the last event a group's scores rest on.
         scored_at, scored_examples: when the newest scores came, and how many examples there were for them.
-        failure: how the learner failed since then: message, when, and the event it was fitted at.
+        failure: how the learner failed since then: the kind of error, when, and on which examples.
         open: requests waiting for labels, by number.
         expired: requests whose lease ended before all their labels came.
         abandoned, answered: how many requests ended so.
@@ -129,6 +129,12 @@ class State:
         """Open requests whose lease has ended."""
         return [number for number, r in self.open.items() if r["until"] is not None and r["until"] <= now]
 
+    def expire(self, now: float) -> State:
+        """See requests whose lease has ended as expired, though no event says so yet; gives itself back."""
+        for number in self.overdue(now):
+            self._expire(number)
+        return self
+
     def fold(self, events: Iterable[Event]) -> State:
         """Take in events, in order; gives itself back."""
         for event in events:
@@ -139,7 +145,12 @@ class State:
             how = _HOW.get(event.kind)
             if how is None:
                 raise LedgerError(f"event {event.seq} is {event.kind!r}, which this version does not know: upgrade")
-            how(self, event)
+            try:
+                how(self, event)
+            except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+                raise LedgerError(
+                    f"event {event.seq} ({event.kind}) is damaged: {error!r}; restore a backup"
+                ) from error
             self.seq, self.at = event.seq, event.at
         return self
 
@@ -277,7 +288,7 @@ class State:
             self.history = [*self.history, row][-1 - rounds :]
 
     def _failed(self, event: Event) -> None:
-        self.failure = {"message": event.facts["message"], "at": event.at, "rests_on": event.facts["rests_on"]}
+        self.failure = {"error": event.facts["error"], "at": event.at, "rests_on": event.facts["rests_on"]}
 
     def _certified(self, event: Event) -> None:
         self.frozen = {**event.facts, "event": event.seq}
@@ -293,7 +304,9 @@ class State:
             self.missing[self.groups.index(request["group"])] += request["size"] - request["told"]
 
     def _expired(self, event: Event) -> None:
-        number = int(event.request or 0)
+        self._expire(int(event.request or 0))
+
+    def _expire(self, number: int) -> None:
         request = self.expired[number] = self.open.pop(number)
         self._return(request)
         request["missing"] = self.frozen is not None

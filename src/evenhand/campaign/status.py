@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 __all__ = ["as_event", "overview", "running", "status"]
 
 
-def status(name: str, state: State, reader: Reader, *, nothing: str | None, trainer: Trainer | None) -> dict[str, Any]:
+def status(
+    name: str, state: State, reader: Reader, *, nothing: str | None, trainer: Trainer | None, failure: str | None
+) -> dict[str, Any]:
     """Budget, every group, requests, collectors, the age of the scores, and whether there is anything left to ask."""
-    overdue = set(state.overdue(reader.now))
     classes = reader.class_counts()
     return {
         **overview(name, state),
@@ -33,9 +34,7 @@ def status(name: str, state: State, reader: Reader, *, nothing: str | None, trai
         "groups": {group: _group(state, z, classes.get(group, {})) for z, group in enumerate(state.groups)},
         "running": running(state).as_dict(),
         "certificate": None if trainer is None else _certificate(state, reader, trainer),
-        "open": [
-            {**_request(number, facts), "overdue": number in overdue} for number, facts in sorted(state.open.items())
-        ],
+        "open": [_request(number, facts) for number, facts in sorted(state.open.items())],
         "expired": [_request(number, facts) for number, facts in sorted(state.expired.items())],
         **state.taken,
         "skipped": state.skipped,
@@ -51,7 +50,7 @@ def status(name: str, state: State, reader: Reader, *, nothing: str | None, trai
             "labels_behind": state.examples - state.scored_examples,
             "rest_on": state.scores_rest_on,
         },
-        "learner_failed": state.failure and {**state.failure, "at": as_time(state.failure["at"])},
+        "learner_failed": state.failure and {**state.failure, "at": as_time(state.failure["at"]), "message": failure},
     }
 
 

@@ -24,6 +24,7 @@ _MISSING = {"", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null"}
 _RUN = re.compile(r"'*[=+\-@\t\r]")  # what a spreadsheet would run, also behind apostrophes of its own
 _GUARDED = re.compile(r"'+[=+\-@\t\r]")
 _SEPARATORS = (",", ";", "\t", "|")
+_DECIMAL_POINT = re.compile(r"[+-]?\d+\.\d+([eE][+-]?\d+)?")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
 _LARGEST_FIELD = 10_000_000
 
@@ -117,14 +118,11 @@ def _unguarded(text: str) -> str:
 
 
 def _with_points(column: list[Any]) -> list[Any]:
-    """Numbers with a decimal comma as others write them, where the whole column is such numbers."""
+    """Numbers with a decimal comma as others write them, in a column that has no number with a point."""
     there = [cell for cell in column if cell is not None]
-    plain = re.compile(r"[+-]?\d+")
-    if not any(_DECIMAL_COMMA.fullmatch(cell) for cell in there):
+    if any(_DECIMAL_POINT.fullmatch(cell) for cell in there):
         return column
-    if not all(_DECIMAL_COMMA.fullmatch(cell) or plain.fullmatch(cell) for cell in there):
-        return column
-    return [cell if cell is None else cell.replace(",", ".") for cell in column]
+    return [c.replace(",", ".") if c is not None and _DECIMAL_COMMA.fullmatch(c) else c for c in column]
 
 
 def _json(path: Path) -> FileTable:

@@ -84,7 +84,7 @@ class Intake:
         if delivery.ids is None and (event := repeated(delivery, rows, told, reader, state.groups)) is not None:
             return _again(state, number, event)
         found = self._sorted(state, reader, delivery, rows)
-        left, late = _outstanding(state, number), _is_late(state, number, reader.now)
+        left, late = _outstanding(state, number), number in state.expired
         if not found.new and not found.refused:
             return Step(Receipt(number, 0, 0, 0, known=found.known, outstanding=left))
         if not found.new and options.partial:
@@ -106,7 +106,7 @@ class Intake:
         facts = {"group": request["group"], "surplus": surplus, "late": late}
         groups = [request["group"]] * len(found.new)
         names = partial(made_ids, first=made + 1, prefix=f"r{number}", taken=reader.find if state.lookalikes else _none)
-        return self._step(state, "told", receipt, facts, found, rows, groups, names, options.actor, left)
+        return self._step(state, "told", receipt, facts, found, rows, groups, names, options.actor or request.get("by"))
 
     def add(self, state: State, reader: Reader, delivery: Delivery, charge: bool, options: Options) -> Step:
         """Rows that were there before."""
@@ -139,7 +139,7 @@ class Intake:
         request = _request_for(state, reader, number, options)
         left, late, most = (
             _outstanding(state, number),
-            _is_late(state, number, reader.now),
+            number in state.expired,
             _room(state, number, options),
         )
         if n > most:
@@ -151,7 +151,8 @@ class Intake:
         receipt = Receipt(number, int(n), int(n) - validating, validating, surplus=surplus, late=late)
         if options.actor is not None:
             check_text(options.actor, "the collector")
-        return Step(receipt, "told", facts | {"late": late, "closes": True}, actor=options.actor)
+        actor = options.actor or request.get("by")
+        return Step(receipt, "told", facts | {"late": late, "closes": True}, actor=actor)
 
     def label(
         self, state: State, reader: Reader, labels: Mapping[str, Any], options: Options, *, written: bool = False
@@ -174,11 +175,9 @@ class Intake:
             raise error
         if found.new:
             _refuse_closed(state)
-        return self._label_steps(state, reader, found, classes, options)
+        return self._label_steps(state, found, classes, options)
 
-    def _label_steps(
-        self, state: State, reader: Reader, found: SortedLabels, classes: Classes, options: Options
-    ) -> list[Step]:
+    def _label_steps(self, state: State, found: SortedLabels, classes: Classes, options: Options) -> list[Step]:
         by_request: dict[tuple[int | None, str], list[NewLabel]] = {}
         for new in found.new:
             by_request.setdefault((new.example.request, new.example.group), []).append(new)
@@ -204,7 +203,7 @@ class Intake:
                         changed=seq, salt=new_salt(), origin="asked" if example.role is not None else "extra",
                     )
                 )  # fmt: skip
-            late = number is not None and _is_late(state, number, reader.now)
+            late = number is not None and number in state.expired
             surplus = sum(e.origin == "extra" for e in examples)
             facts: dict[str, Any] = {
                 "group": group, "rows": len(items), "roles": roles, "ids": [e.id for e in examples], "made": False,
@@ -221,7 +220,8 @@ class Intake:
             )
             if not steps:
                 receipt = replace(receipt, known=found.known, refused=tuple(found.refused), new_classes=fresh)
-            steps.append(Step(receipt, "told", facts, examples, options.actor))
+            by = state.open.get(number or 0, {}).get("by")
+            steps.append(Step(receipt, "told", facts, examples, options.actor or by))
         return steps
 
     # ---------------------------------------------------------------- within
@@ -253,9 +253,8 @@ class Intake:
         groups: Sequence[str] = (),
         names: Callable[[int], list[str]] = lambda count: [],
         actor: str | None = None,
-        left: int = 0,
     ) -> Step:
-        """The step that stores new rows, with their roles; those beyond what is `left` to a request are extra."""
+        """The step that stores new rows, with their roles; where more came than asked for, all are extra: who chose them?"""
         if actor is not None:
             check_text(actor, "the collector")
         receipt = replace(receipt, known=found.known, refused=tuple(found.refused), new_classes=tuple(found.classes))
@@ -266,7 +265,7 @@ class Intake:
         roles, examples = self._roles(state, groups), []
         for position, (new, name, group, role) in enumerate(zip(found.new, ids, groups, roles, strict=True)):
             text = label_text(new.label)
-            origin = _origin(kind, bool(facts.get("charged")), position < left)
+            origin = _origin(kind, bool(facts.get("charged")), not facts.get("surplus"))
             example = Example(
                 id=name, group=group, role=_ROLE[role], request=receipt.request or None, origin=origin, made=made,
                 label=text, first_label=text, features=rows.stored[new.row], told=state.seq + 1, position=position,
@@ -307,11 +306,6 @@ def _again(state: State, number: int, event: Event) -> Step:
     """A delivery that was told before: nothing is stored."""
     late, left = event.facts.get("late", False), _outstanding(state, number)
     return Step(Receipt(number, 0, 0, 0, known=event.facts["rows"], outstanding=left, late=late, event=event.seq))
-
-
-def _is_late(state: State, number: int, now: float) -> bool:
-    """Whether a request's lease has ended, also if nobody needed its labels since."""
-    return number in state.expired or number in state.overdue(now)
 
 
 def _outstanding(state: State, number: int) -> int:

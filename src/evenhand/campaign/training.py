@@ -55,6 +55,7 @@ class Trainer:
         self._fitter: Fitter | None = None
         self._witness = Witness(parts)
         self._tried = False
+        self.last_failure: str | None = None
         self._holder = f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
 
     # ---------------------------------------------------------------- refits
@@ -88,7 +89,7 @@ class Trainer:
                 except LearnerError as error:
                     if not record_failure:
                         raise
-                    facts, failure = None, {"message": str(error), "rests_on": max(state.arrived)}
+                    facts, failure = None, self._failure(error, state)
 
             def step(now: State, writer: Writer) -> None:
                 if now.closed is not None or now.rests_on != state.rests_on:
@@ -104,6 +105,11 @@ class Trainer:
                 self.certify("final", 0.05, None, None)
         return done
 
+    def _failure(self, error: LearnerError, state: State) -> dict[str, Any]:
+        """What the ledger says of a failure: its kind; the message may quote rows and stays in this process."""
+        self.last_failure = str(error)
+        return {"error": type(error.__cause__ or error).__name__, "rests_on": max(state.arrived)}
+
     def try_out(self) -> None:
         """Fit the learner on the first rows delivered, where no refit is due for long; a failure is recorded."""
         with self._fitter_lock:
@@ -115,7 +121,7 @@ class Trainer:
             try:
                 self._current().cold(state, rows)
             except LearnerError as error:
-                failure = {"message": str(error), "rests_on": max(state.arrived)}
+                failure = self._failure(error, state)
             else:
                 return
 
@@ -156,7 +162,7 @@ class Trainer:
         checks.probability("delta", delta)
         with self._read() as (reader, state):
             vouched = bool(state.settings["distinct"] if distinct is None else distinct)
-            if not vouched and any(row.made for row in reader.changed() if row.origin == "asked"):
+            if not vouched and any(row.made for row in reader.changed()):
                 raise InputError(
                     "rows were told without ids, so nobody can know whether one came twice: certify(distinct=True) is your "
                     "word that every row is another example; or give every row its id"

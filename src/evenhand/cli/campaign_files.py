@@ -35,9 +35,10 @@ def restore(
 ) -> None:
     """Put campaigns of a backup into a database that does not have them."""
     with handled(as_json):
+        from evenhand.campaign.files import open_backup
         from evenhand.campaign.files import restore as read
         from evenhand.ledger import open_ledger
 
-        with open_ledger(db, create=True) as ledger:
-            found = read(file, ledger, names)
+        with open_backup(file) as kept, open_ledger(db, create=True) as ledger:
+            found = read(kept, ledger, names)
         say({"campaigns": found}, as_json, f"{len(found)} campaigns restored: {', '.join(found)}")

@@ -98,8 +98,10 @@ def certificate_text(found: dict[str, Any]) -> str:
     notes = [f"each {found['confidence']:.0%}", f"{n} labels since"]
     notes += [f"{corrected} corrected or taken back"] if corrected else []
     notes += [f"{missing} missing, counted as errors"] if missing else []
-    if found["distinct"]:
-        notes.append(f"on your word that all rows told without an id differ; {found['equal']} equal an earlier row")
+    waiting = sum(group["open"] for group in groups)
+    notes += [f"{waiting} still open, not counted"] if waiting else []
+    notes += ["on your word that all rows told without an id differ"] if found["distinct"] else []
+    notes += [f"{found['equal']} rows equal an earlier one"] if found["equal"] else []
     return (
         f"certificate, version {found['version']} (frozen at {found['frozen_at_labels']} labels): no group's error is above "
         f"{found['worst_at_most']:.3f}, the worst is one of {', '.join(found['worst_groups'])} ({', '.join(notes)})"
@@ -166,7 +168,9 @@ def _status_text(found: dict[str, Any]) -> str:
     age, behind = found["scores"]["age_seconds"], found["scores"]["labels_behind"]
     line("no scores yet" if age is None else f"scores are {age:.0f} s old and {behind} labels behind")
     if found["learner_failed"]:
-        line(f"the learner failed at {found['learner_failed']['at']}: {found['learner_failed']['message']}")
+        failed = found["learner_failed"]
+        why = failed["message"] or f"{failed['error']}; evenhand campaign refit shows its message"
+        line(f"the learner failed at {failed['at']}: {why}")
         line("asks go on with the scores there are; change the learner, or correct the rows it fails on")
     line("accuracy steers the choice: an indication, no claim")
     line(f"running error: average of the models so far, {found['running']['confidence']:.0%}, at every look")
@@ -175,10 +179,9 @@ def _status_text(found: dict[str, Any]) -> str:
     for who, totals in found["collectors"].items():
         line(f"{who}: {totals['requests']} requests, {totals['labels']} labels, last at {totals['last']}")
     for r in found["open"]:
-        late = ", overdue" if r["overdue"] else ""
         line(
             f"request {r['request']}: {r['outstanding']} of {r['size']} labels of {r['group']} outstanding, "
-            f"{r['collector'] or 'nobody named'}, until {r['until'] or 'whenever'}{late}"
+            f"{r['collector'] or 'nobody named'}, until {r['until'] or 'whenever'}"
         )
     for r in found["expired"]:
         line(

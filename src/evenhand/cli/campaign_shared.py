@@ -55,9 +55,12 @@ def handled(as_json: bool) -> Iterator[None]:
             typer.echo(f"nothing to ask: {nothing.reason}")
         raise typer.Exit(3) from None
     except (LedgerError, LearnerError, InputError, OSError) as error:
+        message = str(error)
+        for option in ("partial", "extra", "distinct"):
+            message = message.replace(f"certify({option}=True)", f"--{option}").replace(f"{option}=True", f"--{option}")
         if as_json:
-            typer.echo(json.dumps({"error": str(error)}))
-        typer.echo(f"error: {error}", err=True)
+            typer.echo(json.dumps({"error": message}))
+        typer.echo(f"error: {message}", err=True)
         ours = isinstance(error, LedgerError | LearnerError)
         raise typer.Exit(1 if ours else 2) from None
 

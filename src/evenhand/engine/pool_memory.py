@@ -14,7 +14,7 @@ from scipy.special import expit
 
 from evenhand.engine.memory import Scores
 from evenhand.errors import InputError
-from evenhand.learners.base import Loss, Model
+from evenhand.learners.base import Loss, Model, losses
 from evenhand.learners.logistic import Logistic
 
 __all__ = ["PoolMemory"]
@@ -137,7 +137,7 @@ class PoolMemory:
         found = []
         for t, model in enumerate(self._fitted()):
             rows = held.trial == t
-            found.append(model.losses(held.X[rows], self.classes[held.y[rows]], loss))
+            found.append(losses(model, held.X[rows], self.classes[held.y[rows]], loss))
         return np.concatenate(found)
 
     def _fitted(self) -> list[Model]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,21 +31,28 @@ def check_settings(
     """The group names as a tuple, once everything is as it should be; some strategies can only be `simulated`."""
     if isinstance(groups, str):
         raise InputError(f"groups must be a list of names, not the text {groups!r}")
+    if not isinstance(groups, Iterable):
+        raise InputError(f"groups must be a list of names, not {groups!r}")
+    groups = list(groups)
+    if any(group is None or group != group for group in groups):
+        raise InputError(f"a group has no name: {groups}")
     names = tuple(str(group) for group in groups)
     if not names:
         raise InputError("there are no groups: name at least one")
     twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
     if twice:
         raise InputError(f"the group {twice[0]!r} is named twice")
+    if len({name.strip() for name in names}) < len(names):
+        raise InputError(f"two groups differ only by blanks: {', '.join(map(repr, names))}")
     if not callable(strategy) or isinstance(strategy, type):
         raise InputError(f"{strategy!r} is no strategy: give e.g. Optimistic(), or a callable (standing, coins)")
     if isinstance(strategy, Peers) and not simulated:
         raise InputError(f"{strategy} asks for no group, it buys all labels at once: compare it by simulate")
     if not isinstance(batch, int | np.integer) or not 1 <= batch <= MOST_LABELS:
         raise InputError(f"batch must be a whole number from 1 up, not {batch}")
-    if warmup is not None and (warmup < 0 or warmup != int(warmup)):
+    if warmup is not None and (not isinstance(warmup, int | np.integer) or warmup < 0):
         raise InputError(f"warmup must be a whole number of rounds from 0 up, not {warmup}")
-    if not 0 < validation < 1:
+    if not isinstance(validation, int | float | np.number) or not 0 < validation < 1:
         raise InputError(f"validation is a share strictly between 0 and 1, not {validation}")
     if not isinstance(budget, int | np.integer) or budget > MOST_LABELS:
         raise InputError(f"budget must be a whole number of labels, at most {MOST_LABELS:,}, not {budget}")
@@ -60,7 +67,7 @@ def check_settings(
 
 def as_seed(seed: int | tuple[int, int]) -> tuple[int, int]:
     """Seed and trial as plain numbers."""
-    pair = (seed, 0) if isinstance(seed, int | np.integer) else tuple(seed)
+    pair = tuple(seed) if isinstance(seed, tuple | list) else (seed, 0)
     if len(pair) != 2 or any(not isinstance(s, int | np.integer) or s < 0 for s in pair):
         raise InputError(f"seed must be a whole number from 0 up, or a pair (seed, trial) of them, not {seed!r}")
     return int(pair[0]), int(pair[1])

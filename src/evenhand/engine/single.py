@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from evenhand.engine.memory import Scores
 from evenhand.engine.rows import stack, take
-from evenhand.learners.base import Learner, Loss, Model
+from evenhand.errors import InputError
+from evenhand.learners.base import Learner, Loss, Model, losses
 
 __all__ = ["SingleMemory"]
 
@@ -64,7 +65,10 @@ class SingleMemory:
         if n == 0 or (self.fits and self.fits[-1] == n):
             return
         X, y = self.training()
-        self.model = self.learner.fit(X, y, previous=self.model, seed=self.seed)
+        model = self.learner.fit(X, y, previous=self.model, seed=self.seed)
+        if not hasattr(model, "predict"):
+            raise InputError(f"fit gave {model!r}: a learner's fit returns the model, which has predict(X)")
+        self.model = model
         self.fits.append(n)
 
     def replay(self, fits: list[int]) -> None:
@@ -82,11 +86,11 @@ class SingleMemory:
             return Scores(np.zeros(shape), np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64))
         X, codes, group = self.validation()
         y = self.labels(codes)
-        wrong = self.model.losses(X, y)
-        losses = wrong if loss == "zero_one" else self.model.losses(X, y, loss)
+        wrong = losses(self.model, X, y)
+        values = wrong if loss == "zero_one" else losses(self.model, X, y, loss)
         n = np.bincount(group, minlength=self.groups)
         errors = np.bincount(group, weights=wrong, minlength=self.groups).round().astype(np.int64)
-        total = np.bincount(group, weights=losses, minlength=self.groups).astype(float)
+        total = np.bincount(group, weights=values, minlength=self.groups).astype(float)
         return Scores(total[None], (n - errors)[None], n[None])
 
     def validation(self) -> tuple[Any, NDArray[np.int64], NDArray[np.int64]]:

@@ -25,7 +25,21 @@ def as_learner(given: Any, loss: Loss = "zero_one") -> Any:
         raise InputError(f"{given!r} is no learner: it has no fit(X, y); use Logistic() or SklearnLearner(...)")
     bare = hasattr(given, "get_params") and not isinstance(given, Logistic)
     learner = SklearnLearner(given) if bare else deepcopy(given)
+    _check_settings(learner)
     if loss == "log" and not getattr(learner, "gives_probabilities", True):
         name = type(getattr(learner, "estimator", learner)).__name__
         raise InputError(f"loss='log' needs probabilities, which {name} does not give: use loss='zero_one'")
     return learner
+
+
+def _check_settings(learner: Any) -> None:
+    """Refuse settings that would fail in every fit, before anything is told."""
+    if isinstance(learner, Logistic):
+        learner.check_settings()
+    estimator = getattr(learner, "estimator", None)
+    validate = getattr(estimator, "_validate_params", None)  # scikit-learn's own check, which fit would make
+    if validate is not None:
+        try:
+            validate()
+        except ValueError as error:
+            raise InputError(f"{type(estimator).__name__}: {error}") from None

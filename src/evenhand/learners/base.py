@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from evenhand.errors import InputError
 
-__all__ = ["Learner", "Loss", "Model", "losses_of"]
+__all__ = ["Learner", "Loss", "Model", "losses", "losses_of"]
 
 Loss = str | Callable[["Model", Any, Any], NDArray[np.float64]]
 """`"zero_one"`, `"log"`, or a callable `(model, X, y)` that gives one number per example."""
@@ -18,7 +18,7 @@ Loss = str | Callable[["Model", Any, Any], NDArray[np.float64]]
 
 @runtime_checkable
 class Model(Protocol):
-    """A trained classifier that gives a loss for every example."""
+    """A trained classifier; `predict_proba` where there is one, for the log loss."""
 
     @property
     def classes(self) -> NDArray[Any]:
@@ -27,9 +27,6 @@ class Model(Protocol):
     def predict(self, X: Any) -> NDArray[Any]:
         """The predicted label of every row."""
 
-    def losses(self, X: Any, y: Any, kind: Loss = "zero_one") -> NDArray[np.float64]:
-        """One loss per row."""
-
 
 @runtime_checkable
 class Learner(Protocol):
@@ -37,6 +34,12 @@ class Learner(Protocol):
 
     def fit(self, X: Any, y: Any, *, previous: Any = None, seed: int = 0) -> Model:
         """The model fitted on the rows of X with labels y."""
+
+
+def losses(model: Any, X: Any, y: Any, kind: Loss = "zero_one") -> NDArray[np.float64]:
+    """One loss per row: the model's own, or from what it predicts."""
+    own = getattr(model, "losses", None)
+    return np.asarray(losses_of(model, X, y, kind) if own is None else own(X, y, kind), dtype=float)
 
 
 def losses_of(model: Any, X: Any, y: Any, kind: Loss) -> NDArray[np.float64]:

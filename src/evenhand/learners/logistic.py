@@ -59,7 +59,7 @@ class Logistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, previous: Any = None, seed: int = 0) -> Self:
         """Fit, starting from the fitted Logistic `previous` if there is one; nothing is random, `seed` is ignored."""
-        self._check_settings()
+        self.check_settings()
         X, y = validate_data(self, numeric(X), y, accept_sparse="csr", dtype=np.float64)
         check_classification_targets(y)
         weight = None if sample_weight is None else _check_sample_weight(sample_weight, X, ensure_non_negative=True)
@@ -121,7 +121,8 @@ class Logistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         position = np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
         return log_losses(self.decision_function(X), position, self.classes_[position] == y, len(self.classes_))
 
-    def _check_settings(self) -> None:
+    def check_settings(self) -> None:
+        """Refuse settings that are no positive numbers."""
         for name in ("C", "tol"):
             value = getattr(self, name)
             if not (isinstance(value, (int, float, np.number)) and 0 < value < np.inf):

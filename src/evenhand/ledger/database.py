@@ -274,7 +274,11 @@ class _DatabaseWriter(Writer):
 
 
 def _event(row: Any) -> Event:
-    return Event(row[0], row[1], row[2], row[3], row[4], from_text(row[5]))
+    try:
+        facts = from_text(row[5])
+    except ValueError as error:
+        raise LedgerError(f"event {row[0]} cannot be read: {error}; restore a backup") from error
+    return Event(row[0], row[1], row[2], row[3], row[4], facts)
 
 
 def _example(row: Any) -> Example:

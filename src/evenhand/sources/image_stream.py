@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.learners.base import losses
 from evenhand.sources.base import Draw
 from evenhand.sources.image_store import ImageRows, Store
 from evenhand.sources.order import Order, Replace
@@ -86,8 +87,8 @@ class ImageStream:
             if len(part.y):
                 in_order = np.argsort(part.group, kind="stable")
                 X = ImageRows(part.store, in_order if self._given is not None else self._held(t)[in_order])
-                losses = np.asarray(model.losses(X, self._classes[part.y[in_order]], "zero_one"))
-                found[t] = by_group(1 - losses[:, None], np.bincount(part.group, minlength=len(self._by_group)))[:, 0]
+                values = losses(model, X, self._classes[part.y[in_order]])
+                found[t] = by_group(1 - values[:, None], np.bincount(part.group, minlength=len(self._by_group)))[:, 0]
         return found
 
     def _held(self, t: int) -> Ints:

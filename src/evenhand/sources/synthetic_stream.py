@@ -6,6 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from evenhand.learners.base import losses
 from evenhand.sources.base import Draw
 
 Floats = NDArray[np.float64]
@@ -81,7 +82,7 @@ class SyntheticStream:
         """Accuracy of every trial's model on a large held-out sample, the same for every trial."""
         if self._held_out is None:
             self._held_out = held_out(self._model, self._seed)
-        values = [[np.mean(1 - np.asarray(f.losses(X, y))) for X, y in self._held_out] for f in models]
+        values = [[np.mean(1 - losses(f, X, y)) for X, y in self._held_out] for f in models]
         return np.asarray(values, dtype=float).reshape(len(models), len(self._model.groups))
 
     def _refill(self, cell: int) -> None:

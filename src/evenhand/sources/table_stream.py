@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.learners.base import losses
 from evenhand.sources.base import Draw
 from evenhand.sources.encoding import Encoders, Missing, fit_encoders
 from evenhand.sources.order import Order, Replace
@@ -174,8 +175,8 @@ class TableStream:
             rows = tests[t].rows
             if model is not None and t not in linear and len(rows):
                 features = self._encoders.encode(rows, np.full(len(rows), t))
-                losses = np.asarray(model.losses(features, self._pool.classes[tests[t].y], "zero_one"))
-                found[t] = by_group(1 - losses[:, None], tests[t].counts)[:, 0]
+                values = losses(model, features, self._pool.classes[tests[t].y])
+                found[t] = by_group(1 - values[:, None], tests[t].counts)[:, 0]
         return found
 
     def _is_linear(self, model: Any) -> bool:
