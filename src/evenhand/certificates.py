@@ -69,7 +69,7 @@ class Certificate:
     corrected: tuple[int, ...] = ()
     missing: tuple[int, ...] = ()
     equal: int | None = None
-    open: tuple[int, ...] = ()
+    open: tuple[int, ...] = field(default=(), compare=False)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, group by group."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from evenhand.campaign.deliveries import Delivery
-from evenhand.campaign.kept import returned
+from evenhand.campaign.kept import returned, user_name
 from evenhand.campaign.labels import check_text
 from evenhand.campaign.pooling import Pooling
 from evenhand.campaign.pools import assign, fetch
@@ -143,7 +143,7 @@ class Campaign(Pooling):
     def _begin(self, ledger: Ledger, name: str, settings: Mapping[str, Any], parts: Parts) -> None:
         check_text(name, "the campaign's name")
         with ledger.create(name) as writer:
-            writer.append("created", settings)
+            writer.append("created", settings, actor=user_name())
         self._attach(ledger, name)
         self._use(parts)
         examples = settings["budget"] * (1 - settings["validation"])

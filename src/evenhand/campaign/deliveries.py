@@ -306,7 +306,7 @@ def refusal(
     refused: Sequence[Refused], rows: int, advice: str = "Correct them, or store the others with partial=True."
 ) -> InputError:
     """What to say of rows that cannot be stored."""
-    lines = [f"row {r.row + 1}{f' ({r.id})' if r.id else ''}: {r.reason}" for r in refused[:_SHOWN]]
+    lines = [f"row {r.row}{f' ({r.id})' if r.id else ''}: {r.reason}" for r in refused[:_SHOWN]]
     more = [f"and {len(refused) - _SHOWN} more"] if len(refused) > _SHOWN else []
     if rows == 1:
         return InputError(f"{refused[0].reason}; nothing was stored")

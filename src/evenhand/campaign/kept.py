@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import getpass
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any, Self
 
 from evenhand.campaign.deciding import Chooser
@@ -18,12 +20,21 @@ from evenhand.ledger import Event, Example, Ledger, Reader, Writer
 if TYPE_CHECKING:
     from evenhand.campaign.training import Trainer
 
-__all__ = ["Kept", "returned"]
+__all__ = ["Kept", "returned", "user_name"]
 
 SNAPSHOT_EVERY = 100
 """Events between two snapshots of the state; a snapshot is a cache that makes opening quick."""
 _PAGE = 5000
 _FOLLOWED = ("groups", "population", "learner", "stop")
+
+
+@cache
+def user_name() -> str | None:
+    """Who runs this process: the actor of events that name nobody."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return None
 
 
 def returned(reader: Reader, request: Mapping[str, Any], seq: int) -> list[Example]:
@@ -130,6 +141,7 @@ class Kept:
             raise InputError(f"the campaign {self.name!r} was opened read-only: open it without read_only to change it")
         with self._lock, self._remembering():
             with self._ledger.writing(self._number) as writer:
+                writer.default_actor = user_name()
                 self._fold(writer.tail(self._state.seq, self._state.at))
                 self._follow()
                 if still_open:

@@ -125,7 +125,7 @@ class Classes:
         if len(kinds) > 1:
             raise InputError(f"the classes {self.known} are of different kinds: use one kind")
         if len({_bare(label) for label in self.known}) < len(self.known):
-            raise InputError(f"two classes are the same but for case and blanks: {self.known}")
+            raise InputError(f"a class is named twice, but for case and blanks: {self.known}")
         self.kind: str | None = next(iter(kinds), None)
 
     def take(self, value: Any, *, written: bool = False, as_number: bool = False) -> Label:

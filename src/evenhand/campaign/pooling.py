@@ -215,7 +215,9 @@ class Pooling(Altering):
         found: list[Receipt] = []
 
         def write(state: State, writer: Writer) -> None:
-            found.append(decide(state, writer).write(writer))
+            step = decide(state, writer)
+            found.append(step.write(writer))
+            self._intake.remember(step.examples)
 
         self._write(write)
         return found[0]

@@ -50,7 +50,8 @@ def status(
             "labels_behind": state.examples - state.scored_examples,
             "rest_on": state.scores_rest_on,
         },
-        "learner_failed": state.failure and {**state.failure, "at": as_time(state.failure["at"]), "message": failure},
+        "learner_failed": state.failure
+        and {**state.failure, "at": as_time(state.failure["at"]), "message": failure or _failed(state.failure)},
     }
 
 
@@ -97,6 +98,11 @@ def _group(state: State, z: int, classes: dict[str, int]) -> dict[str, Any]:
         **_left(state, z),
         "classes": dict(sorted(classes.items())),
     }
+
+
+def _failed(failure: dict[str, Any]) -> str:
+    """What is known of a failure that another process saw: its message may quote rows, so the ledger has not got it."""
+    return f"the learner failed in fit with {failure['error']}: refit shows its message"
 
 
 def _pool(state: State) -> dict[str, Any]:

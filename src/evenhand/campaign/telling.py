@@ -72,6 +72,11 @@ class Intake:
         self._parts, self._chooser = parts, chooser
         self._seen: tuple[int, set[str]] = (0, set())
 
+    def remember(self, examples: Sequence[Example]) -> None:
+        """Know the classes of rows that are being stored, so that the next delivery need not look them up."""
+        if examples:
+            self._seen = (examples[0].changed, self._seen[1] | {e.label for e in examples if e.label is not None})
+
     def forget(self) -> None:
         """Read the classes anew the next time: what was about to be stored was not."""
         self._seen = (0, set())
@@ -254,7 +259,7 @@ class Intake:
         names: Callable[[int], list[str]] = lambda count: [],
         actor: str | None = None,
     ) -> Step:
-        """The step that stores new rows, with their roles; where more came than asked for, all are extra: who chose them?"""
+        """The step that stores new rows, with their roles; those beyond what was asked for are extra."""
         if actor is not None:
             check_text(actor, "the collector")
         receipt = replace(receipt, known=found.known, refused=tuple(found.refused), new_classes=tuple(found.classes))
@@ -265,14 +270,13 @@ class Intake:
         roles, examples = self._roles(state, groups), []
         for position, (new, name, group, role) in enumerate(zip(found.new, ids, groups, roles, strict=True)):
             text = label_text(new.label)
-            origin = _origin(kind, bool(facts.get("charged")), not facts.get("surplus"))
+            origin = _origin(kind, bool(facts.get("charged")), position < len(found.new) - facts.get("surplus", 0))
             example = Example(
                 id=name, group=group, role=_ROLE[role], request=receipt.request or None, origin=origin, made=made,
                 label=text, first_label=text, features=rows.stored[new.row], told=state.seq + 1, position=position,
                 changed=state.seq + 1, salt=new_salt(),
             )  # fmt: skip
             examples.append(example)
-        self._seen = (state.seq + 1, self._seen[1] | {label_text(new.label) for new in found.new})
         digests = [digest_of(e) for e in examples]
         facts |= {"rows": len(ids), "roles": roles, "ids": ids, "made": made, "digests": digests, "given": len(rows)}
         if found.refused:

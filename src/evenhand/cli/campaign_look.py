@@ -168,9 +168,7 @@ def _status_text(found: dict[str, Any]) -> str:
     age, behind = found["scores"]["age_seconds"], found["scores"]["labels_behind"]
     line("no scores yet" if age is None else f"scores are {age:.0f} s old and {behind} labels behind")
     if found["learner_failed"]:
-        failed = found["learner_failed"]
-        why = failed["message"] or f"{failed['error']}; evenhand campaign refit shows its message"
-        line(f"the learner failed at {failed['at']}: {why}")
+        line(f"since {found['learner_failed']['at']}: {found['learner_failed']['message']}")
         line("asks go on with the scores there are; change the learner, or correct the rows it fails on")
     line("accuracy steers the choice: an indication, no claim")
     line(f"running error: average of the models so far, {found['running']['confidence']:.0%}, at every look")

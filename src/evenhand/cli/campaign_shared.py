@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,12 +34,9 @@ Reason = Annotated[str | None, typer.Option(help="why; do not put personal data 
 
 def user_name(given: str | None) -> str | None:
     """Who does something: as given, else the user of this machine."""
-    import getpass
+    from evenhand.campaign.kept import user_name as current
 
-    try:
-        return given or getpass.getuser()
-    except (KeyError, OSError):
-        return None
+    return given or current()
 
 
 @contextmanager
@@ -56,6 +54,8 @@ def handled(as_json: bool) -> Iterator[None]:
         raise typer.Exit(3) from None
     except (LedgerError, LearnerError, InputError, OSError) as error:
         message = str(error)
+        if getattr(error, "refused", ()):  # rows of a file are counted from 1
+            message = re.sub(r"row (\d+)", lambda found: f"row {int(found[1]) + 1}", message)
         for option in ("partial", "extra", "distinct"):
             message = message.replace(f"certify({option}=True)", f"--{option}").replace(f"{option}=True", f"--{option}")
         if as_json:

@@ -38,7 +38,7 @@ def _check_settings(learner: Any) -> None:
         learner.check_settings()
     estimator = getattr(learner, "estimator", None)
     validate = getattr(estimator, "_validate_params", None)  # scikit-learn's own check, which fit would make
-    if validate is not None:
+    if validate is not None and hasattr(estimator, "_parameter_constraints"):
         try:
             validate()
         except ValueError as error:

@@ -11,26 +11,15 @@ keeps events, example rows, frozen models, and a snapshot of the folded state as
 
 from __future__ import annotations
 
-import getpass
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from functools import cache
 from typing import Any, NamedTuple, Self
 
 from evenhand.errors import InputError, LedgerError
 from evenhand.ledger.text import as_text, from_text
 
 __all__ = ["Event", "Example", "Ledger", "Reader", "StoredModel", "Writer"]
-
-
-@cache
-def user_name() -> str | None:
-    """Who runs this process: the actor of events that name nobody."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return None
 
 
 class Event(NamedTuple):
@@ -157,6 +146,7 @@ class Writer(Reader):
 
     def __init__(self) -> None:
         self.last, self.last_at = 0, 0.0
+        self.default_actor: str | None = None
         self.appended: list[Event] = []
         self.examples: list[Example] = []
         self.models: list[StoredModel] = []
@@ -174,7 +164,7 @@ class Writer(Reader):
         """Write down an event that follows the last one; `tail` comes first."""
         text = as_text(facts)
         self.last, self.last_at = self.last + 1, max(self.now, self.last_at)
-        event = Event(self.last, self.last_at, kind, request, actor or user_name(), from_text(text))
+        event = Event(self.last, self.last_at, kind, request, actor or self.default_actor, from_text(text))
         self.appended.append(event)
         return event
 
