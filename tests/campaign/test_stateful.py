@@ -463,7 +463,9 @@ def test_the_budget_ends_it(tmp_path: Path) -> None:
 
 def test_a_failing_learner_leaves_the_campaign_usable(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'l.db'}"
-    kept = eh.Campaign.create(url, "survey", GROUPS, "greedy", "sklearn.neighbors.KNeighborsClassifier:n_neighbors=99", budget=40)
+    kept = eh.Campaign.create(
+        url, "survey", GROUPS, "greedy", "sklearn.neighbors.KNeighborsClassifier:n_neighbors=99", budget=40
+    )
     for k in range(2):
         request = kept.ask()
         kept.tell(request, *examples(request.group, k, 2))
