@@ -295,22 +295,71 @@ def test_after_what_cannot_be_written_down_nothing_is_stored(ledger: Ledger) -> 
         assert contents(ledger, campaign) == before
 
 
-def test_own_writes_are_not_seen_by_own_reads(ledger: Ledger) -> None:
+def test_a_step_sees_the_examples_it_has_put(ledger: Ledger) -> None:
     campaign = born(ledger)
     store(ledger, campaign, told("a", 2))
     with ledger.writing(campaign) as writer:
-        before = [
-            writer.events(), writer.changed(), writer.find(["a", "b"]), writer.told_by(2), writer.class_counts(),
-            writer.model(1), writer.snapshot(),
-        ]  # fmt: skip
+        events, model, snapshot = writer.events(), writer.model(1), writer.snapshot()
         fill(writer)
-        writer.put([told("a", 2, label="other")])
-        after = [
-            writer.events(), writer.changed(), writer.find(["a", "b"]), writer.told_by(2), writer.class_counts(),
-            writer.model(1), writer.snapshot(),
-        ]  # fmt: skip
-        assert after == before
-    assert contents(ledger, campaign) != before
+        writer.put([told("a", 2, label="other"), told("z", 9)])
+        assert (writer.events(), writer.model(1), writer.snapshot()) == (events, model, snapshot)
+        assert writer.find(["a", "z"]).keys() == {"a", "z"}
+        assert writer.find(["a"])["a"].label == "other"
+        assert {example.id for example in writer.changed(8)} == {"z"}
+        assert [example.id for example in writer.told_by(9)] == ["z"]
+        seen = writer.changed(), writer.class_counts(), writer.pool_counts()
+    with ledger.reading(campaign) as reader:
+        assert (reader.changed(), reader.class_counts(), reader.pool_counts()) == seen
+
+
+def waiting(name: str, place: int, position: int, **more: Any) -> Example:
+    """An example in a pool."""
+    return Example(id=name, group="u", place=place, position=position, features="[1]", changed=2, **more)
+
+
+def pool_of(ledger: Ledger, campaign: int) -> tuple[Any, ...]:
+    with ledger.reading(campaign) as reader:
+        return reader.next_in_pool("u", 99), reader.next_in_pool("v", 99), reader.pool_counts(), reader.changed()
+
+
+def test_a_pool_is_handed_out_in_the_order_of_its_places(ledger: Ledger) -> None:
+    campaign = born(ledger)
+    store(ledger, campaign, waiting("c", 3, 1), waiting("a", 1, 2), waiting("b", 2, 3), told("d", 2))
+    store(ledger, campaign, waiting("b", 2, 3, held=True, role="train"), waiting("e", 0, 4, fate="skipped"))
+    assert [e.id for e in pool_of(ledger, campaign)[0]] == ["a", "c"]
+    assert pool_of(ledger, campaign)[2] == {"u": 2}
+    with ledger.writing(campaign) as writer:
+        writer.put([waiting("b", 2, 3, role="train"), waiting("a", 1, 2)._replace(group="v")])
+        assert [e.id for e in writer.next_in_pool("u", 99)] == ["b", "c"]
+        assert [e.id for e in writer.next_in_pool("u", 1)] == ["b"]
+        assert writer.pool_counts() == {"u": 2, "v": 1}
+        assert writer.pool_counts(1, 2) == {"u": 1, "v": 1}
+        assert [e.id for e in writer.came_back(1, 9)] == ["b"]
+        assert writer.came_back(4, 9) == []
+        assert writer.forget_pool(2, 9) == {"v": 1}, "what was handed out, is held, told or skipped stays"
+        assert writer.find(["a", "b", "c", "d", "e"]).keys() == {"b", "c", "d", "e"}
+        writer.put([waiting("a", 7, 9)])
+        assert [e.id for e in writer.next_in_pool("u", 99)] == ["b", "c", "a"]
+    assert [e.id for e in pool_of(ledger, campaign)[0]] == ["b", "c", "a"]
+
+
+@pytest.mark.parametrize("many", [1, 3000])
+def test_after_an_error_the_pool_is_as_it_was(ledger: Ledger, many: int) -> None:
+    campaign = born(ledger)
+    store(ledger, campaign, *(waiting(f"p{k}", 7 * k % many, k + 1) for k in range(many)), told("d", 2))
+    before = pool_of(ledger, campaign)
+
+    def spoil() -> None:
+        with ledger.writing(campaign) as writer:
+            writer.put([e._replace(held=True, role="train") for e in writer.next_in_pool("u", many)])
+            writer.put([told("p0", 3), told("new", 4)])
+            writer.put([waiting("more", 1, many + 1), waiting("d", 1, many + 2)])
+            writer.forget_pool(0, many + 1)
+            raise RuntimeError("cut off")
+
+    with pytest.raises(RuntimeError, match="cut off"):
+        spoil()
+    assert pool_of(ledger, campaign) == before
 
 
 def test_what_append_gave_back_is_what_is_stored(ledger: Ledger) -> None:

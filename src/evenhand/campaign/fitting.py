@@ -93,6 +93,10 @@ class Still(Reader):
         """There is no pool."""
         return []
 
+    def pool_counts(self, first: int = 0, last: int | None = None) -> dict[str, int]:
+        """There is no pool."""
+        return {}
+
     def model(self, version: int) -> None:
         """There is none."""
 

@@ -5,7 +5,7 @@ keeps events, example rows, frozen models, and a snapshot of the folded state as
 
 - Within `reading` everything read belongs to one moment, as long as the same thread writes nothing inside it.
 - `writing` holds the campaign's write lock. What was appended and put is stored when the block ends, all of it or, after
-  an error, nothing. What it writes is not seen by its own reads.
+  an error, nothing. A step's own reads see the examples it has put.
 - Events of a campaign are numbered from 1 without a gap, and their times never go back.
 """
 
@@ -137,6 +137,10 @@ class Reader(ABC):
         """The next examples of a group's pool, in the order of their places."""
 
     @abstractmethod
+    def pool_counts(self, first: int = 0, last: int | None = None) -> dict[str, int]:
+        """How many examples of every group can be handed out, at positions `first` to `last` of the pool's files."""
+
+    @abstractmethod
     def model(self, version: int) -> StoredModel | None:
         """A frozen model."""
 
@@ -148,7 +152,6 @@ class Writer(Reader):
         self.last, self.last_at = 0, 0.0
         self.default_actor: str | None = None
         self.appended: list[Event] = []
-        self.examples: list[Example] = []
         self.models: list[StoredModel] = []
         self.new_snapshot: tuple[int, str] | None = None
 
@@ -168,13 +171,20 @@ class Writer(Reader):
         self.appended.append(event)
         return event
 
+    @abstractmethod
     def put(self, examples: Iterable[Example]) -> None:
         """Store examples, in place of those with the same id."""
-        self.examples.extend(examples)
+
+    @abstractmethod
+    def came_back(self, first: int, last: int) -> list[Example]:
+        """Examples at positions `first` to `last` of the pool's files that were handed out and came back unlabelled."""
 
     @abstractmethod
     def forget_pool(self, first: int, last: int) -> dict[str, int]:
-        """Delete the examples at positions `first` to `last` of a file that were never handed out; how many by group."""
+        """Delete the examples at positions `first` to `last` of the pool's files that were never handed out.
+
+        Gives how many there were of every group.
+        """
 
     def put_model(self, model: StoredModel) -> None:
         """Store a frozen model."""

@@ -22,7 +22,7 @@ def copy(source: Ledger, target: Ledger, names: Iterable[str] | None = None) -> 
                 if isinstance(each, Event):
                     writer.appended.append(each)
                 elif isinstance(each, Example):
-                    writer.examples.append(each)
+                    writer.put([each])
                 else:
                     writer.models.append(each)
     return chosen

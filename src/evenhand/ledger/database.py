@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import weakref
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -184,6 +184,7 @@ class _DatabaseWriter(Writer):
     def __init__(self, connection: Connection, campaign: int, now: float, upsert: Any) -> None:
         super().__init__()
         self._connection, self._campaign, self.now, self._upsert = connection, campaign, now, upsert
+        self._waiting: list[Example] = []  # put, but not written to the database yet
 
     def events(
         self, after: int = 0, *, kinds: Collection[str] = (), request: int | None = None, limit: int | None = None
@@ -220,6 +221,7 @@ class _DatabaseWriter(Writer):
             .where(_X.campaign == self._campaign, _X.label.is_not(None), _X.fate.is_(None))
             .group_by(_X.group_name, _X.label)
         )
+        self._put_examples()
         found: dict[str, dict[str, int]] = {}
         for group, label, count in self._connection.execute(question):
             found.setdefault(group, {})[label] = count
@@ -228,9 +230,29 @@ class _DatabaseWriter(Writer):
     def next_in_pool(self, group: str, count: int) -> list[Example]:
         return self._read(_NEXT_IN_POOL, {"of": group, "most": count})
 
+    def pool_counts(self, first: int = 0, last: int | None = None) -> dict[str, int]:
+        self._put_examples()
+        return self._counted(schema.in_pool, *_at(first, last))
+
+    def came_back(self, first: int, last: int) -> list[Example]:
+        return self._read(_EXAMPLES.where(schema.in_pool, _X.role.is_not(None), *_at(first, last)), {})
+
+    def forget_pool(self, first: int, last: int) -> dict[str, int]:
+        self._put_examples()
+        never = (schema.in_pool, _X.role.is_(None), *_at(first, last))
+        found = self._counted(*never)
+        self._connection.execute(delete(schema.examples).where(_X.campaign == self._campaign, *never))
+        return found
+
+    def _counted(self, *only: Any) -> dict[str, int]:
+        """How many examples of every group there are of some kind."""
+        question = select(_X.group_name, func.count()).where(_X.campaign == self._campaign, *only)
+        found = self._connection.execute(question.group_by(_X.group_name))
+        return {str(group): int(count) for group, count in found}
+
     def put(self, examples: Iterable[Example]) -> None:
-        super().put(examples)
-        if len(self.examples) > _CHUNK:  # a pool may be larger than memory
+        self._waiting += examples
+        if len(self._waiting) > _CHUNK:  # a pool may be larger than memory
             self._put_examples()
 
     def model(self, version: int) -> StoredModel | None:
@@ -256,21 +278,19 @@ class _DatabaseWriter(Writer):
             run(delete(schema.snapshots).where(_S.campaign == self._campaign))
             run(insert(schema.snapshots), [{**ours, "seq": self.new_snapshot[0], "state": self.new_snapshot[1]}])
 
-    def forget_pool(self, first: int, last: int) -> dict[str, int]:
-        never = (_X.campaign == self._campaign, _X.told.is_(None), _X.role.is_(None), _X.position.between(first, last))
-        counts = select(_X.group_name, func.count()).where(*never).group_by(_X.group_name)
-        found = {str(group): int(count) for group, count in self._connection.execute(counts)}
-        self._connection.execute(delete(schema.examples).where(*never))
-        return found
-
     def _put_examples(self) -> None:
-        examples, self.examples = self.examples, []
+        examples, self._waiting = self._waiting, []
         for first in range(0, len(examples), _CHUNK):
-            rows = [{"campaign": self._campaign, **_columns(example)} for example in examples[first : first + _CHUNK]]
-            self._connection.execute(self._upsert, rows)
+            self._connection.execute(self._upsert, _rows(self._campaign, examples[first : first + _CHUNK]))
 
     def _read(self, question: Select[Any], values: dict[str, Any]) -> list[Example]:
+        self._put_examples()
         return [_example(row) for row in self._connection.execute(question, {"ours": self._campaign, **values})]
+
+
+def _at(first: int, last: int | None) -> list[Any]:
+    """The condition that an example's row stands at positions `first` to `last` of the pool's files."""
+    return [_X.position >= first] if last is None else [_X.position.between(first, last)]
 
 
 def _event(row: Any) -> Event:
@@ -291,13 +311,16 @@ def _model(row: Any) -> StoredModel:
     return StoredModel(row[0], row[1], row[2], bytes(row[3]))
 
 
-def _columns(example: Example) -> dict[str, Any]:
-    found = example._asdict()
-    found["group_name"] = found.pop("group")
-    features, found["array"] = found["features"], None
-    if isinstance(features, bytes):
-        found["features"], found["array"] = None, features
-    return found
+def _rows(campaign: int, examples: Sequence[Example]) -> list[dict[str, Any]]:
+    """Examples as rows of the table, without the columns that are empty in all of them, which a pool has many of."""
+    columns: dict[str, Any] = dict(zip(Example._fields, zip(*examples, strict=True), strict=True))
+    columns["group_name"] = columns.pop("group")
+    columns["array"] = [f if isinstance(f, bytes) else None for f in columns["features"]]
+    columns["features"] = [f if isinstance(f, str) else None for f in columns["features"]]
+    used = {name: values for name, values in columns.items() if any(value is not None for value in values)}
+    used["campaign"] = [campaign] * len(examples)
+    names = tuple(used)
+    return [dict(zip(names, row, strict=True)) for row in zip(*used.values(), strict=True)]
 
 
 def _upsert(table: Any, is_postgres: bool) -> Any:

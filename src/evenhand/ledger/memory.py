@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from operator import itemgetter
@@ -15,6 +15,8 @@ from evenhand.errors import InputError, LedgerError
 from evenhand.ledger.base import Event, Example, Ledger, Reader, StoredModel, Writer
 
 __all__ = ["MemoryLedger"]
+
+_MANY = 1000  # examples that come to a pool or leave it at once: more are sorted in together
 
 
 @dataclass
@@ -33,6 +35,32 @@ class _Kept:
     models: dict[int, StoredModel] = field(default_factory=dict)
     snapshot: tuple[int, str] | None = None
     lease: tuple[str, float] = ("", 0.0)
+
+    def replace(self, examples: Mapping[str, Example | None]) -> dict[str, Example | None]:
+        """Put examples in place of those with the same id, None deletes one; gives what was there before."""
+        before = {name: self.examples.get(name) for name in examples}
+        for group in {e.group for e in (*before.values(), *examples.values()) if e is not None and e.place is not None}:
+            self._move_in_pool(group, [e for e in before.values() if e is not None and e.group == group], examples)
+        for name, example in examples.items():
+            if example is None:
+                self.examples.pop(name, None)
+            else:
+                self.examples[name] = example
+        return before
+
+    def _move_in_pool(self, group: str, before: Collection[Example], after: Mapping[str, Example | None]) -> None:
+        """Take out of a group's pool what leaves it, put in what comes."""
+        pool = self.pool.setdefault(group, [])
+        left = [(e.place, e.id) for e in before if e.in_pool and e.place is not None]
+        came = [(e.place, e.id) for e in after.values() if e and e.group == group and e.in_pool and e.place is not None]
+        if len(left) + len(came) > _MANY:
+            gone = set(left)
+            self.pool[group] = sorted([*(entry for entry in pool if entry not in gone), *came])
+            return
+        for entry in left:
+            del pool[bisect_left(pool, entry)]
+        for entry in came:
+            insort(pool, entry)
 
 
 class MemoryLedger(Ledger):
@@ -77,8 +105,12 @@ class MemoryLedger(Ledger):
         """A step of a campaign."""
         with self._lock:
             writer = _MemoryWriter(self._kept[campaign], self._clock())
-            yield writer
-            writer.store()
+            try:
+                yield writer
+                writer.store()
+            except BaseException:
+                writer.undo()
+                raise
 
     def lease(self, campaign: int, holder: str, seconds: float) -> bool:
         """Take, renew or give back the refit lease."""
@@ -105,7 +137,8 @@ class _MemoryWriter(Writer):
     def __init__(self, kept: _Kept, now: float) -> None:
         super().__init__()
         self._kept, self.now = kept, now
-        self._forgotten: list[str] = []
+        self._before: list[dict[str, Example | None]] = []
+        self._told, self._touches = len(kept.order), len(kept.touched)
 
     def events(
         self, after: int = 0, *, kinds: Collection[str] = (), request: int | None = None, limit: int | None = None
@@ -124,7 +157,8 @@ class _MemoryWriter(Writer):
         kept = self._kept
         if not after:
             return [kept.examples[name] for name in kept.order]
-        names = {name for _, name in kept.touched[bisect_right(kept.touched, after, key=itemgetter(0)) :]}
+        start = bisect_right(kept.touched, after, hi=self._touches, key=itemgetter(0))
+        names = {name for seq, name in kept.touched[start:] if seq > after}
         found = [kept.examples[name] for name in names if name in kept.examples]
         return sorted((e for e in found if e.told is not None), key=_when)
 
@@ -146,31 +180,38 @@ class _MemoryWriter(Writer):
     def next_in_pool(self, group: str, count: int) -> list[Example]:
         return [self._kept.examples[name] for _, name in self._kept.pool.get(group, [])[:count]]
 
+    def pool_counts(self, first: int = 0, last: int | None = None) -> dict[str, int]:
+        return dict(Counter(e.group for e in self._at(first, last) if e.in_pool))
+
+    def came_back(self, first: int, last: int) -> list[Example]:
+        return [e for e in self._at(first, last) if e.in_pool and e.role is not None]
+
     def forget_pool(self, first: int, last: int) -> dict[str, int]:
-        gone = [
-            e for e in self._kept.examples.values() if e.told is None and e.role is None and first <= e.position <= last
-        ]
-        self._forgotten += [e.id for e in gone]
+        gone = [e for e in self._at(first, last) if e.in_pool and e.role is None]
+        self._before.append(self._kept.replace(dict.fromkeys(e.id for e in gone)))
         return dict(Counter(e.group for e in gone))
+
+    def _at(self, first: int, last: int | None) -> list[Example]:
+        return [e for e in self._kept.examples.values() if first <= e.position and (last is None or e.position <= last)]
 
     def model(self, version: int) -> StoredModel | None:
         return self._kept.models.get(version)
 
-    def _move_in_pool(self) -> None:
-        """Take out of the pool what left it, put in what came, and keep the order."""
-        kept = self._kept
-        left: dict[str, set[str]] = {}
-        came: dict[str, list[tuple[int, str]]] = {}
-        for example in self.examples:
-            before = kept.examples.get(example.id)
-            if before is not None and before.in_pool:
-                left.setdefault(before.group, set()).add(before.id)
-            if example.in_pool and example.place is not None:
-                came.setdefault(example.group, []).append((example.place, example.id))
-        for group in left.keys() | came.keys():
-            gone = left.get(group, set())
-            stays = [entry for entry in kept.pool.get(group, []) if entry[1] not in gone]
-            kept.pool[group] = sorted(stays + came.get(group, []))
+    def put(self, examples: Iterable[Example]) -> None:
+        kept, new = self._kept, {example.id: example for example in examples}
+        before = kept.replace(new)
+        self._before.append(before)
+        for example in new.values():
+            earlier = before[example.id]
+            if example.told is not None and (earlier is None or earlier.told is None):
+                kept.order.append(example.id)
+            kept.touched.append((example.changed, example.id))
+
+    def undo(self) -> None:
+        """Put everything back as it was before this step."""
+        for before in reversed(self._before):
+            self._kept.replace(before)
+        del self._kept.order[self._told :], self._kept.touched[self._touches :]
 
     def store(self) -> None:
         """Take in what was written."""
@@ -180,17 +221,6 @@ class _MemoryWriter(Writer):
         if any(model.version in kept.models for model in self.models):
             raise LedgerError("there is a frozen model of this version already: nothing was stored")
         kept.events += self.appended
-        for name in self._forgotten:
-            del kept.examples[name]
-        if self._forgotten:
-            kept.pool = {g: [entry for entry in pool if entry[1] in kept.examples] for g, pool in kept.pool.items()}
-        self._move_in_pool()
-        for example in self.examples:
-            before = kept.examples.get(example.id)
-            if example.told is not None and (before is None or before.told is None):
-                kept.order.append(example.id)
-            kept.examples[example.id] = example
-            kept.touched.append((example.changed, example.id))
         kept.touched.sort(key=itemgetter(0))
         kept.models |= {model.version: model for model in self.models}
         kept.snapshot = self.new_snapshot or kept.snapshot
