@@ -119,9 +119,9 @@ def test_csv_files(tmp_path: Path) -> None:
     frame = good()
     refused(written(tmp_path, ""), "is empty")
     refused(written(tmp_path, "x,sex,y\n"), "no rows")
-    refused(written(tmp_path, frame.to_csv(sep=";", decimal=",", index=False)), "looks separated by ';'")
+    refused(written(tmp_path, frame.to_csv(sep=";", index=False)), "looks separated by ';'", separator="|")
     refused(written(tmp_path, "x,sex,y\n1,f,0\n1,2,3,4\n"), "cannot be read as CSV")
-    refused(written(tmp_path, frame.to_csv(sep=";", decimal=",", index=False)), "decimal comma", separator=";")
+    refused(written(tmp_path, frame.to_csv(sep=";", decimal=",", index=False)), "decimal comma", decimal=".")
     refused(written(tmp_path, frame.to_csv(index=False)), "do not make a CSV", decimal=",")
     latin = frame.assign(c="Málaga").to_csv(index=False).encode("latin-1")
     refused(written(tmp_path, latin), "not written in utf-8.*encoding='latin-1'")
@@ -135,6 +135,8 @@ def test_csv_files_with_the_right_settings(tmp_path: Path) -> None:
     text = frame.to_csv(sep=";", decimal=",", index=False).encode("utf-16")
     files = [
         (written(tmp_path, text), {"separator": ";", "decimal": ",", "encoding": "utf-16"}),
+        (written(tmp_path, frame.to_csv(sep=";", decimal=",", index=False), "comma.csv"), {}),
+        (written(tmp_path, frame.to_csv(sep="|", index=False), "bars.csv"), {}),
         (written(tmp_path, frame.to_csv(sep="\t", index=False), "pool.tsv"), {}),
         (written(tmp_path, b"\xef\xbb\xbf" + frame.to_csv(index=False).encode(), "bom.csv"), {}),
     ]

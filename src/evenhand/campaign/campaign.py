@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
+from evenhand.campaign.deciding import Proposal
 from evenhand.campaign.deliveries import Delivery
 from evenhand.campaign.kept import returned, user_name
 from evenhand.campaign.labels import check_text
@@ -17,8 +18,8 @@ from evenhand.campaign.settings import Parts, as_seconds, check_change, make_set
 from evenhand.campaign.state import State
 from evenhand.campaign.telling import Options, check_losses, fate_of
 from evenhand.engine.settings import forced_warning
-from evenhand.errors import InputError
-from evenhand.ledger import Ledger, MemoryLedger, Reader, Writer, open_ledger
+from evenhand.errors import InputError, NothingToAsk
+from evenhand.ledger import Event, Ledger, MemoryLedger, Reader, Writer, open_ledger
 
 if TYPE_CHECKING:
     from evenhand.certificates import Certificate
@@ -158,34 +159,44 @@ class Campaign(Pooling):
 
     def ask_many(self, count: int, collector: str | None = None) -> list[Request]:
         """Up to `count` requests at once, spread over groups as if the open ones were already answered."""
+        if count < 1:
+            raise InputError(f"ask for 1 request or more, not {count}")
+        if collector is not None:
+            check_text(collector, "the collector")
         self._bring_scores_up()
-        self._expire_overdue()
         self._fetch_ahead(2 * self._state.settings["batch"] * count)
 
         def step(state: State, writer: Writer) -> None:
-            found = self._proposed(state, writer, count)
-            lease = state.settings["lease"]
-            facts = {
-                "until": None if lease is None else writer.now + lease,
-                "rests_on": state.scores_rest_on,
-                "scored_at": state.scored_at,
-                "behind": state.examples - state.scored_examples,
-            }
-            first = writer.last + 1
-            chosen = assign(state, writer, self._chooser, found, first) if state.pool is not None else []
-            for k, proposal in enumerate(found):
-                asked = {"decision": proposal.decision.as_dict(), "size": proposal.size, **facts}
-                if chosen:
-                    examples, new = chosen[k]
-                    writer.put(fetch(state, examples))
-                    roles = "".join("v" if e.role == "validate" else "t" for e in examples)
-                    asked |= {"ids": [e.id for e in examples], "roles": roles, "new": new}
-                writer.append("asked", asked, request=state.asked + k + 1, actor=collector)
+            proposal = self._proposed(state, writer)
+            state = state.copy() if count > 1 else state
+            for _ in range(count - 1):
+                state.fold([self._asked(state, writer, proposal, collector)])
+                try:
+                    proposal = self._chooser.propose(state)
+                except NothingToAsk:
+                    return
+            self._asked(state, writer, proposal, collector)
 
-        if collector is not None:
-            check_text(collector, "the collector")
         asked = [event for event in self._write(step) if event.kind == "asked"]
         return [request_of(event, self.groups) for event in asked]
+
+    def _asked(self, state: State, writer: Writer, proposal: Proposal, collector: str | None) -> Event:
+        """Write down a request, and with a pool which examples it names."""
+        lease, number = state.settings["lease"], state.asked + 1
+        facts: dict[str, Any] = {
+            "decision": proposal.decision.as_dict(),
+            "size": proposal.size,
+            "until": None if lease is None else writer.now + lease,
+            "rests_on": state.scores_rest_on,
+            "scored_at": state.scored_at,
+            "behind": state.examples - state.scored_examples,
+        }
+        if state.pool is not None:
+            examples, new = assign(state, writer, self._chooser, proposal, writer.last + 1)
+            writer.put(fetch(state, examples))
+            roles = "".join("v" if e.role == "validate" else "t" for e in examples)
+            facts |= {"ids": [e.id for e in examples], "roles": roles, "new": new}
+        return writer.append("asked", facts, request=number, actor=collector)
 
     def abandon(self, request: Request | int, *, by: str | None = None) -> None:
         """Give up a request: what is outstanding goes back to the budget, what was told stays."""

@@ -17,7 +17,7 @@ from evenhand.campaign.state import State
 from evenhand.errors import InputError
 from evenhand.ledger.base import Example, Reader, Writer
 
-__all__ = ["Alteration", "correct", "erase", "withdraw"]
+__all__ = ["Alteration", "correct", "erase", "leaving", "withdraw"]
 
 _LETTER = {"train": "t", "validate": "v"}
 _CHARGED = ("asked", "extra", "charged")
@@ -92,10 +92,23 @@ def erase(state: State, reader: Reader, ids: Sequence[str], reason: str | None) 
     gone = [e for e in found.values() if e.fate != "erased"]
     roles = "".join(_LETTER.get(e.role or "", "-") if e.counts else "-" for e in gone)
     changed = [
-        e._replace(label=None, first_label=None, features=None, salt=None, fate="erased", changed=state.seq + 1)
+        e._replace(
+            label=None, first_label=None, features=None, salt=None, held=False, fate="erased", changed=state.seq + 1
+        )
         for e in gone
     ]
-    return Alteration("erased", {**_about(state, changed, reason), "roles": roles}, changed)
+    unlabelled = {e.id: leaving(state, e) for e in gone if e.label is None and e.fate is None}
+    return Alteration("erased", {**_about(state, changed, reason), "roles": roles, "unlabelled": unlabelled}, changed)
+
+
+def leaving(state: State, example: Example) -> dict[str, Any]:
+    """What an example without a label leaves: its request, or the pool."""
+    return {
+        "group": state.groups.index(example.group),
+        "request": example.request if example.held else None,
+        "in_pool": example.in_pool,
+        "handed_out": example.role is not None,
+    }
 
 
 def _found(reader: Reader, ids: Mapping[str, Any]) -> tuple[dict[str, Example], list[Refused]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -54,7 +53,6 @@ class Chooser:
         settings = parts.settings
         self._parts = parts
         self._groups = tuple(settings["groups"])
-        self._index = {group: z for z, group in enumerate(self._groups)}
         seed, trial = int(settings["seed"]), settings["trial"]
         self._uniforms = Uniforms(seed, _CHOICES, np.array([trial]), COINS)
         self._role_states = role_states(seed, trial, np.arange(len(self._groups)))
@@ -65,44 +63,19 @@ class Chooser:
         """Which of a group's next examples validate, when so many were dealt before."""
         return roles(self._role_states[z : z + 1], dealt + np.arange(count), self._parts.settings["validation"])
 
-    def waiting(self, state: State) -> NDArray[np.int64]:
-        """Labels of every group that open requests wait for, those of pools left out."""
-        found = np.zeros(len(self._groups), dtype=np.int64)
-        for request in state.open.values():
-            if "left" not in request:
-                found[self._index[request["group"]]] += request["size"] - request["told"]
-        return found
-
-    def handed_out(self, state: State) -> NDArray[np.int64]:
-        """Examples of pools that open requests hold, training and validation, in two rows."""
-        found = np.zeros((2, len(self._groups)), dtype=np.int64)
-        for request in state.open.values():
-            for role in request.get("left", {}).values():
-                found[int(role == "v"), self._index[request["group"]]] += 1
-        return found
-
-    def standing(
-        self,
-        state: State,
-        waiting: NDArray[np.int64] | None = None,
-        asked: int | None = None,
-        offers: Sequence[bool] | None = None,
-        *,
-        trend: bool = True,
-    ) -> Standing:
-        """What is known per group; labels that open requests are `waiting` for count as told."""
-        waiting = self.waiting(state) if waiting is None else waiting
-        m = len(self._groups)
+    def standing(self, state: State, *, trend: bool = True) -> Standing:
+        """What is known per group; labels that open requests wait for count as told."""
+        waiting, m = np.array(state.promised), len(self._groups)
         validating = np.zeros(m, dtype=np.int64)
         for z in np.flatnonzero(waiting).tolist():
             validating[z] = self.roles(z, state.dealt[z], int(waiting[z])).sum()
-        training, held = self.handed_out(state)
+        training, held = np.array(state.held)
         accuracies = np.full((m, state.settings["window"]), np.nan)
         for z, values in enumerate(state.recent):
             accuracies[z, : len(values)] = values
-        available = np.array(offered(state) if offers is None else offers)
+        available = np.array(offered(state))
         scored = np.array(state.scored)
-        warming_up = (state.asked if asked is None else asked) < (state.settings["warmup"] or 0)
+        warming_up = state.asked < (state.settings["warmup"] or 0)
         return Standing(
             groups=self._groups,
             counts=np.array(state.train),
@@ -118,34 +91,13 @@ class Chooser:
             batch=state.settings["batch"],
         )
 
-    def propose(self, state: State, count: int) -> list[Proposal]:
-        """Up to `count` requests, as if the open ones were already answered."""
-        if count < 1:
-            raise InputError(f"ask for 1 request or more, not {count}")
-        unspent, waiting = state.unspent, self.waiting(state)
-        offers, left = offered(state), None if state.pool is None else list(state.pool)
-        found: list[Proposal] = []
-        while len(found) < count:
-            size = min(2 * state.settings["batch"], unspent)
-            reason = why_nothing(state, size)
-            if reason is None and not any(offers):
-                reason = "groups used up"
-            if reason is not None:
-                if found:
-                    break
-                raise NothingToAsk(reason)
-            asked = state.asked + len(found)
-            trend = getattr(self._parts.strategy, "needs_trend", True)
-            standing = self.standing(state, waiting, asked, offers, trend=trend)
-            decision = self._parts.strategy(standing, self._uniforms.at(np.array([asked]))[0])
-            if not isinstance(decision, Decision):
-                raise InputError(f"the strategy gave {decision!r}: a strategy returns a Decision (see Decision.of)")
-            z = int(decision.index)
-            if left is not None:
-                size = min(size, left[z])
-                left[z] -= size
-                offers[z] = left[z] >= 2
-            found.append(Proposal(decision, size))
-            unspent -= size
-            waiting[z] += size
-        return found
+    def propose(self, state: State) -> Proposal:
+        """The next request, as if the open ones were already answered."""
+        size = min(2 * state.settings["batch"], state.unspent)
+        if (reason := why_nothing(state, size)) is not None:
+            raise NothingToAsk(reason)
+        standing = self.standing(state, trend=getattr(self._parts.strategy, "needs_trend", True))
+        decision = self._parts.strategy(standing, self._uniforms.at(np.array([state.asked]))[0])
+        if not isinstance(decision, Decision):
+            raise InputError(f"the strategy gave {decision!r}: a strategy returns a Decision (see Decision.of)")
+        return Proposal(decision, size if state.pool is None else min(size, state.pool[int(decision.index)]))

@@ -201,8 +201,10 @@ def _is_known(earlier: Example, label: Label, features: str | bytes) -> bool:
     """Whether this was told before; told differently it is refused."""
     if earlier.fate is not None:
         raise InputError(f"the id {earlier.id!r} {_TAKEN_BACK[earlier.fate]} and cannot be told again")
-    if earlier.label is None:
+    if earlier.label is None and (earlier.place is not None or earlier.role is not None):
         raise InputError(f"the id {earlier.id!r} belongs to the pool: tell its label by id")
+    if earlier.label is None:
+        return False  # it has just left the pool: its row came with a label
     if label_text(label) not in (earlier.label, earlier.first_label):
         raise InputError(
             f"the id {earlier.id!r} has the label {earlier.label!r}, not {label!r}: use correct to change it"
@@ -224,18 +226,18 @@ def _not_numbers(rows: Rows) -> dict[int, str]:
     columns = rows.columns
     if "types" not in columns:
         return {}
-    for name, kind in zip(columns["names"], columns["types"], strict=True):
-        if kind not in ("number", "bool"):
+    used = [(j, name) for j, name in enumerate(columns["names"]) if name in columns.get("features", columns["names"])]
+    for j, name in used:
+        if (kind := columns["types"][j]) not in ("number", "bool"):
             raise InputError(
                 f"column {name!r} is {kind}, not a number, which the learner needs: encode it, or leave it out"
             )
     found = {}
     for row, stored in enumerate(rows.stored):
         values = from_text(stored)
-        if None in values:
-            found[row] = (
-                f"{columns['names'][values.index(None)]} is missing, which the learner cannot use: remove or impute it"
-            )
+        gap = next((name for j, name in used if values[j] is None), None)
+        if gap is not None:
+            found[row] = f"{gap} is missing, which the learner cannot use: remove or impute it"
     return found
 
 

@@ -48,14 +48,17 @@ class Witness:
     def counted(self, reader: Reader, state: State) -> list[Counted]:
         """Evidence in every group; labels nobody can predict here count as missing."""
         found = [Counted(missing=count) for count in state.missing]
-        for request in state.open.values():
-            found[state.groups.index(request["group"])].open += 0 if request["told"] else request["size"]
-        if state.frozen is None:
-            return found
         index = {group: z for z, group in enumerate(state.groups)}
         for request in state.open.values():
-            if request["told"]:
-                found[index[request["group"]]].missing += request["size"] - request["told"]
+            named = request.get("left")
+            waits = request["size"] - request["told"] if named is None else len(named.keys() - state.lost.keys())
+            counts = found[index[request["group"]]]
+            if request["told"] and state.frozen is not None:
+                counts.missing += waits  # partly answered: whoever answers may have chosen which part
+            else:
+                counts.open += waits
+        if state.frozen is None:
+            return found
         freeze, vouched = state.frozen["event"], state.frozen["distinct"]
         rows = [row for row in reader.changed(freeze) if (row.told or 0) > freeze and row.origin == "asked"]
         self._predict(reader, state, [row for row in rows if row.fate is None])

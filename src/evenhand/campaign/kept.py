@@ -165,7 +165,7 @@ class Kept:
             return self._state
         for number in overdue:
             event = writer.append("expired", {}, request=number)
-            writer.put(returned(writer, self._state.open[number], event.seq))
+            writer.put(returned(writer, self._state.open[number], event.seq))  # the step's own reads find them there
         return self._state.copy().fold(writer.appended)
 
     @contextmanager

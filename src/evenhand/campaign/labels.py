@@ -153,7 +153,7 @@ class Classes:
         if self.kind is not None:
             return self.kind == "int"
         found = [value for value in values if isinstance(value, str) and value.strip()]
-        return bool(found) and all(re.fullmatch(r"[+-]?\d+", value.strip()) for value in found)
+        return bool(found) and all(re.fullmatch(r"[+-]?\d+(\.\d*)?", value.strip()) for value in found)
 
     @property
     def shown(self) -> str:

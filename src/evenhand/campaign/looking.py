@@ -137,7 +137,7 @@ class Looking(Kept):
     def _nothing(self, state: State, reader: Reader) -> str | None:
         """Why nothing can be asked now; None if something can, or if that cannot be known here."""
         try:
-            self._proposed(state, reader, 1)
+            self._proposed(state, reader)
         except NothingToAsk as nothing:
             return nothing.reason
         except InputError:  # a strategy of the user's own that this process was not given
@@ -194,9 +194,8 @@ class Looking(Kept):
     def read(self, path: str | PathLike[str], request: Request | int | None = None) -> tuple[FileTable, Delivery]:
         """A file of labelled rows, CSV, JSON lines or Parquet, ready for `tell_delivery` or `add_delivery`."""
         from evenhand.campaign.intake import as_delivery
-        from evenhand.campaign.tables import read_file
 
-        table = read_file(Path(path))
+        table = self._table(path)
         with self._moment() as (reader, state):
             group = None
             if request is not None:
@@ -208,30 +207,39 @@ class Looking(Kept):
 
     def ids_in(self, path: str | PathLike[str]) -> list[str]:
         """The ids in a file."""
-        from evenhand.campaign.tables import read_file
-
-        return self._ids(read_file(Path(path)))
+        return self._ids(self._table(path))
 
     def labels_in(self, path: str | PathLike[str]) -> tuple[list[str], list[Any], FileTable]:
         """The ids in a file, the labels beside them, None where there is none, and the file's table."""
-        from evenhand.campaign.tables import need_column, read_file
+        from evenhand.campaign.tables import need_column
 
-        table = read_file(Path(path))
+        table = self._table(path)
         need_column(table, self.settings["label"], "the label")
         return self._ids(table), table.columns[self.settings["label"]], table
 
+    def _table(self, path: str | PathLike[str]) -> FileTable:
+        """The table in a file, ids and labels as they are written."""
+        from evenhand.campaign.tables import read_file
+
+        settings = self._refresh().settings
+        return read_file(Path(path), id=settings["id"], label=settings["label"])
+
     def _ids(self, table: FileTable) -> list[str]:
+        """The ids in a table, each once; empty for rows that could not be read."""
         from evenhand.campaign.tables import need_column
 
         column = self.settings["id"]
         need_column(table, column, "the id")
-        missing = [row + 1 for row, name in enumerate(table.columns[column]) if name is None]
-        if missing:
-            raise InputError(f"{table.name} has no id in row {missing[0]}")
-        names = [str(name) for name in table.columns[column]]
-        if len(set(names)) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise InputError(f"{table.name} has the id {twice!r} twice")
+        names = ["" if name is None else str(name) for name in table.columns[column]]
+        seen: set[str] = set()
+        for row, name in enumerate(names):
+            if row in table.problems:
+                continue
+            if not name:
+                raise InputError(f"{table.name} has no id in row {row + 1}")
+            if name in seen:
+                raise InputError(f"{table.name} has the id {name!r} twice")
+            seen.add(name)
         return names
 
     def to_label(self, requests: Sequence[Request]) -> tuple[list[str], list[list[Any]]]:
@@ -241,8 +249,11 @@ class Looking(Kept):
         with self._moment() as (reader, state):
             columns, settings = state.columns or {}, state.settings
             found = reader.find([name for request in requests for name in request.examples])
-        ours = ["request", settings["group"]]
-        ours = [name if name not in columns["names"] else f"{name}_" for name in ours]
+        ours: list[str] = []
+        for name in ("request", settings["group"]):
+            while name in (settings["id"], settings["label"], *columns["names"], *ours):
+                name = f"{name}_"
+            ours.append(name)
         names = [settings["id"], *ours, *columns["names"], settings["label"]]
         rows = [
             [name, request.id, request.group, *from_text(str(found[name].features)), None]
@@ -267,15 +278,15 @@ class Looking(Kept):
     def propose(self) -> Proposal:
         """The group, the reason and the size of the request that `ask` would make now; nothing is written nor fitted."""
         with self._moment() as (reader, state):
-            return self._proposed(state, reader, 1)[0]
+            return self._proposed(state, reader)
 
-    def _proposed(self, state: State, reader: Reader, count: int) -> list[Proposal]:
+    def _proposed(self, state: State, reader: Reader) -> Proposal:
         size = min(2 * state.settings["batch"], state.unspent)
         if (reason := why_nothing(state, size)) in ("closed", "groups used up"):
             raise NothingToAsk(str(reason))
         if self._parts.settings["stop"] is not None and self._trainer.reason_to_stop(reader, state):
             raise NothingToAsk("stopping rule")
-        return self._chooser.propose(state, count)
+        return self._chooser.propose(state)
 
     @property
     def open_requests(self) -> list[Request]:

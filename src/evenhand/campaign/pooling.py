@@ -8,10 +8,12 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from evenhand.campaign.altering import Altering
+from evenhand.campaign.correcting import leaving
 from evenhand.campaign.deliveries import Delivery
 from evenhand.campaign.features import Rows
 from evenhand.campaign.labels import check_text
-from evenhand.campaign.pools import AHEAD, PoolTable, fetch, pool_examples, read_pool
+from evenhand.campaign.pool_tables import PoolTable, read_pool
+from evenhand.campaign.pools import AHEAD, check_file, fetch, register
 from evenhand.campaign.requests import Receipt
 from evenhand.campaign.state import MADE, State
 from evenhand.campaign.telling import Options, Step
@@ -57,24 +59,18 @@ class Pooling(Altering):
         Rows whose label column has a value are taken in as `add` does. A Parquet file stays where it is and must not
         change; after a change call `pool` again, which registers anew what was not handed out.
         """
-        label = self.settings["label"]
-        table = read_pool(
-            data, id=id, group=group, features=features, label=label, ignore=ignore,
-            needs_numbers=self._parts.needs_numbers,
-        )  # fmt: skip
         state = self._refresh()
-        _check_like(table, state)
-        for value in table.labels:
-            if value is not None:
-                self._check_label(value)
+        table = read_pool(
+            data, id=id, group=group, features=features, label=state.settings["label"], ignore=ignore,
+            needs_numbers=self._parts.needs_numbers, earlier=state.columns,
+        ).like(state)  # fmt: skip
         found: list[Pooled] = []
         self._write(lambda s, w: found.append(self._register(s, w, table, id, by)), still_open=True)
-        labelled = self._add_labelled(table, by)
         self._fetch_ahead()
         examples = self.budget * (1 - self._state.settings["validation"])
         if not state.groups and (message := forced_warning(self._parts.strategy, len(self.groups), examples)):
             warnings.warn(message, stacklevel=2)
-        return found[0]._replace(labelled=labelled)
+        return found[0]
 
     def tell_labels(
         self,
@@ -118,12 +114,8 @@ class Pooling(Altering):
                 raise InputError(f"the example {id!r} has a label already: withdraw it instead")
             if example.fate is not None:
                 return
-            facts = {
-                "id": id, "group": state.groups.index(example.group), "reason": reason,
-                "handed_out": example.role is not None,
-            }  # fmt: skip
-            number = example.request if example.held else None
-            event = writer.append("skipped", facts, request=number, actor=by)
+            facts = {"id": id, "reason": reason, **leaving(state, example)}
+            event = writer.append("skipped", facts, request=facts["request"], actor=by)
             writer.put([example._replace(fate="skipped", held=False, changed=event.seq)])
 
         self._write(write, still_open=True)
@@ -131,7 +123,7 @@ class Pooling(Altering):
     # ---------------------------------------------------------------- within
 
     def _register(self, state: State, writer: Writer, table: PoolTable, id: str, by: str | None) -> Pooled:
-        """Store the examples of a pool and the event that brings them."""
+        """Store the examples of a pool, the event that brings them, and the rows that have a label already."""
         settings, groups = state.settings, state.groups or list(table.groups)
         population = settings["population"]
         if not state.groups:
@@ -140,27 +132,20 @@ class Pooling(Altering):
                 **{name: settings[name] for name in ("budget", "batch", "warmup", "validation")},
             )  # fmt: skip
             population = self._shares(table, population)
-        taken: set[str] = set(writer.find(table.ids)) if state.pool is not None or state.examples else set()
-        counts, file = dict.fromkeys(groups, 0), table.file
-        first = 1 + max((f["first"] + f["rows"] for f in state.files), default=0)
-        if file is not None:
-            for old in state.files:
-                if old["path"] == file["path"]:
-                    gone = writer.forget_pool(old["first"], old["first"] + old["rows"] - 1)
-                    counts = {group: n - gone.get(group, 0) for group, n in counts.items()}
-                    taken -= {name for name, e in writer.find(table.ids).items() if e.role is None and e.told is None}
-            file = {**file, "first": first, "rows": len(table.ids), "columns": table.columns}
-        new = dict.fromkeys(groups, 0)
-        for batch in pool_examples(table, state, taken, first):
-            writer.put(batch)
-            for example in batch:
-                new[example.group] += 1
+        table = table.like(state)  # another process may have brought columns or groups since
+        found = register(table, state, writer, groups)
         facts = {
-            "groups": groups, "population": population, "counts": [counts[g] + new[g] for g in groups],
-            "columns": table.columns, "file": file, "id": id, "lookalikes": any(map(MADE.fullmatch, table.ids)),
+            "groups": groups, "population": population, "counts": [found.change[g] for g in groups],
+            "columns": table.columns, "files": _files(state, writer, table), "id": id,
+            "last_row": state.last_row + (len(table) if table.file is not None else 0),
+            "lookalikes": any(MADE.fullmatch(name) for name in table.ids.to_pylist()),
         }  # fmt: skip
         event = writer.append("pooled", facts, actor=by)
-        return Pooled(new, len(taken), 0, event.seq)
+        labelled = 0
+        if table.labels:
+            now = state.copy().fold([event])
+            labelled = self._intake.add(now, writer, _labelled(table), False, Options(by)).write(writer).rows
+        return Pooled(found.new, found.known, labelled, event.seq)
 
     def _shares(self, table: PoolTable, given: Any) -> list[float] | None:
         """The population's shares where the rule needs them: those of the pool, if none were given."""
@@ -169,30 +154,6 @@ class Pooling(Altering):
         counts = [int((table.codes == z).sum()) for z in range(len(table.groups))]
         share = as_population(counts, table.groups, self._parts.strategy)
         return None if share is None else share.tolist()
-
-    def _check_label(self, value: Any) -> None:
-        with self._moment() as (reader, state):
-            self._intake.classes(state, reader).take(value, written=True)
-
-    def _add_labelled(self, table: PoolTable, by: str | None) -> int:
-        """Take in the rows that have a label already."""
-        with self._moment() as (reader, _):
-            known = reader.find(
-                [name for name, label in zip(table.ids, table.labels, strict=True) if label is not None]
-            )
-        rows = [k for k, v in enumerate(table.labels) if v is not None and table.ids[k] not in known]
-        if not rows:
-            return 0
-        stored = table.stored_at(rows)
-        groups = [table.groups[int(table.codes[k])] for k in rows]
-        delivery = Delivery(
-            Rows(table.columns, list(stored)),
-            [table.labels[k] for k in rows],
-            [table.ids[k] for k in rows],
-            groups,
-            True,
-        )
-        return self.add_delivery(delivery, by=by).rows
 
     def add_delivery(
         self,
@@ -224,6 +185,8 @@ class Pooling(Altering):
 
     def _fetch_ahead(self, wanted: int = 1) -> None:
         """Copy rows of Parquet files for the next places of every group, outside the write lock."""
+        for file in self._state.files:
+            check_file(file)
         if not self._state.files:
             return
         with self._moment() as (reader, state):
@@ -239,36 +202,26 @@ class Pooling(Altering):
 
         self._write(write)
 
-    def _expire_overdue(self) -> None:
-        """Give examples of requests whose lease ended back to the pool, so that the next ask finds them there."""
-        if self._state.pool is None or not self._state.open:
-            return
-        with self._ledger.reading(self._number) as reader:
-            now = reader.now
-        if self._state.overdue(now):
-            self._write(lambda state, writer: None)
+
+def _files(state: State, writer: Writer, table: PoolTable) -> list[dict[str, Any]]:
+    """The Parquet files that rows of the pool lie in, once a table is registered."""
+    new = [] if table.file is None else [table.file]
+    known = [
+        file
+        for file in state.files
+        if not any(file["path"] == other["path"] for other in new)
+        and writer.pool_counts(file["first"], file["first"] + file["rows"] - 1)
+    ]
+    return [*known, *({**f, "first": state.last_row + 1, "rows": len(table), "columns": table.columns} for f in new)]
 
 
-def _check_like(table: PoolTable, state: State) -> None:
-    """Refuse a pool with groups or columns that the campaign does not have."""
-    unknown = [group for group in table.groups if state.groups and group not in state.groups]
-    if unknown:
-        raise InputError(f"unknown group {unknown[0]!r}: the groups are {', '.join(map(repr, state.groups))}")
-    for group in table.groups:
-        check_text(group, "the group")
-    if state.columns is None:
-        return
-    was, now = (
-        dict(zip(c["names"], c["types"], strict=True)) if "names" in c else {} for c in (state.columns, table.columns)
-    )
-    for name in state.columns.get("names", ()):
-        if name not in now:
-            raise InputError(f"the column {name!r} of earlier rows is gone")
-        if was[name] != now[name]:
-            raise InputError(f"column {name!r} was {was[name]} in earlier rows and is {now[name]} now")
-    if was.keys() != now.keys() or state.columns.get("features") != table.columns["features"]:
-        extra = sorted(now.keys() - was.keys())
-        raise InputError(f"the columns differ from earlier rows; not known {extra}: leave them out with ignore=")
+def _labelled(table: PoolTable) -> Delivery:
+    """The rows of a pool's table that have a label already."""
+    rows, ids = list(table.labels), table.ids
+    groups = [table.groups[int(table.codes[row])] for row in rows]
+    names = [ids[row].as_py() for row in rows]
+    features = Rows(table.columns, list(table.stored_at(rows)))
+    return Delivery(features, list(table.labels.values()), names, groups, table.written)
 
 
 def _together(receipts: Sequence[Receipt]) -> Receipt:

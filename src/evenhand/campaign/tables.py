@@ -45,8 +45,8 @@ class FileTable:
         return len(next(iter(self.columns.values()), []))
 
 
-def read_file(path: Path) -> FileTable:
-    """A CSV, JSON lines or Parquet file, by its ending."""
+def read_file(path: Path, *, id: str | None = None, label: str | None = None) -> FileTable:
+    """A CSV, JSON lines or Parquet file, by its ending; cells of the columns for id and label stay as they are written."""
     if not path.exists():
         raise InputError(f"there is no file {str(path)!r}")
     kind = path.suffix.lower()
@@ -55,7 +55,7 @@ def read_file(path: Path) -> FileTable:
     elif kind in (".jsonl", ".ndjson", ".json"):
         found = _json(path)
     elif kind in (".csv", ".tsv", ".txt", ""):
-        found = _csv(path)
+        found = _csv(path, id, label)
     else:
         raise InputError(f"{path.name}: {kind} files cannot be read; save the table as CSV, JSON lines or Parquet")
     if not len(found):
@@ -63,13 +63,13 @@ def read_file(path: Path) -> FileTable:
     return found
 
 
-def _csv(path: Path) -> FileTable:
+def _csv(path: Path, id: str | None, label: str | None) -> FileTable:
     text = _text(path)
     first = text.partition("\n")[0]
     separator = "\t" if path.suffix.lower() == ".tsv" else max(_SEPARATORS, key=first.count)
     csv.field_size_limit(_LARGEST_FIELD)
     try:
-        lines = [line for line in csv.reader(io.StringIO(text), delimiter=separator, strict=True) if line]
+        lines = [line for line in csv.reader(io.StringIO(text), delimiter=separator, strict=True) if any(line)]
     except csv.Error as error:
         raise InputError(f"{path.name} cannot be read as CSV: {error}") from None
     if not lines:
@@ -82,10 +82,16 @@ def _csv(path: Path) -> FileTable:
         for i, row in enumerate(rows)
         if len(row) != len(names)
     }
-    cells = [[_cell(row[j]) if j < len(row) else None for row in rows] for j in range(len(names))]
-    if separator == ";":
-        cells = [_with_points(column) for column in cells]
-    return FileTable(path.name, dict(zip(names, cells, strict=True)), True, problems)
+    columns: dict[str, list[Any]] = {}
+    for j, name in enumerate(names):
+        cells = [row[j] if j < len(row) else "" for row in rows]
+        if name == id:  # NA may be one
+            columns[name] = [_unguarded(cell) or None for cell in cells]
+            continue
+        columns[name] = [_cell(cell) for cell in cells]
+        if separator == ";" and name != label:
+            columns[name] = _with_points(columns[name])
+    return FileTable(path.name, columns, True, problems)
 
 
 def _text(path: Path) -> str:

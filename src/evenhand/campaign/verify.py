@@ -10,6 +10,7 @@ from typing import Any
 from evenhand.campaign.deciding import Chooser
 from evenhand.campaign.deliveries import digest_of, label_digest
 from evenhand.campaign.fitting import Fitter, Still
+from evenhand.campaign.pools import check_file
 from evenhand.campaign.settings import Parts
 from evenhand.campaign.state import State
 from evenhand.errors import EvenhandError
@@ -59,11 +60,12 @@ def verify(ledger: Ledger, campaign: int, parts: Parts) -> Verification:
         events = reader.events()
         found.events = len(events)
         try:
-            State().fold(events)
+            state = State().fold(events)
         except EvenhandError as error:
             found.problems.append(str(error))
             return found
         _snapshot(reader, events, found)
+        _pool(reader, state, found)
         rows = reader.changed()
         _rows(events, rows, found)
         _choices(events, parts, found)
@@ -78,6 +80,21 @@ def _snapshot(reader: Reader, events: list[Event], found: Verification) -> None:
     known = None if stored is None else State.from_text(stored[1])
     if known is not None and known != State().fold(events[: known.seq]):
         found.problems.append("the snapshot differs from the events: delete the row of the table snapshots")
+
+
+def _pool(reader: Reader, state: State, found: Verification) -> None:
+    """Pools that have other examples than the events say, and files that are gone or changed."""
+    if state.pool is None:
+        return
+    there = reader.pool_counts()
+    for group, count in zip(state.groups, state.pool, strict=True):
+        if there.get(group, 0) != count:
+            found.problems.append(f"the pool of {group!r} has {there.get(group, 0)} examples, the events say {count}")
+    for file in state.files:
+        try:
+            check_file(file, thoroughly=True)
+        except EvenhandError as error:
+            found.problems.append(str(error))
 
 
 def _rows(events: list[Event], rows: list[Example], found: Verification) -> None:
@@ -128,7 +145,7 @@ def _choices(events: list[Event], parts: Parts, found: Verification) -> None:
             found.requests_chosen_again += 1
             was = event.facts["decision"]["group"]
             try:
-                again = chooser.propose(state, 1)[0].decision.group
+                again = chooser.propose(state).decision.group
             except EvenhandError as error:
                 found.problems.append(f"event {event.seq}: request {event.request} was made, now: {error}")
             else:

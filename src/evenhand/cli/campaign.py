@@ -98,8 +98,8 @@ def ask(
     with opened(db, name, as_json) as campaign:
         if count > _MOST and not everything:
             raise InputError(f"--count {count} is more than {_MOST:,}: give --all for as many as the budget allows")
-        if out is not None and out.exists():
-            raise InputError(f"{out} is there already: name a new file")
+        if out is not None:
+            campaign_pool.check_todo(campaign, out)
         found = campaign.ask_many(max(campaign.budget // 2, 1) if everything else count, collector)
         if out is not None:
             campaign_pool.write_todo(campaign, found, out)

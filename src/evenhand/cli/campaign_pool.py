@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +13,7 @@ from evenhand.cli.campaign_shared import DEFAULT, AsJson, Database, Name, Reason
 if TYPE_CHECKING:
     from evenhand.campaign import Campaign
 
-__all__ = ["pool", "skip", "write_todo"]
+__all__ = ["check_todo", "pool", "skip", "write_todo"]
 
 
 def pool(
@@ -59,14 +60,21 @@ def skip(
         say({"skipped": id}, as_json, f"{id} skipped")
 
 
-def write_todo(campaign: Campaign, requests: list[Any], target: Path) -> int:
-    """Write the rows of requests with all their columns, and an empty label column to fill in."""
-    from evenhand.campaign.tables import write_csv
+def check_todo(campaign: Campaign, target: Path) -> None:
+    """Refuse a file that rows to label cannot be written to, before anything is asked for."""
     from evenhand.errors import InputError
 
     if target.exists():
         raise InputError(f"{target} is there already: name a new file")
-    if not any(request.examples for request in requests):
+    if not target.absolute().parent.is_dir() or not os.access(target.absolute().parent, os.W_OK):
+        raise InputError(f"{target} cannot be written: its folder is not there, or not yours to write in")
+    if campaign.status()["pool"] is None and campaign.groups:
         raise InputError("--out writes the rows of a pool, and this campaign has none: register one with campaign pool")
+
+
+def write_todo(campaign: Campaign, requests: list[Any], target: Path) -> int:
+    """Write the rows of requests with all their columns, and an empty label column to fill in."""
+    from evenhand.campaign.tables import write_csv
+
     names, rows = campaign.to_label(requests)
     return write_csv(target, names, rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -76,12 +77,17 @@ def _told_by_id(
     campaign: Campaign, file: Path, rejected: Path | None, partial: bool, options: dict[str, Any]
 ) -> Receipt:
     """Tell the labels of a file by id; empty ones are left out."""
+    from evenhand.campaign.deliveries import refusal
     from evenhand.campaign.requests import Refused
 
     target = _rejected_file(file, rejected)
     with spooled(file) as path:
         names, labels, table = campaign.labels_in(path)
-    told = [row for row, label in enumerate(labels) if label is not None]
+    unread = tuple(Refused(row, None, why) for row, why in table.problems.items())
+    if unread and not partial:
+        _set_aside(target, table, unread)
+        raise refusal(unread, len(table))
+    told = [row for row, label in enumerate(labels) if label is not None and row not in table.problems]
     if not told:
         raise InputError(f"no row of {file} has a label yet")
     given = {names[row]: labels[row] for row in told}
@@ -94,8 +100,9 @@ def _told_by_id(
     except InputError as error:
         aside(error.refused)
         raise
-    aside(receipt.refused)
-    return receipt
+    refused = (*(row._replace(row=told[row.row]) for row in receipt.refused), *unread)
+    _set_aside(target, table, refused)
+    return replace(receipt, refused=refused)
 
 
 def add(

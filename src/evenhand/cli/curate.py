@@ -35,7 +35,7 @@ def curate(
     max_categories: Annotated[int, typer.Option(help="refuse text columns with more values")] = 1000,
     unseen: Annotated[str, typer.Option(help="test categories the pool has not: error or ignore")] = "error",
     separator: Annotated[str | None, typer.Option(help="what separates the cells of a CSV file")] = None,
-    decimal: Annotated[str, typer.Option(help="the decimal mark of a CSV file")] = ".",
+    decimal: Annotated[str | None, typer.Option(help="the decimal mark of a CSV file")] = None,
     encoding: Annotated[str, typer.Option(help="the encoding of a CSV file")] = "utf-8",
     strategy: Annotated[str, typer.Option(help="which group next, name:key=value,…")] = "optimistic",
     learner: Annotated[str | None, typer.Option(help="logistic:C=1, or a scikit-learn classifier's path")] = None,

@@ -59,7 +59,8 @@ class Encoding:
                 numbers = _numbers(frame[name])
                 seen = numbers[np.isfinite(numbers)]
                 centre.append(float(seen.mean()) if len(seen) else 0.0)
-                scale.append(float(seen.std()) or 1.0 if len(seen) else 1.0)
+                # the spread of equal numbers comes out as the rounding of their mean, not as 0
+                scale.append(float(seen.std()) if len(seen) and seen.min() < seen.max() else 1.0)
                 values.append(None)
             else:
                 centre.append(np.nan)
@@ -110,8 +111,13 @@ class TableModel:
 
 
 def _numbers(series: Any) -> NDArray[np.float64]:
-    return np.array([np.nan if value is None else value for value in series.to_list()], dtype=float)
+    return np.array([np.nan if _is_missing(value) else value for value in series.to_list()], dtype=float)
 
 
 def _texts(series: Any) -> Sequence[str]:
-    return ["" if value is None or value != value else str(value) for value in series.to_list()]
+    return ["" if _is_missing(value) else str(value) for value in series.to_list()]
+
+
+def _is_missing(value: Any) -> bool:
+    """None, NaN, or what pandas writes instead."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)

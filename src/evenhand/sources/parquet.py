@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
+from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
@@ -45,8 +46,23 @@ class ParquetFiles:
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns and their types."""
-        return self._schemas[0]
+        """The columns and their types, those that folders name (`sex=f`) last."""
+        found = self._schemas[0]
+        for name in self._partitions[0]:
+            found = found.append(pa.field(name, pa.string()))
+        return found
+
+    @cached_property
+    def _partitions(self) -> list[dict[str, str]]:
+        """What the folders of every file say of its rows, as hive writes them."""
+        inside = set(self._schemas[0].names)
+        found = [_partition(file.relative_to(self.path).parent, inside) for file in self.files]
+        if len({tuple(partition) for partition in found}) > 1:
+            raise TableError(f"the files in {str(self.path)!r} do not have the same partitions.")
+        return found
+
+    def _said(self, file: Path) -> dict[str, str]:
+        return self._partitions[self.files.index(file)]
 
     @cached_property
     def pieces(self) -> list[tuple[Path, int, int]]:
@@ -59,14 +75,18 @@ class ParquetFiles:
 
     def read(self) -> pa.Table:
         """The whole of it."""
-        return pa.concat_tables([pq.ParquetFile(file).read() for file in self.files])
+        return pa.concat_tables([_with(pq.ParquetFile(file).read(), self._said(file)) for file in self.files])
 
     def column(self, name: str) -> Iterator[pa.Array]:
         """One column, chunk by chunk, text as dictionaries."""
         kind = self.schema.field(name).type
         text = [name] if pa.types.is_string(kind) or pa.types.is_large_string(kind) else []
         for file in self.files:
-            yield from pq.ParquetFile(file, read_dictionary=text).read([name]).column(0).chunks
+            said = self._said(file)
+            if name in said:
+                yield pa.repeat(said[name], pq.read_metadata(file).num_rows)
+            else:
+                yield from pq.ParquetFile(file, read_dictionary=text).read([name]).column(0).chunks
 
     def sample(self, columns: Sequence[str]) -> pa.Table:
         """Some rows of some row groups, spread over the files, to learn what the columns hold."""
@@ -75,9 +95,12 @@ class ParquetFiles:
         batches = []
         for i in sorted(picked):
             file, row_group, _ = pieces[i]
+            said = self._said(file)
+            inside = [name for name in columns if name not in said]
             with pq.ParquetFile(file) as opened:
-                batches.append(next(opened.iter_batches(SAMPLE, row_groups=[row_group], columns=list(columns))))
-        return pa.Table.from_batches(batches).select(list(columns))
+                batch = next(opened.iter_batches(SAMPLE, row_groups=[row_group], columns=inside))
+            batches.append(_with(pa.Table.from_batches([batch]), said).select(list(columns)))
+        return pa.concat_tables(batches)
 
     def take(self, rows: NDArray[np.int64], columns: Sequence[str]) -> pa.Table:
         """These rows, ascending, in one pass over the row groups that hold them."""
@@ -87,9 +110,25 @@ class ParquetFiles:
         for file, row_group, size in self.pieces:
             start, stop = np.searchsorted(rows, [first, first + size])
             if stop > start:
-                taken += _take(file, row_group, rows[start:stop] - first, wanted)
+                said = self._said(file)
+                inside = [name for name in wanted if name not in said]
+                parts = _take(file, row_group, rows[start:stop] - first, inside)
+                taken += [_with(part, said).select(wanted) for part in parts]
             first += size
         return pa.concat_tables(taken)
+
+
+def _partition(folder: Path, inside: set[str]) -> dict[str, str]:
+    """What a folder like `sex=f/year=2020` says; columns that the files hold themselves are left to them."""
+    pairs = [part.partition("=") for part in folder.parts]
+    return {unquote(name): unquote(value) for name, sign, value in pairs if sign and unquote(name) not in inside}
+
+
+def _with(table: pa.Table, said: dict[str, str]) -> pa.Table:
+    """A table with the columns that its folder names."""
+    for name, value in said.items():
+        table = table.append_column(name, pa.repeat(value, table.num_rows))
+    return table
 
 
 def _take(file: Path, row_group: int, rows: NDArray[np.int64], columns: list[str]) -> list[pa.Table]:

@@ -48,7 +48,7 @@ class Table:
         max_categories: a text column with more values than this is refused.
         unseen: refuse a test table with categories the pool has not (`"error"`), or let them count as none (`"ignore"`).
         on_disk: leave a Parquet pool on disk and read only what is drawn; by default from 2,000,000 rows.
-        separator, decimal, encoding: how a CSV file is written.
+        separator, decimal, encoding: how a CSV file is written; separator and decimal comma are recognised.
 
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"x": range(8), "sex": ["f", "m"] * 4, "y": [0, 1, 1, 0] * 2})
@@ -75,7 +75,7 @@ class Table:
         unseen: Literal["error", "ignore"] = "error",
         on_disk: bool | None = None,
         separator: str | None = None,
-        decimal: str = ".",
+        decimal: str | None = None,
         encoding: str = "utf-8",
         name: str | None = None,
     ) -> None:

@@ -1,0 +1,161 @@
+"""What a campaign's events come to: plain numbers and lists, as a snapshot keeps them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from evenhand.ledger.text import as_text, from_text
+
+__all__ = ["Facts"]
+
+_FORMAT = 1
+_BY_NUMBER = ("open", "expired")
+
+
+@dataclass
+class Facts:
+    """What the ledger says of one campaign; lists are in the order of the groups.
+
+    Attributes:
+        seq, at: the last event folded in, and when that was.
+        settings: what the campaign was created with, as changed since.
+        closed: why it was closed; None while it is open.
+        asked: requests made so far.
+        labels_used: labels charged to the budget.
+        added: examples that were there before, and surplus: what can be told is budget plus these.
+        train, validate: examples of each role, those taken back left out.
+        dealt: ordinary examples so far, those taken back included: the next one's role is drawn from this.
+        scored, loss_sum, accuracy: validation examples behind the newest scores, their losses, the accuracy.
+        recent: recent accuracies, oldest first.
+        history: mean losses at the last scores, as far back as the stopping rule looks.
+        arrived: the last event that brought or changed examples of a group.
+        rests_on: the last event a group's scores rest on.
+        scored_at, scored_examples: when the newest scores came, and how many examples there were for them.
+        failure: how the learner failed since then: the kind of error, when, and on which examples.
+        open: requests waiting for labels, by number.
+        promised: labels of each group that open requests wait for, those of named examples left out.
+        held: examples of each group that open requests name: training, validation.
+        expired: requests whose lease ended before all their labels came.
+        abandoned, answered: how many requests ended so.
+        retired: groups that have nothing left to give.
+        columns, label_kind: what rows look like, known from the first delivery on.
+        collectors: requests, labels and last activity of every collector.
+        running: validation examples and errors of the models so far, each on examples told after it was fitted.
+        frozen: the certified model: version, event, labels, and so on.
+        given_up: labels asked for since then, by number alone, that will not come.
+        lost: examples of pools handed out since then and given back, skipped or erased without a label: their groups.
+        altered: the last event that changed or took back an example.
+        taken: how many labels were corrected, withdrawn and erased.
+        pool: how many examples of each group can be handed out; None without a pool.
+        files, last_row: the Parquet files that rows of the pool lie in, and the last row number given to one.
+        skipped: examples that nobody can label.
+        lookalikes: whether an id that somebody gave looks like one that we make.
+    """
+
+    seq: int = 0
+    at: float = 0.0
+    settings: dict[str, Any] = field(default_factory=dict)
+    created_at: float = 0.0
+    closed: str | None = None
+    asked: int = 0
+    labels_used: int = 0
+    added: int = 0
+    train: list[int] = field(default_factory=list)
+    validate: list[int] = field(default_factory=list)
+    dealt: list[int] = field(default_factory=list)
+    scored: list[int] = field(default_factory=list)
+    loss_sum: list[float] = field(default_factory=list)
+    accuracy: list[float | None] = field(default_factory=list)
+    recent: list[list[float]] = field(default_factory=list)
+    history: list[list[float | None]] = field(default_factory=list)
+    arrived: list[int] = field(default_factory=list)
+    rests_on: list[int] = field(default_factory=list)
+    scored_at: float | None = None
+    scored_examples: int = 0
+    failure: dict[str, Any] | None = None
+    open: dict[int, dict[str, Any]] = field(default_factory=dict)
+    promised: list[int] = field(default_factory=list)
+    held: list[list[int]] = field(default_factory=list)
+    expired: dict[int, dict[str, Any]] = field(default_factory=dict)
+    abandoned: int = 0
+    answered: int = 0
+    retired: list[str] = field(default_factory=list)
+    columns: dict[str, Any] | None = None
+    label_kind: str | None = None
+    collectors: dict[str, dict[str, Any]] = field(default_factory=dict)
+    running: list[list[int]] = field(default_factory=list)
+    frozen: dict[str, Any] | None = None
+    given_up: list[int] = field(default_factory=list)
+    lost: dict[str, int] = field(default_factory=dict)
+    altered: int = 0
+    taken: dict[str, int] = field(default_factory=lambda: {"corrected": 0, "withdrawn": 0, "erased": 0})
+    pool: list[int] | None = None
+    files: list[dict[str, Any]] = field(default_factory=list)
+    last_row: int = 0
+    skipped: int = 0
+    lookalikes: bool = False
+
+    @property
+    def groups(self) -> list[str]:
+        """The names of the groups."""
+        found: list[str] = self.settings["groups"]
+        return found
+
+    @property
+    def examples(self) -> int:
+        """All examples there are, of both roles."""
+        return sum(self.train) + sum(self.validate)
+
+    @property
+    def scores_rest_on(self) -> int:
+        """The last event that the newest scores rest on; 0 without scores."""
+        return max(self.rests_on, default=0)
+
+    @property
+    def fresh(self) -> list[str]:
+        """Groups that received examples since the scores they have."""
+        return [g for g, came, rests in zip(self.groups, self.arrived, self.rests_on, strict=True) if came > rests]
+
+    @property
+    def outstanding(self) -> int:
+        """Labels that open requests still wait for."""
+        return sum(self.promised) + sum(map(sum, self.held))
+
+    @property
+    def missing(self) -> list[int]:
+        """Labels of every group asked for since the model was frozen that will not come."""
+        found = list(self.given_up)
+        for z in self.lost.values():
+            found[z] += 1
+        return found
+
+    @property
+    def unspent(self) -> int:
+        """Labels neither spent nor promised to an open request."""
+        return int(self.settings["budget"]) - self.labels_used - self.outstanding
+
+    def overdue(self, now: float) -> list[int]:
+        """Open requests whose lease has ended."""
+        return [number for number, r in self.open.items() if r["until"] is not None and r["until"] <= now]
+
+    def copy(self) -> Self:
+        """The same state in lists of its own."""
+        found = self.from_text(self.as_text())
+        if found is None:
+            raise AssertionError("a state reads its own text")
+        return found
+
+    def as_text(self) -> str:
+        """The state as text, for a snapshot."""
+        named = {name: {str(number): facts for number, facts in getattr(self, name).items()} for name in _BY_NUMBER}
+        return as_text({"format": _FORMAT, **vars(self), **named})
+
+    @classmethod
+    def from_text(cls, text: str) -> Self | None:
+        """The state of a snapshot; None for one of another version, which is as good as none."""
+        found = from_text(text)
+        if found.pop("format") != _FORMAT:
+            return None
+        found |= {name: {int(number): facts for number, facts in found[name].items()} for name in _BY_NUMBER}
+        return cls(**found)

@@ -1,0 +1,368 @@
+"""Tables about to become a pool: ids and groups of all rows, what the columns are, and every problem with its rows."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evenhand.campaign.features import LARGEST
+from evenhand.campaign.labels import check_text, read_id
+from evenhand.campaign.state import State
+from evenhand.errors import InputError
+from evenhand.ledger.text import as_text
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from evenhand.sources.parquet import ParquetFiles
+    from evenhand.sources.reading import Frame
+
+__all__ = ["BATCH", "PoolTable", "digest_of_files", "read_pool", "stamp", "stored_rows"]
+
+BATCH = 20_000
+"""Rows registered at a time."""
+_SHOWN = 5
+_LONGEST_PLAIN = 200
+_MISSING_LABELS = {"", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null"}
+
+
+@dataclass(frozen=True)
+class PoolTable:
+    """A table about to be registered.
+
+    Attributes:
+        data: where the rows are.
+        ids: the id of every row.
+        groups, codes: the groups there are, and every row's place among them.
+        labels: the labels that are there already, by row number.
+        columns: what the rows look like, as the ledger keeps it.
+        file: path, size, time and digest of a Parquet file, which stays where it is; None for what is copied.
+        written: whether the labels were read from a file in which all is text.
+    """
+
+    data: Frame | ParquetFiles
+    ids: pa.Array
+    groups: tuple[str, ...]
+    codes: np.ndarray
+    labels: dict[int, Any]
+    columns: dict[str, Any]
+    file: dict[str, Any] | None
+    written: bool
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def names(self, start: int) -> list[str]:
+        """The ids of a batch of rows."""
+        found: list[str] = self.ids.slice(start, BATCH).to_pylist()
+        return found
+
+    def stored(self) -> Iterator[Sequence[str | None]]:
+        """The stored form of all rows, a batch at a time; nothing of a file that stays where it is."""
+        if self.file is not None:
+            yield from ([None] * BATCH for _ in range(0, len(self), BATCH))
+            return
+        table = self.data.table.select(self.columns["names"])  # type: ignore[union-attr]
+        for start in range(0, len(self), BATCH):
+            yield stored_rows(table.slice(start, BATCH), self.columns)
+
+    def stored_at(self, rows: Sequence[int]) -> list[str]:
+        """The stored form of some rows, ascending."""
+        if self.file is None:
+            table = self.data.table.select(self.columns["names"]).take(list(rows))  # type: ignore[union-attr]
+        else:
+            table = self.data.take(np.asarray(rows), self.columns["names"])  # type: ignore[union-attr]
+        return stored_rows(table, self.columns)
+
+    def like(self, state: State) -> PoolTable:
+        """The table with the columns of earlier rows, in their order; refuses groups or columns the campaign has not."""
+        unknown = {z for z, group in enumerate(self.groups) if state.groups and group not in state.groups}
+        if unknown:
+            rows = np.flatnonzero(np.isin(self.codes, list(unknown)))
+            raise InputError(
+                f"unknown group {self.groups[min(unknown)]!r} ({_rows(rows.tolist())}): the groups are "
+                f"{', '.join(map(repr, state.groups))}"
+            )
+        for group in self.groups:
+            check_text(group, "the group")
+        return replace(self, columns=_like(self.columns, state.columns))
+
+
+def read_pool(
+    data: Any,
+    *,
+    id: str | None,
+    group: str | Sequence[str],
+    features: Sequence[str] | None,
+    label: str,
+    ignore: Sequence[str] = (),
+    needs_numbers: bool = False,
+    earlier: Mapping[str, Any] | None = None,
+) -> PoolTable:
+    """Read what a pool needs to know of a frame or file; every problem is named with its rows."""
+    from evenhand.sources.grouping import code_column, group_column, intersect
+    from evenhand.sources.parquet import ParquetFiles
+    from evenhand.sources.reading import CsvFormat, is_parquet, read
+
+    if id is None:
+        raise InputError("name the column of the ids, id=...: every example needs its own")
+    wanted = [group] if isinstance(group, str) else list(group)
+    if not wanted:
+        raise InputError("name the column that tells the group, group=...")
+    form = CsvFormat(text=(id, label))
+    table: Frame | ParquetFiles = ParquetFiles(data) if is_parquet(data) else read(data, form)
+    available = table.schema.names
+    by = [group_column(text, available) for text in wanted]
+    if features is None and "features" in (earlier or {}):
+        features = [name for name in (earlier or {})["features"] if name in available]
+    columns = _columns(table, features, id, label, ignore, {column.name for column in by}, needs_numbers)
+    for name in (id, label, *columns["names"]):
+        if name in table.broken:
+            raise InputError(table.broken[name])
+    ids = _ids(table, id)
+    codings = [code_column(table.column(column.name), column) for column in by]
+    for column, coding in zip(by, codings, strict=True):
+        if coding.missing:
+            rows = np.flatnonzero(coding.codes == len(coding.values)).tolist()
+            raise InputError(f"{len(rows)} rows have no {column.name!r}, which tells their group: {_rows(rows)}")
+    found = intersect([column.name for column in by], codings)
+    written = isinstance(data, str | Path) and not is_parquet(data)
+    file = _file_facts(Path(data), table) if isinstance(table, ParquetFiles) else None
+    return PoolTable(table, ids, found.names, found.codes, _labels(table, label), columns, file, written)
+
+
+def _rows(rows: Sequence[int]) -> str:
+    shown = ", ".join(str(row + 1) for row in rows[:_SHOWN])
+    return f"rows {shown}{' …' if len(rows) > _SHOWN else ''}"
+
+
+# -------------------------------------------------------------------- ids, labels
+
+
+def _ids(table: Frame | ParquetFiles, id: str) -> pa.Array:
+    """The ids as text, each one once."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = table.schema.field(id).type
+    found = pa.chunked_array([_plain(chunk) for chunk in table.column(id)]).combine_chunks()
+    found = found if isinstance(found, pa.Array) else pa.concat_arrays(found.chunks)
+    if pa.types.is_floating(found.type):
+        found = pc.if_else(pc.is_nan(found), None, found)
+    if found.null_count:
+        rows = np.flatnonzero(found.is_null().to_numpy(zero_copy_only=False)).tolist()
+        raise InputError(f"{len(rows)} rows have no id: {_rows(rows)}")
+    if pa.types.is_floating(found.type) and pc.all(pc.equal(pc.floor(found), found)).as_py():
+        found = pc.cast(found, pa.int64())
+    if not (pa.types.is_integer(found.type) or _is_text(found.type)):
+        raise InputError(f"row 1: {found[0].as_py()!r} is no id: ids are text or whole numbers, not {kind}")
+    found = pc.cast(found, pa.string())
+    for row, name in enumerate(found.to_pylist()):
+        if not name.isprintable() or name != name.strip() or not 0 < len(name) <= _LONGEST_PLAIN:
+            try:
+                read_id(name)
+            except InputError as error:
+                raise InputError(f"row {row + 1}: {error}") from None
+    if pc.count_distinct(found).as_py() < len(found):
+        seen: dict[str, int] = {}
+        names = found.to_pylist()
+        twice = [row for row, name in enumerate(names) if seen.setdefault(name, row) != row]
+        raise InputError(f"{len(twice)} ids come twice: {_rows(twice)}, the first is {names[twice[0]]!r}")
+    return found
+
+
+def _plain(chunk: pa.Array) -> pa.Array:
+    import pyarrow as pa
+
+    chunk = chunk.dictionary_decode() if pa.types.is_dictionary(chunk.type) else chunk
+    return chunk.cast(pa.string()) if _is_text(chunk.type) else chunk
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def _labels(table: Frame | ParquetFiles, label: str) -> dict[int, Any]:
+    """The labels there are, by row number."""
+    if label not in table.schema.names:
+        return {}
+    values = (value for chunk in table.column(label) for value in chunk.to_pylist())
+    return {
+        row: value
+        for row, value in enumerate(values)
+        if value is not None and value == value and not (isinstance(value, str) and value.strip() in _MISSING_LABELS)
+    }
+
+
+# -------------------------------------------------------------------- columns
+
+
+def _columns(
+    table: Frame | ParquetFiles,
+    features: Sequence[str] | None,
+    id: str,
+    label: str,
+    ignore: Sequence[str],
+    by: set[str],
+    needs_numbers: bool,
+) -> dict[str, Any]:
+    """What the rows look like: all columns but id, label and those to ignore, and which of them models see."""
+    from evenhand.sources.problems import missing_column
+
+    available = table.schema.names
+    for name, what in ((id, "the id"), *((f, "a feature") for f in features or ()), *((i, "ignored") for i in ignore)):
+        if name not in available and name != label:
+            raise InputError(missing_column(name, list(available), what))
+    names = [name for name in available if name not in {id, label, *ignore}]
+    for name in features or ():
+        if name not in names:
+            why = "the id" if name == id else "the label" if name == label else "ignored"
+            raise InputError(f"the column {name!r} is {why}: it cannot be a feature as well")
+    used = list(features) if features is not None else [name for name in names if name not in by]
+    if not used:
+        raise InputError("there are no features: every example needs a column beside id, group and label")
+    types = [_type(name, table.schema.field(name).type) for name in names]
+    for name, kind in zip(names, types, strict=True):
+        if needs_numbers and name in used and kind not in ("number", "bool"):
+            raise InputError(
+                f"column {name!r} is {'text' if kind == 'empty' else kind}, which the learner cannot use: choose others "
+                "with features=, or take the learner 'table', which encodes text by itself"
+            )
+    return {"kind": "pandas", "names": names, "types": types, "features": used, "complete": needs_numbers}
+
+
+def _type(name: str, kind: pa.DataType) -> str:
+    import pyarrow as pa
+
+    is_ = pa.types
+    if is_.is_null(kind):
+        return "empty"
+    if is_.is_dictionary(kind):
+        return "category"
+    if is_.is_boolean(kind):
+        return "bool"
+    if is_.is_integer(kind) or is_.is_floating(kind) or is_.is_decimal(kind):
+        return "number"
+    if is_.is_date(kind):
+        return "date"
+    if is_.is_timestamp(kind):
+        return "datetime"
+    if _is_text(kind) or is_.is_time(kind):
+        return "text"
+    raise InputError(f"column {name!r} holds {kind}: make it numbers, text, true or false, or times, or leave it out")
+
+
+def _like(new: dict[str, Any], earlier: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The columns in the order of earlier rows, which have to be the same; one without any value fits every type."""
+    now = dict(zip(new["names"], new["types"], strict=True))
+    if earlier is None:
+        return {**new, "types": ["text" if kind == "empty" else kind for kind in new["types"]]}
+    if "names" not in earlier:
+        raise InputError("earlier rows were arrays, a pool is a table: deliver one kind")
+    was = dict(zip(earlier["names"], earlier["types"], strict=True))
+    for name, kind in was.items():
+        if name not in now:
+            raise InputError(f"the column {name!r} of earlier rows is gone")
+        if now[name] not in (kind, "empty") and {now[name], kind} != {"text", "category"}:
+            raise InputError(f"column {name!r} was {kind} in earlier rows and is {now[name]} now")
+    if extra := sorted(now.keys() - was.keys()):
+        raise InputError(f"the columns differ from earlier rows; not known {extra}: leave them out with ignore=")
+    if "features" in earlier and sorted(earlier["features"]) != sorted(new["features"]):
+        raise InputError(f"the features were {earlier['features']} in earlier rows: give the same with features=")
+    return {**new, "names": list(was), "types": list(was.values()), "features": earlier.get("features", list(was))}
+
+
+# -------------------------------------------------------------------- rows
+
+
+def stored_rows(table: pa.Table, columns: Mapping[str, Any], names: Sequence[str] = ()) -> list[str]:
+    """The stored form of rows; one that cannot be is refused, by its row number or its name."""
+    cells = []
+    for name, kind in zip(columns["names"], columns["types"], strict=True):
+        column = table.column(name)
+        needed = columns.get("complete", False) and name in columns["features"]
+        if (problem := _problem(column, kind, needed)) is not None:
+            row, why = problem
+            where = f"the example {names[row]!r}" if names else f"row {row + 1}"
+            raise InputError(f"{where}: {name} {why}")
+        cells.append(_cells(column, kind))
+    return [as_text(row) for row in zip(*cells, strict=True)]
+
+
+def _problem(column: pa.ChunkedArray, kind: str, needed: bool) -> tuple[int, str] | None:
+    """The first row of a column that cannot be stored, and why."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    floating = pa.types.is_floating(column.type)
+    if needed:
+        gaps = pc.is_null(column, nan_is_null=floating)
+        if pc.any(gaps).as_py():
+            row = pc.index(gaps, True).as_py()
+            return row, "is missing, which the learner cannot use: remove or impute it, or take the learner 'table'"
+    if floating:
+        large = pc.fill_null(pc.greater(pc.abs(column), LARGEST), False)
+        if pc.any(large).as_py():
+            row = pc.index(large, True).as_py()
+            return row, f"is {column[row].as_py():g}: only numbers up to ±{LARGEST:g} can be learned from"
+    if kind == "text" and _is_text(column.type):
+        bad = pc.fill_null(pc.match_substring(column, "\0"), False)
+        if pc.any(bad).as_py():
+            return pc.index(bad, True).as_py(), "has a NUL character, which cannot be stored"
+    return None
+
+
+def _cells(column: pa.ChunkedArray, kind: str) -> list[Any]:
+    """The values of a column as JSON takes them, None where one is missing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(column.type):
+        column = pc.cast(column, column.type.value_type)
+    if pa.types.is_decimal(column.type):
+        column = pc.cast(column, pa.float64())
+    if pa.types.is_floating(column.type):
+        column = pc.if_else(pc.is_nan(column), None, column)
+    found: list[Any] = column.to_pylist()
+    if kind in ("date", "datetime"):
+        return [None if value is None else value.isoformat() for value in found]
+    if kind in ("text", "category") and not _is_text(column.type):
+        return [None if value is None else str(value) for value in found]
+    return found
+
+
+# -------------------------------------------------------------------- files
+
+
+def _file_facts(path: Path, table: ParquetFiles) -> dict[str, Any]:
+    path = path.absolute()
+    return {"path": str(path), **stamp(path), "digest": digest_of_files(path)}
+
+
+def _files(path: Path) -> list[Path]:
+    return sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
+
+
+def stamp(path: Path) -> dict[str, Any]:
+    """Size and time of the files, which tell whether one changed."""
+    stats = [file.stat() for file in _files(path)]
+    return {"size": sum(s.st_size for s in stats), "mtime": max((s.st_mtime_ns for s in stats), default=0)}
+
+
+def digest_of_files(path: Path) -> str:
+    """A fingerprint of the files' names and content."""
+    found = hashlib.blake2b(digest_size=16)
+    for file in _files(path):
+        if path.is_dir():
+            found.update(f"{file.relative_to(path).as_posix()}\0{file.stat().st_size}\0".encode())
+        with file.open("rb") as opened:
+            while block := opened.read(1 << 22):
+                found.update(block)
+    return found.hexdigest()

@@ -1,0 +1,138 @@
+"""CSV files into Arrow: separator and decimal comma recognised, ids kept as they are written."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pacsv
+
+from evenhand.sources.problems import TableError
+
+__all__ = ["CsvFormat", "read_csv"]
+
+NULLS = ["", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null"]
+LARGEST_BLOCK = 1 << 30
+TEXT_FILES = {".csv", ".tsv", ".txt", ".data", ".test", ""}
+COMPRESSED = {".gz", ".bz2", ".zst", ".lz4"}
+SEPARATORS = (",", ";", "\t", "|")
+_COMMA_NUMBER = r"^\s*[+-]?\d+(,\d+)?([eE][+-]?\d+)?\s*$"
+
+
+@dataclass(frozen=True)
+class CsvFormat:
+    """How a CSV file is written.
+
+    Attributes:
+        separator: what separates the cells; by default that of the header.
+        decimal: the decimal mark; by default a comma in the columns of a file separated by `;` whose numbers have one.
+        encoding: how the text is encoded.
+        text: columns that are text whatever they look like: an id of 007 is not 7, and `NA` may be one.
+    """
+
+    separator: str | None = None
+    decimal: str | None = None
+    encoding: str = "utf-8"
+    text: tuple[str, ...] = ()
+
+
+def read_csv(path: Path, form: CsvFormat) -> pa.Table:
+    """The table of a CSV file; rows without any value are left out."""
+    kind = Path(path.stem).suffix if path.suffix in COMPRESSED else path.suffix
+    if kind.lower() not in TEXT_FILES:
+        raise TableError(f"{path.name}: {kind} files cannot be read; save the table as CSV or Parquet.")
+    header = _check_text(path, form.encoding)
+    usual = "\t" if ".tsv" in path.suffixes else max(SEPARATORS, key=header.count)
+    separator = form.separator or usual
+    if separator not in header and usual in header:
+        raise TableError(f"{path.name} looks separated by {usual!r}: say separator={usual!r} (--separator).")
+    decimal = form.decimal or "."
+    if len(separator) != 1 or decimal not in {".", ","} or separator == decimal:
+        raise TableError(f"separator {separator!r} and decimal {decimal!r} do not make a CSV file.")
+    table = _read(path, form.encoding, separator, decimal)
+    if len(set(table.column_names)) < table.num_columns:
+        return table  # who called refuses it, by name
+    for name in table.column_names:
+        if name in form.text or pa.types.is_time(table.schema.field(name).type):
+            table = _put(table, name, _as_written(path, form.encoding, separator, name))
+    if separator == ";" and form.decimal is None:
+        for name in table.column_names:
+            if name not in form.text and pa.types.is_string(table.schema.field(name).type):
+                table = _put(table, name, _with_points(table.column(name)))
+    return _without_blank_rows(table)
+
+
+def _read(path: Path, encoding: str, separator: str, decimal: str, text: Sequence[str] = ()) -> pa.Table:
+    """The whole file, or only some columns, as they are written."""
+    block = min(LARGEST_BLOCK, 2 * path.stat().st_size + (1 << 20))
+    try:
+        return pacsv.read_csv(
+            path,
+            read_options=pacsv.ReadOptions(encoding=encoding, block_size=block),
+            parse_options=pacsv.ParseOptions(delimiter=separator, newlines_in_values=True),
+            convert_options=pacsv.ConvertOptions(
+                null_values=NULLS,
+                strings_can_be_null=not text,
+                true_values=[],
+                false_values=[],
+                decimal_point=decimal,
+                include_columns=list(text),
+                column_types=dict.fromkeys(text, pa.string()),
+            ),
+        )
+    except pa.ArrowInvalid as error:
+        raise TableError(f"{path.name} cannot be read as CSV: {error}") from error
+
+
+def _as_written(path: Path, encoding: str, separator: str, name: str) -> pa.ChunkedArray:
+    found = _read(path, encoding, separator, ".", [name]).column(name)
+    return pc.if_else(pc.equal(found, ""), pa.scalar(None, pa.string()), found)
+
+
+def _with_points(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column whose numbers have a decimal comma as numbers; any other as it is."""
+    if column.null_count == len(column) or not pc.all(pc.match_substring_regex(column, _COMMA_NUMBER)).as_py():
+        return column
+    return pc.cast(pc.replace_substring(pc.utf8_trim_whitespace(column), ",", "."), pa.float64())
+
+
+def _put(table: pa.Table, name: str, column: pa.ChunkedArray) -> pa.Table:
+    return table.set_column(table.column_names.index(name), name, column)
+
+
+def _without_blank_rows(table: pa.Table) -> pa.Table:
+    """Spreadsheets leave rows of separators behind."""
+    if not table.num_rows or any(not column.null_count for column in table.columns):
+        return table
+    blank = table.columns[0].is_null()
+    for column in table.columns[1:]:
+        blank = pc.and_(blank, column.is_null())
+    return table.filter(pc.invert(blank))
+
+
+def _check_text(path: Path, encoding: str) -> str:
+    """The header line, once the whole file is known to be text in this encoding."""
+    try:
+        decoder = codecs.getincrementaldecoder(encoding)()
+    except LookupError as error:
+        raise TableError(f"unknown encoding {encoding!r}; try 'utf-8', 'latin-1' or 'utf-16'.") from error
+    start = b""
+    with pa.input_stream(path, compression="detect") as stream:
+        while chunk := stream.read(1 << 20):
+            start = start or chunk
+            try:
+                decoder.decode(chunk)
+            except UnicodeDecodeError as error:
+                guess = "utf-16" if start[:2] in {b"\xff\xfe", b"\xfe\xff"} else "latin-1"
+                raise TableError(
+                    f"{path.name} is not written in {encoding} ({error.reason}); say its encoding, "
+                    f"e.g. encoding={guess!r} (--encoding {guess})."
+                ) from error
+    lines = start.decode(encoding, errors="ignore").lstrip("\ufeff").splitlines()
+    if not lines or not any(line.strip() for line in lines):
+        raise TableError(f"{path.name} is empty.")
+    return lines[0]
