@@ -35,7 +35,8 @@ class Altering(Looking):
 
     def correct_file(self, path: str | PathLike[str], reason: str | None = None, by: str | None = None) -> int:
         """Correct the labels in a file with columns for id and label."""
-        names, values, _ = self.labels_in(path)
+        names, values, table = self.labels_in(path)
+        table.refuse_problems()
         return self._correct_text(dict(zip(names, values, strict=True)), reason, by)
 
     def _correct_text(self, labels: Mapping[str, Any], reason: str | None, by: str | None) -> int:

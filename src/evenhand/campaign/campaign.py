@@ -11,12 +11,13 @@ from evenhand.campaign.deciding import Proposal
 from evenhand.campaign.deliveries import Delivery
 from evenhand.campaign.kept import returned, user_name
 from evenhand.campaign.labels import check_text
+from evenhand.campaign.losses import check_losses
 from evenhand.campaign.pooling import Pooling
 from evenhand.campaign.pools import assign, fetch
 from evenhand.campaign.requests import Receipt, Request, number_of, request_of
 from evenhand.campaign.settings import Parts, as_seconds, check_change, make_settings, parts_of
 from evenhand.campaign.state import State
-from evenhand.campaign.telling import Options, check_losses, fate_of
+from evenhand.campaign.telling import Options, fate_of
 from evenhand.engine.settings import forced_warning
 from evenhand.errors import InputError, NothingToAsk
 from evenhand.ledger import Event, Ledger, MemoryLedger, Reader, Writer, open_ledger

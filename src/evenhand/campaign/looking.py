@@ -207,7 +207,9 @@ class Looking(Kept):
 
     def ids_in(self, path: str | PathLike[str]) -> list[str]:
         """The ids in a file."""
-        return self._ids(self._table(path))
+        table = self._table(path)
+        table.refuse_problems()
+        return self._ids(table)
 
     def labels_in(self, path: str | PathLike[str]) -> tuple[list[str], list[Any], FileTable]:
         """The ids in a file, the labels beside them, None where there is none, and the file's table."""

@@ -44,6 +44,11 @@ class FileTable:
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), []))
 
+    def refuse_problems(self) -> None:
+        """Refuse a table with rows that could not be read."""
+        for row, why in self.problems.items():
+            raise InputError(f"{self.name}, row {row + 1}: {why}; nothing was changed")
+
 
 def read_file(path: Path, *, id: str | None = None, label: str | None = None) -> FileTable:
     """A CSV, JSON lines or Parquet file, by its ending; cells of the columns for id and label stay as they are written."""

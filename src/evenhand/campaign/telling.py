@@ -1,8 +1,7 @@
-"""What comes in: deliveries, counts and losses, decided under the write lock."""
+"""What comes in: deliveries and counts, decided under the write lock."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -24,7 +23,7 @@ from evenhand.campaign.deliveries import (
     sort_labels,
     sort_out,
 )
-from evenhand.campaign.features import LARGEST, Rows
+from evenhand.campaign.features import Rows
 from evenhand.campaign.labels import Classes, as_label, check_text, label_text
 from evenhand.campaign.requests import Receipt, Refused
 from evenhand.campaign.settings import Parts
@@ -32,7 +31,7 @@ from evenhand.campaign.state import State
 from evenhand.errors import InputError
 from evenhand.ledger.base import Event, Example, Reader, Writer
 
-__all__ = ["Intake", "Options", "Step", "check_losses", "fate_of"]
+__all__ = ["Intake", "Options", "Step", "fate_of"]
 
 _LETTER = {True: "v", False: "t"}
 _ROLE = {"v": "validate", "t": "train"}
@@ -374,31 +373,3 @@ def _refused(found: Sorted, rows: int) -> InputError:
     error = refusal(found.refused, rows)
     error.refused = tuple(found.refused)
     return error
-
-
-def check_losses(state: State, losses: Mapping[str, Any]) -> dict[str, dict[str, float]]:
-    """Reported mean losses, accuracies and numbers of validation examples, checked."""
-    if state.settings["learner"] is not None:
-        raise InputError("this campaign has a learner and scores by itself: make it with learner=None to report losses")
-    if not losses:
-        raise InputError("no losses given: report {group: (mean loss, accuracy, examples)}")
-    most = int(state.settings["budget"]) + state.added
-    found = {}
-    for group, reported in losses.items():
-        if group not in state.groups:
-            raise InputError(f"unknown group {group!r}: the groups are {', '.join(map(repr, state.groups))}")
-        try:
-            mean, right, n = (float(value) for value in reported)
-        except (TypeError, ValueError):
-            raise InputError(f"losses of {group!r}: give (mean loss, accuracy, examples), not {reported!r}") from None
-        if not (0 <= mean <= LARGEST and 0 <= right <= 1 and 1 <= n < math.inf and n == int(n)):
-            raise InputError(
-                f"losses of {group!r}: the mean loss must be a number from 0 up, accuracy in [0, 1], examples a whole number "
-                f"from 1 up, not {reported!r}"
-            )
-        if n > most:
-            raise InputError(
-                f"losses of {group!r}: {n:g} validation examples are more than the {most:,} labels there can be"
-            )
-        found[group] = {"n": int(n), "loss_sum": mean * n, "accuracy": right}
-    return found
