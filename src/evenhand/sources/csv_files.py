@@ -16,7 +16,7 @@ from evenhand.sources.problems import TableError
 __all__ = ["CsvFormat", "read_csv"]
 
 NULLS = ["", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null"]
-LARGEST_BLOCK = 1 << 30
+BLOCK = 1 << 25
 TEXT_FILES = {".csv", ".tsv", ".txt", ".data", ".test", ""}
 COMPRESSED = {".gz", ".bz2", ".zst", ".lz4"}
 SEPARATORS = (",", ";", "\t", "|")
@@ -68,11 +68,10 @@ def read_csv(path: Path, form: CsvFormat) -> pa.Table:
 
 def _read(path: Path, encoding: str, separator: str, decimal: str, text: Sequence[str] = ()) -> pa.Table:
     """The whole file, or only some columns, as they are written."""
-    block = min(LARGEST_BLOCK, 2 * path.stat().st_size + (1 << 20))
     try:
         return pacsv.read_csv(
             path,
-            read_options=pacsv.ReadOptions(encoding=encoding, block_size=block),
+            read_options=pacsv.ReadOptions(encoding=encoding, block_size=BLOCK),
             parse_options=pacsv.ParseOptions(delimiter=separator, newlines_in_values=True),
             convert_options=pacsv.ConvertOptions(
                 null_values=NULLS,
