@@ -79,13 +79,14 @@ def verify(ledger: Ledger, campaign: int, parts: Parts) -> Verification:
             found.problems.append(str(error))
             return found
         rows = reader.changed()
-        _snapshot(reader, events, found)
         _rows(events, rows, found)
-        _steps(events, rows, parts, found)
+        _steps(events, rows, found)
         if not found.problems:  # what was altered need not be fitted to know that it differs
             again = refit_scores(events, rows, parts)
             found.scores_refitted, found.scores_skipped = again.refitted, again.skipped
             found.problems += again.problems
+        _choices(events, parts, found)
+        _snapshot(reader, events, found)
         _frozen(reader, events, found)
     return found
 
@@ -152,14 +153,9 @@ def _told_rows(events: list[Event]) -> Iterator[tuple[str, int, str]]:
 class _Before:
     """What is known just before an event: the state, the rows by id, and which of them were taken back by then."""
 
-    def __init__(self, parts: Parts, rows: Iterable[Example]) -> None:
-        self.chooser, self.state = Chooser(parts), State()
-        self.rows = {row.id: row for row in rows}
+    def __init__(self, rows: Iterable[Example]) -> None:
+        self.state, self.rows = State(), {row.id: row for row in rows}
         self.gone: set[str] = set()
-
-    def propose(self) -> Proposal:
-        """The request that would be made."""
-        return self.chooser.propose(self.state, 1)[0]
 
     def letters(self, names: Iterable[str]) -> str:
         """The roles of examples, `-` for those that did not count any more."""
@@ -175,39 +171,56 @@ class _Before:
             self.gone |= set(event.facts["ids"])
 
 
-def _steps(events: list[Event], rows: list[Example], parts: Parts, found: Verification) -> None:
+def _steps(events: list[Event], rows: list[Example], found: Verification) -> None:
     """Events that do not follow from those before them."""
-    before, at = _Before(parts, rows), -math.inf
+    before, at = _Before(rows), -math.inf
     for event in events:
         check = _CHECKS.get(event.kind)
         wrong = list(check(event, before)) if check is not None else []
         if not event.at >= at:
             wrong.append("it is dated before the event that it follows")
-        found.problems += [f"event {event.seq}: {problem}" for problem in wrong]
-        found.requests_chosen_again += event.kind == "asked"
+        found.problems += [f"event {event.seq} ({event.kind}): {problem}" for problem in wrong]
         at = event.at
         before.fold(event)
 
 
-def _asked(event: Event, before: _Before) -> Iterator[str]:
-    """A request: chosen again from the state, and what it says of its scores and its lease."""
-    facts, state, which = event.facts, before.state, f"request {event.request}"
+def _choices(events: list[Event], parts: Parts, found: Verification) -> None:
+    """Requests that would be made otherwise from the recorded scores."""
+    chooser, state = Chooser(parts), State()
+    for event in events:
+        if event.kind == "asked":
+            found.requests_chosen_again += 1
+            wrong = [*_chosen(event, chooser, state), *_asked(event, state)]
+            found.problems += [f"event {event.seq}: request {event.request} {problem}" for problem in wrong]
+        state.fold([event])
+
+
+def _propose(chooser: Chooser, state: State) -> Proposal:
+    """The request that would be made."""
+    return chooser.propose(state, 1)[0]
+
+
+def _chosen(event: Event, chooser: Chooser, state: State) -> Iterator[str]:
+    """How a request differs from the one that would be made."""
     try:
-        again = before.propose()
+        again = _propose(chooser, state)
     except EvenhandError as error:
-        yield f"{which} was made, now: {error}"
-    else:
-        yield from (f"{which} {problem}" for problem in _other_choice(facts["decision"], again.decision.as_dict()))
-        if facts["size"] != again.size:
-            yield f"{which} was for {facts['size']} labels, now it would be for {again.size}"
+        yield f"was made, now: {error}"
+        return
+    yield from _other_choice(event.facts["decision"], again.decision.as_dict())
+    if event.facts["size"] != again.size:
+        yield f"was for {event.facts['size']} labels, now it would be for {again.size}"
+
+
+def _asked(event: Event, state: State) -> Iterator[str]:
+    """What a request says of its number, its scores and its lease."""
+    facts, behind = event.facts, state.examples - state.scored_examples
     if event.request != state.asked + 1:
-        yield f"{which} follows request {state.asked}"
+        yield f"follows request {state.asked}"
     if "ids" in facts and len(facts["ids"]) != facts["size"]:
-        yield f"{which} names {len(facts['ids'])} examples, but asks for {facts['size']}"
-    behind = state.examples - state.scored_examples
-    yield from _unlike(
-        facts, {"rests_on": state.scores_rest_on, "scored_at": state.scored_at, "behind": behind}, f"of {which}"
-    )
+        yield f"names {len(facts['ids'])} examples, but asks for {facts['size']}"
+    follows = {"rests_on": state.scores_rest_on, "scored_at": state.scored_at, "behind": behind}
+    yield from (f"has {problem}" for problem in _unlike(facts, follows))
     until, lease = facts["until"], state.settings["lease"]
     if until is None or lease is None:
         as_long = until is lease
@@ -215,7 +228,7 @@ def _asked(event: Event, before: _Before) -> Iterator[str]:
         late = until - event.at - lease
         as_long = late <= _LEASE_TOLERANCE and (late >= -_LEASE_TOLERANCE or event.at == state.at)
     if not as_long:
-        yield f"{which} waits until {until}, which is not its time and the lease of {lease} seconds"
+        yield f"waits until {until}, which is not its time and the lease of {lease} seconds"
 
 
 def _other_choice(was: Mapping[str, Any], again: Mapping[str, Any]) -> Iterator[str]:
@@ -262,7 +275,7 @@ def _told(event: Event, before: _Before) -> Iterator[str]:
         if any(row.group != facts["group"] for row in rows):
             yield f"it says that its rows are of {facts['group']!r}, and they are not"
         yield from _about_rows(facts, rows)
-    yield from _unlike(facts, follows, "of what was told")
+    yield from _unlike(facts, follows)
 
 
 def _added(event: Event, before: _Before) -> Iterator[str]:
@@ -270,8 +283,8 @@ def _added(event: Event, before: _Before) -> Iterator[str]:
     facts, names = event.facts, event.facts["ids"]
     rows = [before.rows[name] for name in names if name in before.rows]
     charged = sum(row.origin == "charged" for row in rows)
-    yield from _unlike(facts, {"roles": before.letters(names), "charged": charged}, "of what was added")
-    yield from _unlike(facts, {"groups": _groups_of(before, names)}, "of what was added")
+    follows = {"roles": before.letters(names), "charged": charged, "groups": _groups_of(before, names)}
+    yield from _unlike(facts, follows)
     yield from _about_rows(facts, rows)
 
 
@@ -287,12 +300,12 @@ def _altered(event: Event, before: _Before) -> Iterator[str]:
     facts, names = event.facts, event.facts["ids"]
     told = [name for name in names if name in before.rows]  # others are pool examples that have no label
     groups = [z for name, z in zip(names, facts["groups"], strict=False) if name in before.rows]
-    yield from _unlike({"groups": groups}, {"groups": _groups_of(before, told)}, f"of what was {event.kind}")
+    yield from _unlike({"groups": groups}, {"groups": _groups_of(before, told)})
     if event.kind == "corrected":
         if len(facts["digests"]) != len(names):
             yield f"it has {len(facts['digests'])} digests for {len(names)} rows"
         return
-    yield from _unlike(facts, {"roles": before.letters(names)}, f"of what was {event.kind}")
+    yield from _unlike(facts, {"roles": before.letters(names)})
     paid = sum(before.rows[name].origin in ("asked", "extra", "charged") for name in told)
     if facts.get("refund", 0) not in (0, paid):
         yield f"it gives {facts['refund']} labels back to the budget, which was charged {paid} for them"
@@ -321,18 +334,18 @@ def _certified(event: Event, before: _Before) -> Iterator[str]:
     """A frozen model: its number, and the labels there were."""
     frozen = before.state.frozen
     follows = {"version": 1 + (frozen["version"] if frozen else 0), "labels": before.state.labels_used}
-    yield from _unlike(event.facts, follows, "of the frozen model")
+    yield from _unlike(event.facts, follows)
 
 
-def _unlike(facts: Mapping[str, Any], follows: Mapping[str, Any], what: str) -> Iterator[str]:
+def _unlike(facts: Mapping[str, Any], follows: Mapping[str, Any]) -> Iterator[str]:
     """Facts that are not what the events before say."""
     for name, value in follows.items():
         if name not in facts or facts[name] != value:
-            yield f"{name} {what} is {facts.get(name)!r}, but the events and rows say {value!r}"
+            yield f"{name} {facts.get(name)!r}, but the events and rows say {value!r}"
 
 
 _CHECKS: dict[str, Callable[[Event, _Before], Iterator[str]]] = {
-    "asked": _asked, "told": _told, "added": _added, "scored": _scored, "expired": _expired, "certified": _certified,
+    "told": _told, "added": _added, "scored": _scored, "expired": _expired, "certified": _certified,
     **dict.fromkeys(_ALTERED, _altered),
 }  # fmt: skip
 
