@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -169,6 +170,48 @@ def test_what_another_machine_rounds_is_no_problem(url: str) -> None:
         column["u"] *= 1 + 1e-8
     set_facts(url, event, event.facts)
     assert problems(url) == []
+
+
+def test_a_request_that_could_not_have_been_made(url: str) -> None:
+    event = events(url, "created")[0]
+    set_facts(url, event, {**event.facts, "budget": 20})
+    assert [p for p in problems(url) if "request 6 was made, now: " in p]
+
+
+def test_facts_that_cannot_be_read_any_more(url: str) -> None:
+    with eh.Campaign.open(url, "survey", read_only=True) as c:
+        for facts, problem in (("{", "event 5 cannot be read"), ("{}", "event 5 (told) is damaged")):
+            event = events(url, "told")[0]
+            assert event.seq == 5
+            tamper(url, "UPDATE events SET facts = :f WHERE seq = 5", f=facts)
+            found = c.verify()
+            assert [problem in p for p in found.problems] == [True]
+            set_facts(url, event, event.facts)
+
+
+def test_a_pool_and_what_a_request_names(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'ledger.db'}"
+    X, y = rows(1, 24)
+    frame = pd.DataFrame({"id": [f"p{k}" for k in range(24)], "group": ["u", "v"] * 12, "a": X[:, 0], "b": X[:, 1]})
+    labels = dict(zip(frame["id"], y.tolist(), strict=True))
+    with eh.Campaign.create(url, "survey", None, "optimistic:loss=log", "logistic", budget=40, batch=2) as c:
+        c.pool(frame)
+        for _ in range(3):
+            c.tell_labels({name: labels[name] for name in c.ask().examples})
+        c.skip(c.ask().examples[0])
+        names = c.ask().examples
+        c.tell_labels({names[0]: labels[names[0]]})
+        spare = next(name for name in frame["id"] if name not in str(c.events()))
+        c.tell_labels({spare: labels[spare]}, extra=True)
+        c.correct(names[0], 1 - labels[names[0]])
+        c.erase(spare)
+        c.abandon(5)
+        c.refit()
+    assert problems(url) == []
+    event = events(url, "asked")[3]
+    facts = {**event.facts, "ids": event.facts["ids"][:-1], "roles": event.facts["roles"][:-1]}
+    set_facts(url, event, facts)
+    assert [p for p in problems(url) if "request 4 names 3 examples, but asks for 4" in p]
 
 
 def test_times_that_go_backwards(url: str) -> None:
