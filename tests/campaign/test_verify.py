@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sqlalchemy import text
 
 import evenhand as eh
@@ -16,7 +21,7 @@ from evenhand.campaign.learners import learner_from_text
 from evenhand.campaign.state import State
 from evenhand.campaign.words import explain
 from evenhand.decision import KINDS, Decision
-from evenhand.ledger import Event
+from evenhand.ledger import Event, Ledger, MemoryLedger
 from evenhand.ledger.database import DatabaseLedger
 
 
@@ -26,10 +31,11 @@ def rows(k: int, n: int = 4) -> tuple[Any, Any]:
     return rng.normal(size=(n, 2)) + y[:, None], y
 
 
-@pytest.fixture
-def url(tmp_path: Path) -> str:
-    """A campaign with a history."""
-    url = f"sqlite:///{tmp_path / 'ledger.db'}"
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A campaign with a history, made once."""
+    path = tmp_path_factory.mktemp("history") / "ledger.db"
+    url = f"sqlite:///{path}"
     with eh.Campaign.create(url, "survey", ["u", "v"], "optimistic:loss=log", "logistic", budget=400, batch=2) as c:
         c.add(*rows(99, 10), ["u", "v"] * 5)
         for k in range(8):
@@ -40,7 +46,14 @@ def url(tmp_path: Path) -> str:
         c.abandon(c.ask())
         c.change(budget=500)
         c.ask_many(3)
-    return url
+        c.save(path.with_name("saved.db"))
+    return path.with_name("saved.db")
+
+
+@pytest.fixture
+def url(history: Path, tmp_path: Path) -> str:
+    """A copy of it to tamper with."""
+    return f"sqlite:///{shutil.copy(history, tmp_path / 'ledger.db')}"
 
 
 def events(url: str, *kinds: str) -> list[Event]:
@@ -78,27 +91,170 @@ def test_a_sound_ledger(url: str) -> None:
     assert found.events == len(events(url))
 
 
-def test_scores_that_do_not_come_out_again(url: str) -> None:
-    event = events(url, "scored")[3]
-    event.facts["groups"]["u"]["errors"] += 1
+def change_in(path: str, change: Callable[[Any], Any]) -> Callable[[dict[str, Any]], None]:
+    """An edit of one value within the facts of an event, e.g. at `groups.u.errors`."""
+
+    def edit(facts: dict[str, Any]) -> None:
+        *way, last = path.split(".")
+        for name in way:
+            facts = facts[name]
+        facts[last] = change(facts[last])
+
+    return edit
+
+
+def more(value: Any) -> Any:
+    return (value or 0) + 1
+
+
+def other(group: str) -> str:
+    return "v" if group == "u" else "u"
+
+
+def turned(roles: str) -> str:
+    return roles.translate(str.maketrans("tv", "vt"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "which", "path", "change", "problem"),
+    [
+        ("scored", 3, "groups.u.errors", more, "'u' had"),
+        ("scored", 3, "groups.u.loss_sum", lambda x: x * 1.001, "'u' had"),
+        ("scored", -1, "groups.u.accuracy", lambda x: x / 2, "'u' had"),
+        ("scored", -1, "groups", lambda g: {"u": g["u"]}, "it has no scores of 'v'"),
+        ("scored", -1, "running", lambda r: {g: [n, e + 1] for g, (n, e) in r.items()}, "the running errors were"),
+        ("scored", -1, "running", lambda r: {}, "the running errors were"),
+        ("scored", -1, "trained", more, "its scores have trained"),
+        ("scored", -1, "loss", lambda x: "zero_one", "its scores have loss"),
+        ("scored", -1, "rests_on", lambda x: x + 5, "its scores rest on event"),
+        ("scored", -1, "rests_on", lambda x: 3, "its scores rest on event 3, which is not between"),
+        ("scored", -1, "examples", more, "its scores have examples 43, now 42"),
+        ("asked", 5, "decision.group", other, "request 6 was for"),
+        ("asked", 5, "decision.kind", lambda k: "fewest", "request 6 was made because of 'fewest', now"),
+        ("asked", 5, "decision.terms", lambda t: {}, "request 6 was chosen by the terms []"),
+        ("asked", 5, "decision.terms", lambda t: {n: {"u": 9.0, "v": 0.0} for n in t}, "was chosen with the term"),
+        ("asked", 5, "decision.probability", lambda p: {"u": 0.5, "v": 0.5}, "was chosen with the chances"),
+        ("asked", 5, "size", lambda n: n + 2, "request 6 was for 6 labels, now it would be for 4"),
+        ("asked", -1, "size", lambda n: n - 1, "request 12 was for 3 labels, now it would be for 4"),
+        ("asked", 5, "rests_on", lambda n: n - 1, "request 6 has rests_on"),
+        ("asked", 5, "scored_at", more, "request 6 has scored_at"),
+        ("asked", 5, "behind", more, "request 6 has behind 1, but the events and rows say 0"),
+        ("asked", 5, "until", lambda t: t + 3600, "request 6 waits until"),
+        ("asked", 5, "until", lambda t: t - 3600, "request 6 waits until"),
+        ("asked", 5, "until", lambda t: None, "request 6 waits until None"),
+        ("told", -1, "roles", turned, "(told): roles"),
+        ("told", -1, "surplus", more, "surplus 1, but the events and rows say 0"),
+        ("told", -1, "rows", lambda n: n - 1, "(told): rows 2, but the events and rows say 3"),
+        ("told", -1, "late", lambda x: True, "(told): late True"),
+        ("told", -1, "group", other, "it says that its rows are of"),
+        ("told", -1, "made", lambda x: False, "it does not say who made the ids of its rows"),
+        ("told", -1, "digests", lambda d: d[:-1], "it has 2 digests for 3 rows"),
+        ("told", -1, "digests", lambda d: d[::-1], "is not what was told"),
+        ("added", 0, "roles", turned, "(added): roles"),
+        ("added", 0, "charged", lambda n: 10, "charged 10, but the events and rows say 0"),
+        ("added", 0, "groups", lambda g: [1 - z for z in g], "(added): groups"),
+        ("certified", 0, "labels", more, "(certified): labels 33, but the events and rows say 32"),
+    ],
+)  # fmt: skip
+def test_facts_that_do_not_follow(url: str, kind: str, which: int, path: str, change: Any, problem: str) -> None:
+    event = events(url, kind)[which]
+    change_in(path, change)(event.facts)
     set_facts(url, event, event.facts)
-    assert [p for p in problems(url) if p.startswith(f"event {event.seq}: 'u' had")]
+    assert [p for p in problems(url) if problem in p]
 
 
-def test_running_errors_that_do_not_come_out_again(url: str) -> None:
-    event = events(url, "scored")[-1]
-    group = next(iter(event.facts["running"]))
-    event.facts["running"][group][1] += 1
-    set_facts(url, event, event.facts)
-    assert [p for p in problems(url) if p.startswith(f"event {event.seq}: the running errors were")]
-
-
-def test_requests_that_would_be_chosen_otherwise(url: str) -> None:
+def test_what_another_machine_rounds_is_no_problem(url: str) -> None:
     event = events(url, "asked")[5]
-    was = event.facts["decision"]["group"]
-    event.facts["decision"]["group"] = "v" if was == "u" else "u"
+    assert event.facts["decision"]["terms"]
+    for column in event.facts["decision"]["terms"].values():
+        column["u"] *= 1 + 1e-8
     set_facts(url, event, event.facts)
-    assert [p for p in problems(url) if "request 6 was for" in p]
+    assert problems(url) == []
+
+
+def test_a_request_that_could_not_have_been_made(url: str) -> None:
+    event = events(url, "created")[0]
+    set_facts(url, event, {**event.facts, "budget": 20})
+    assert [p for p in problems(url) if "request 6 was made, now: " in p]
+
+
+def test_facts_that_cannot_be_read_any_more(url: str) -> None:
+    with eh.Campaign.open(url, "survey", read_only=True) as c:
+        for facts, problem in (("{", "event 5 cannot be read"), ("{}", "event 5 (told) is damaged")):
+            event = events(url, "told")[0]
+            assert event.seq == 5
+            tamper(url, "UPDATE events SET facts = :f WHERE seq = 5", f=facts)
+            found = c.verify()
+            assert [problem in p for p in found.problems] == [True]
+            set_facts(url, event, event.facts)
+
+
+def test_a_pool_and_what_a_request_names(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'ledger.db'}"
+    X, y = rows(1, 24)
+    frame = pd.DataFrame({"id": [f"p{k}" for k in range(24)], "group": ["u", "v"] * 12, "a": X[:, 0], "b": X[:, 1]})
+    labels = dict(zip(frame["id"], y.tolist(), strict=True))
+    with eh.Campaign.create(url, "survey", None, "optimistic:loss=log", "logistic", budget=40, batch=2) as c:
+        c.pool(frame)
+        for _ in range(3):
+            c.tell_labels({name: labels[name] for name in c.ask().examples})
+        c.skip(c.ask().examples[0])
+        names = c.ask().examples
+        c.tell_labels({names[0]: labels[names[0]]})
+        spare = next(name for name in frame["id"] if name not in str(c.events()))
+        c.tell_labels({spare: labels[spare]}, extra=True)
+        c.correct(names[0], 1 - labels[names[0]])
+        c.erase(spare)
+        c.abandon(5)
+        c.refit()
+    assert problems(url) == []
+    event = events(url, "asked")[3]
+    facts = {**event.facts, "ids": event.facts["ids"][:-1], "roles": event.facts["roles"][:-1]}
+    set_facts(url, event, facts)
+    assert [p for p in problems(url) if "request 4 names 3 examples, but asks for 4" in p]
+
+
+def test_times_that_go_backwards(url: str) -> None:
+    event = events(url, "told")[4]
+    tamper(url, "UPDATE events SET at = at - 60 WHERE seq = :s", s=event.seq)
+    assert [p for p in problems(url) if p == f"event {event.seq} (told): it is dated before the event that it follows"]
+
+
+def test_requests_out_of_order(url: str) -> None:
+    event = events(url, "asked")[-1]
+    tamper(url, "UPDATE events SET request = 40 WHERE seq = :s", s=event.seq)
+    assert f"event {event.seq}: request 40 follows request 11" in problems(url)
+
+
+def test_frozen_models_out_of_order(url: str) -> None:
+    event = events(url, "certified")[0]
+    set_facts(url, event, {**event.facts, "version": 7})
+    tamper(url, "UPDATE models SET version = 7")
+    assert f"event {event.seq} (certified): version 7, but the events and rows say 1" in problems(url)
+
+
+def test_a_lease_that_had_not_ended(url: str) -> None:
+    event = events(url, "abandoned")[0]
+    tamper(url, "UPDATE events SET kind = 'expired' WHERE seq = :s", s=event.seq)
+    assert f"event {event.seq} (expired): request 9 expired before its lease ended" in problems(url)
+
+
+def test_a_clock_that_goes_back_is_no_problem() -> None:
+    now = [1000.0]
+    c = eh.Campaign.create(MemoryLedger(lambda: now[0]), "survey", ["u"], "uniform", None, budget=40, lease=60)
+    c.ask()
+    now[0] = 500.0
+    c.ask_many(2)
+    now[0] = 2000.0
+    c.ask()
+    assert [e["kind"] for e in c.events()].count("expired") == 3
+    assert c.verify().problems == []
+
+
+def test_the_newest_events_can_be_removed_unnoticed(url: str) -> None:
+    """As the docstring says: nothing outside the ledger knows of them."""
+    tamper(url, "DELETE FROM events WHERE seq > (SELECT max(seq) - 3 FROM events)")
+    assert problems(url) == []
 
 
 @pytest.mark.parametrize(
@@ -164,12 +320,23 @@ def test_a_snapshot_that_is_not_what_the_events_say(tmp_path: Path) -> None:
         assert State.from_text(snapshot[1]) == State().fold(reader.events(limit=snapshot[0]))
     tamper(url, "UPDATE snapshots SET state = replace(state, :a, :b)", a='"labels_used":', b='"labels_used":1')
     assert problems(url) == ["the snapshot differs from the events: delete the row of the table snapshots"]
+    with eh.Campaign.open(url, "survey", read_only=True) as c:
+        tamper(url, "UPDATE snapshots SET state = 'broken'")
+        assert c.verify().problems == ["the snapshot differs from the events: delete the row of the table snapshots"]
     with DatabaseLedger(url) as ledger:
         ledger.forget_snapshots()
     assert problems(url) == []
 
 
-@pytest.mark.parametrize("change", ["DELETE FROM models", "UPDATE models SET data = x'00'"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        "DELETE FROM models",
+        "UPDATE models SET data = x'00'",
+        "UPDATE models SET digest = 'abc'",
+        "UPDATE models SET format = 'torch'",
+    ],
+)
 def test_a_frozen_model_that_is_not_the_one(url: str, change: str) -> None:
     event = events(url, "certified")[0]
     tamper(url, change)
@@ -178,20 +345,149 @@ def test_a_frozen_model_that_is_not_the_one(url: str, change: str) -> None:
 
 def test_what_was_corrected_withdrawn_and_erased_on_purpose(url: str) -> None:
     with eh.Campaign.open(url, "survey") as c:
-        c.correct("e5", 1 - int(rows(5)[1][0]))
-        c.withdraw("e6")
-        c.erase("e7")
+        scores = len(events(url, "scored"))
+        for label in (1, 0, 1):  # of an early row, after and between scores
+            c.correct("e1", label)
+            c.refit()
+            scores += 1
+        c.withdraw("e2")
+        c.withdraw("e3", refund=True)
         found = c.verify()
-        assert found.problems == []
-        assert found.erased == ["e7"]
-        assert found.scores_skipped > 0
-        assert found.scores_refitted > 0
+        assert (found.problems, found.scores_refitted, found.scores_skipped) == ([], scores, 0)
+        c.erase("e7")  # told before the last of eight requests: the scores since cannot be made again
+        c.refit()
+        found = c.verify()
+        assert (found.problems, found.erased) == ([], ["e7"])
+        assert (found.scores_refitted, found.scores_skipped) == (scores - 4 + 1, 4)
+    for kind, name, change, problem in (
+        ("corrected", "digests", lambda d: ["0" * 32], "the label of the example 'e1' is not the one it was corrected"),
+        ("corrected", "digests", lambda d: [], "it has 0 digests for 1 rows"),
+        ("corrected", "groups", lambda g: [1 - z for z in g], "(corrected): groups"),
+        ("withdrawn", "roles", turned, "(withdrawn): roles"),
+        ("withdrawn", "groups", lambda g: [1 - z for z in g], "(withdrawn): groups"),
+        ("withdrawn", "refund", lambda n: 9, "it gives 9 labels back to the budget, which was charged 1 for them"),
+        ("erased", "roles", turned, "(erased): roles"),
+    ):
+        event = events(url, kind)[-1]
+        set_facts(url, event, {**event.facts, name: change(event.facts[name])})  # type: ignore[no-untyped-call]
+        assert [p for p in problems(url) if problem in p], problem
+        set_facts(url, event, event.facts)
+    assert problems(url) == []
+    tamper(url, "UPDATE examples SET label = '0' WHERE id = 'e1'")
+    assert "the label of the example 'e1' is not the one it was corrected to" in problems(url)
+    tamper(url, "UPDATE examples SET fate = NULL WHERE id = 'e2'")
+    assert "the example 'e2' is not withdrawn, which no event says" in problems(url)
+    for column in ("features = '[1,2]'", "label = '1'", "first_label = '1'", "salt = '00'"):
+        tamper(url, f"UPDATE examples SET {column} WHERE id = 'e7'")
+        assert "the example 'e7' was erased, but its row is still there" in problems(url)
+        tamper(url, f"UPDATE examples SET {column.partition(' ')[0]} = NULL WHERE id = 'e7'")
+
+
+def test_scores_between_two_corrections_are_checked_with_the_label_between(url: str) -> None:
+    """The label that was there for a while is known by its digest only; scores fitted on another one do not pass."""
+    with eh.Campaign.open(url, "survey") as c:
+        now = c.correct("e1", 1 - int(rows(1)[1][0])) and c.refit()
+        assert now
+        between = events(url, "scored")[-1]
+        c.correct("e1", int(rows(1)[1][0]))
         c.refit()
         assert c.verify().problems == []
-    tamper(url, "UPDATE examples SET label = first_label WHERE id = 'e5'")
-    assert "the label of the example 'e5' is not the one it was corrected to" in problems(url)
-    tamper(url, "UPDATE examples SET features = '[1,2]' WHERE id = 'e7'")
-    assert "the example 'e7' was erased, but its row is still there" in problems(url)
+    before = events(url, "scored")[-3]
+    assert between.facts["groups"] != before.facts["groups"]
+    set_facts(url, between, {**between.facts, "groups": before.facts["groups"]})
+    assert [p for p in problems(url) if p.startswith(f"event {between.seq}: ")]
+
+
+def test_a_label_that_nobody_has_any_more_is_skipped(url: str) -> None:
+    with eh.Campaign.open(url, "survey") as c:
+        for label in (7, 1):
+            c.correct("e1", label)
+            c.refit()
+        found = c.verify()
+    assert (found.problems, found.scores_skipped) == ([], 1)
+
+
+def test_scores_of_earlier_learners(url: str) -> None:
+    with eh.Campaign.open(url, "survey") as c:
+        for learner in ("logistic:C=0.1", "sklearn.naive_bayes.GaussianNB", "logistic"):
+            c.change(learner=learner)
+            c.refit()
+        found = c.verify()
+    assert (found.problems, found.scores_refitted, found.scores_skipped) == ([], 12, 0)
+    event = events(url, "scored")[-3]
+    event.facts["groups"]["u"]["loss_sum"] *= 1.01
+    set_facts(url, event, event.facts)
+    assert [p for p in problems(url) if p.startswith(f"event {event.seq}: 'u' had")]
+
+
+def test_an_earlier_learner_of_ones_own_is_skipped() -> None:
+    from sklearn.naive_bayes import GaussianNB
+    from sklearn.neighbors import KNeighborsClassifier
+
+    c = eh.Campaign(["u", "v"], "greedy", GaussianNB(), budget=100, batch=2)
+    c.add(*rows(9, 12), ["u", "v"] * 6)
+    c.refit()
+    c.change(learner=KNeighborsClassifier(1))
+    c.refit()
+    c.change(learner="logistic")
+    c.refit()
+    found = c.verify()
+    assert found.problems == []
+    assert found.scores_refitted + found.scores_skipped == 3
+    assert found.scores_refitted >= 1
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["tell", "tell", "correct", "correct", "withdraw", "erase", "refit", "open", "change"]),
+        st.integers(0, 11),
+        st.integers(0, 1),
+    ),
+    min_size=4,
+    max_size=14,
+)
+
+
+@settings(max_examples=10)
+@given(steps=STEPS)
+@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+def test_whatever_was_corrected_every_score_comes_out_again(
+    kind: str, steps: list[tuple[str, int, int]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    ledger: Ledger = MemoryLedger()
+    if kind == "sqlite":
+        path = tmp_path_factory.mktemp("steps") / "l.db"
+        ledger = DatabaseLedger(f"sqlite:///{path}?synchronous=normal", create=True)
+    with ledger:
+        c = eh.Campaign.create(ledger, "c", ["u", "v"], "optimistic:loss=log", "logistic", budget=100, batch=1)
+        c.add(*rows(50, 6), ["u", "v"] * 3, ids=[f"e{i}" for i in range(6)])
+        erased: set[str] = set()
+        gone: set[str] = set()
+        for k, (step, which, label) in enumerate(steps):
+            name = f"e{which % 6}"
+            if step == "tell":
+                c.tell(c.ask(), *rows(k, 2), ids=[f"t{k}", f"s{k}"])
+            elif step == "correct" and name not in gone:
+                c.correct(name, label)
+            elif step == "withdraw" and name not in gone:
+                c.withdraw(name)
+                gone.add(name)
+            elif step == "erase":
+                c.erase(name)
+                gone.add(name)
+                erased.add(name)
+            elif step == "refit" and len(gone) < 6:
+                c.refit()
+            elif step == "open":
+                c = eh.Campaign.open(ledger, "c")
+            elif step == "change":
+                c.change(learner=f"logistic:C={1 + label}")
+        found = c.verify()
+        assert found.problems == []
+        assert set(found.erased) == erased
+        scores = [e for e in c.events() if e["kind"] == "scored"]
+        assert found.scores_refitted + found.scores_skipped == len(scores)
+        assert erased or found.scores_skipped == 0
 
 
 def test_learners_by_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

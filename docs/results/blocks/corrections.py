@@ -12,12 +12,23 @@ def blocks() -> dict[str, str]:
         for one in found["cost"]
     ]
     attacks = [
-        [one["attack"], f"{one['campaigns']:,}", str(one["false"]), f"{one['false'] / one['campaigns']:.1%}"]
+        [
+            one["attack"],
+            f"{one['labels']:,}",
+            f"{one['campaigns']:,}",
+            *(f"{one[rule]:,} ({one[rule] / one['campaigns']:.1%})" for rule in ("false", "naive_false")),
+        ]
         for one in found["attacks"]
+    ]
+    header = [
+        "what is done to the model's errors",
+        "labels told",
+        "campaigns",
+        "false certificates",
+        "by the naive rule",
     ]
     return {
         "corrections-cost": f"{made}.\n\n"
         + table(["labels a group since the freeze", "none corrected", "1 % corrected", "2 % corrected"], cost),
-        "corrections-attacks": f"{made}.\n\n"
-        + table(["what is done to the model's errors", "campaigns", "false certificates", "share"], attacks),
+        "corrections-attacks": f"{made}.\n\n" + table(header, attacks),
     }

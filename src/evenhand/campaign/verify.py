@@ -1,16 +1,22 @@
-"""Checks a ledger: is it whole, are the rows those that were told, and would fitting and choosing again come to the same?"""
+"""Checks a ledger: is it whole, are the rows those that were told, and would fitting and choosing again come to the same?
+
+A ledger has no witness outside itself. Whoever removes its newest events together with their rows leaves an earlier stage
+of the same campaign, which is as sound as it was then; and whoever writes every event, row and digest anew leaves another
+campaign. Keep backups elsewhere, and compare the number and time of the last event with them.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from evenhand.campaign.deciding import Chooser
 from evenhand.campaign.deliveries import digest_of, label_digest
-from evenhand.campaign.fitting import Fitter, Still
 from evenhand.campaign.pools import check_file
+from evenhand.campaign.refitting import refit_scores
 from evenhand.campaign.settings import Parts
 from evenhand.campaign.state import State
 from evenhand.errors import EvenhandError
@@ -19,6 +25,10 @@ from evenhand.ledger.base import Event, Example, Ledger, Reader
 __all__ = ["Verification", "verify"]
 
 _TOLERANCE = 1e-6
+_TINY = 1e-9
+_LEASE_TOLERANCE = 1.0
+_LETTER = {"train": "t", "validate": "v"}
+_ALTERED = ("corrected", "withdrawn", "erased")
 
 
 @dataclass
@@ -30,8 +40,9 @@ class Verification:
         examples: rows compared with what was told.
         erased: ids of rows erased on purpose.
         requests_chosen_again: requests chosen again from the scores then.
-        scores_refitted: scores fitted again.
-        scores_skipped: scores that rest on rows corrected or taken back since, which cannot be fitted again.
+        scores_refitted: scores fitted again, with the labels as they were then.
+        scores_skipped: scores that cannot be fitted again: they rest on rows erased since, on a label that a correction
+            brought and another took away everywhere, or on an earlier learner that this process does not have.
         problems: what is not as it was recorded.
     """
 
@@ -54,31 +65,47 @@ class Verification:
 
 
 def verify(ledger: Ledger, campaign: int, parts: Parts) -> Verification:
-    """Replay every event, check every row, choose every request again, refit every score."""
+    """Replay every event, check every row, choose every request again, refit every score.
+
+    It cannot notice that the newest events are gone together with what they brought: nothing outside the ledger knows
+    that they were there.
+    """
     found = Verification()
     with ledger.reading(campaign) as reader:
-        events = reader.events()
-        found.events = len(events)
         try:
+            events = reader.events()
+            found.events = len(events)
             state = State().fold(events)
         except EvenhandError as error:
             found.problems.append(str(error))
             return found
-        _snapshot(reader, events, found)
-        _pool(reader, state, found)
         rows = reader.changed()
         _rows(events, rows, found)
-        _choices(events, parts, found)
+        _steps(events, rows, found)
         if not found.problems:  # what was altered need not be fitted to know that it differs
-            _scores(events, rows, parts, found)
+            again = refit_scores(events, rows, parts)
+            found.scores_refitted, found.scores_skipped = again.refitted, again.skipped
+            found.problems += again.problems
+        _choices(events, parts, found)
+        _snapshot(reader, events, found)
+        _pool(reader, state, found)
         _frozen(reader, events, found)
     return found
 
 
+# -------------------------------------------------------------------- the cache of the state, and the rows
+
+
 def _snapshot(reader: Reader, events: list[Event], found: Verification) -> None:
     stored = reader.snapshot()
-    known = None if stored is None else State.from_text(stored[1])
-    if known is not None and known != State().fold(events[: known.seq]):
+    if stored is None:
+        return
+    try:
+        known = State.from_text(stored[1])
+        same = known is None or (known.seq == stored[0] and known == State().fold(events[: known.seq]))
+    except (ValueError, TypeError, KeyError, AttributeError):
+        same = False
+    if not same:
         found.problems.append("the snapshot differs from the events: delete the row of the table snapshots")
 
 
@@ -108,16 +135,16 @@ def _rows(events: list[Event], rows: list[Example], found: Verification) -> None
         name: digest
         for event in events
         if event.kind == "corrected"
-        for name, digest in zip(event.facts["ids"], event.facts["digests"], strict=True)
+        for name, digest in zip(event.facts["ids"], event.facts["digests"], strict=False)
     }
-    for name, seq, digest in _told(events):
+    for name, seq, digest in _told_rows(events):
         row = kept.pop(name, None)
         found.examples += 1
         if row is None:
             found.problems.append(f"event {seq}: the example {name!r} is missing")
         elif name in erased:
             found.erased.append(name)
-            if row.features is not None or row.label is not None:
+            if any(value is not None for value in (row.features, row.label, row.first_label, row.salt)):
                 found.problems.append(f"the example {name!r} was erased, but its row is still there")
         elif not row.salt or digest_of(row) != digest:
             found.problems.append(f"event {seq}: the example {name!r} is not what was told")
@@ -130,76 +157,219 @@ def _rows(events: list[Event], rows: list[Example], found: Verification) -> None
     found.problems += [f"the example {name!r} is in no event" for name in kept]
 
 
-def _told(events: list[Event]) -> Iterator[tuple[str, int, str]]:
+def _told_rows(events: list[Event]) -> Iterator[tuple[str, int, str]]:
     for event in events:
         if event.kind in ("told", "added") and "ids" in event.facts:
-            for name, digest in zip(event.facts["ids"], event.facts["digests"], strict=True):
+            for name, digest in zip(event.facts["ids"], event.facts["digests"], strict=False):
                 yield name, event.seq, digest
 
 
+# -------------------------------------------------------------------- every event, from the state before it
+
+
+class _Before:
+    """What is known just before an event: the state, the rows by id, and which of them were taken back by then."""
+
+    def __init__(self, rows: Iterable[Example]) -> None:
+        self.state, self.rows = State(), {row.id: row for row in rows}
+        self.gone: set[str] = set()
+
+    def letters(self, names: Iterable[str]) -> str:
+        """The roles of examples, `-` for those that did not count any more."""
+        rows = [(name, self.rows.get(name)) for name in names]
+        return "".join(
+            "-" if row is None or name in self.gone else _LETTER.get(row.role or "", "-") for name, row in rows
+        )
+
+    def fold(self, event: Event) -> None:
+        """Go on to the next event."""
+        self.state.fold([event])
+        if event.kind in ("withdrawn", "erased"):
+            self.gone |= set(event.facts["ids"])
+
+
+def _steps(events: list[Event], rows: list[Example], found: Verification) -> None:
+    """Events that do not follow from those before them."""
+    before, at = _Before(rows), -math.inf
+    for event in events:
+        check = _CHECKS.get(event.kind)
+        wrong = list(check(event, before)) if check is not None else []
+        if not event.at >= at:
+            wrong.append("it is dated before the event that it follows")
+        found.problems += [f"event {event.seq} ({event.kind}): {problem}" for problem in wrong]
+        at = event.at
+        before.fold(event)
+
+
 def _choices(events: list[Event], parts: Parts, found: Verification) -> None:
-    """Requests that the strategy would choose otherwise from the recorded scores."""
+    """Requests that would be made otherwise from the recorded scores."""
     chooser, state = Chooser(parts), State()
     for event in events:
         if event.kind == "asked":
             found.requests_chosen_again += 1
-            was = event.facts["decision"]["group"]
-            try:
-                again = chooser.propose(state).decision.group
-            except EvenhandError as error:
-                found.problems.append(f"event {event.seq}: request {event.request} was made, now: {error}")
-            else:
-                if again != was:
-                    found.problems.append(
-                        f"event {event.seq}: request {event.request} was for {was!r}, now it would be for {again!r}"
-                    )
+            wrong = [*_chosen(event, chooser, state), *_asked(event, state)]
+            found.problems += [f"event {event.seq}: request {event.request} {problem}" for problem in wrong]
         state.fold([event])
 
 
-def _scores(events: list[Event], rows: list[Example], parts: Parts, found: Verification) -> None:
-    """Scores that come out otherwise when the learner is fitted again."""
-    scored = [event for event in events if event.kind == "scored"]
-    if not scored:
+def _chosen(event: Event, chooser: Chooser, state: State) -> Iterator[str]:
+    """How a request differs from the one that would be made."""
+    try:
+        again = chooser.propose(state)
+    except EvenhandError as error:
+        yield f"was made, now: {error}"
         return
-    learners = [event.seq for event in events if event.kind == "changed" and "learner" in event.facts]
-    first = max(learners, default=0)
-    altered = {row.id: row.told or 0 for row in rows if row.changed > (row.told or 0)}
-    earliest = min(altered.values(), default=math.inf)
-    fitter, past, seq = Fitter(parts), State(), 0
-    for event in scored:
-        rests_on = event.facts["rests_on"]
-        if rests_on >= earliest or event.seq < first:
-            found.scores_skipped += 1
-            continue
-        past.fold(events[seq:rests_on])
-        seq = rests_on
-        found.scores_refitted += 1
-        past_rows = [row for row in rows if (row.told or 0) <= rests_on]
-        now = fitter.scores(Still(past_rows, events[:rests_on]), past)
-        other = " (other versions fitted it)" if now["learner"] != event.facts["learner"] else ""
-        for group, was in event.facts["groups"].items():
-            again = now["groups"][group]
-            if (was["n"], was["errors"]) != (again["n"], again["errors"]) or not math.isclose(
-                was["loss_sum"], again["loss_sum"], rel_tol=_TOLERANCE, abs_tol=_TOLERANCE
-            ):
-                found.problems.append(
-                    f"event {event.seq}: {group!r} had {was['errors']} errors of {was['n']}, loss {was['loss_sum']:.6g}; "
-                    f"now {again['errors']} of {again['n']}, {again['loss_sum']:.6g}{other}"
-                )
-        if now["running"] != event.facts["running"]:
-            found.problems.append(
-                f"event {event.seq}: the running errors were {event.facts['running']}, now {now['running']}"
-            )
+    yield from _other_choice(event.facts["decision"], again.decision.as_dict())
+    if event.facts["size"] != again.size:
+        yield f"was for {event.facts['size']} labels, now it would be for {again.size}"
+
+
+def _asked(event: Event, state: State) -> Iterator[str]:
+    """What a request says of its number, its scores and its lease."""
+    facts, behind = event.facts, state.examples - state.scored_examples
+    if event.request != state.asked + 1:
+        yield f"follows request {state.asked}"
+    if "ids" in facts and len(facts["ids"]) != facts["size"]:
+        yield f"names {len(facts['ids'])} examples, but asks for {facts['size']}"
+    follows = {"rests_on": state.scores_rest_on, "scored_at": state.scored_at, "behind": behind}
+    yield from (f"has {problem}" for problem in _unlike(facts, follows))
+    until, lease = facts["until"], state.settings["lease"]
+    if until is None or lease is None:
+        as_long = until is lease
+    else:  # where the clock went back, an event is dated like the one before it, and its lease began earlier
+        late = until - event.at - lease
+        as_long = late <= _LEASE_TOLERANCE and (late >= -_LEASE_TOLERANCE or event.at == state.at)
+    if not as_long:
+        yield f"waits until {until}, which is not its time and the lease of {lease} seconds"
+
+
+def _other_choice(was: Mapping[str, Any], again: Mapping[str, Any]) -> Iterator[str]:
+    if was["group"] != again["group"]:
+        yield f"was for {was['group']!r}, now it would be for {again['group']!r}"
+    elif was["kind"] != again["kind"]:
+        yield f"was made because of {was['kind']!r}, now it would be because of {again['kind']!r}"
+    elif was["terms"].keys() != again["terms"].keys():
+        yield f"was chosen by the terms {sorted(was['terms'])}, now by {sorted(again['terms'])}"
+    else:
+        columns = [(f"the term {name!r}", was["terms"][name], again["terms"][name]) for name in again["terms"]]
+        for what, old, new in [*columns, ("the chances", was["probability"], again["probability"])]:
+            if not _alike(old, new):
+                yield f"was chosen with {what} {old}, now with {new}"
+
+
+def _alike(one: Mapping[str, float | None] | None, other: Mapping[str, float | None] | None) -> bool:
+    """Whether two columns of numbers are the same, but for what another machine rounds."""
+    if one is None or other is None:
+        return one is other
+    return one.keys() == other.keys() and all(_close(one[name], other[name]) for name in one)
+
+
+def _close(one: float | None, other: float | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return math.isclose(one, other, rel_tol=_TOLERANCE, abs_tol=_TINY)
+
+
+def _told(event: Event, before: _Before) -> Iterator[str]:
+    """A delivery: what it says of its rows, and how many of them were asked for."""
+    facts, state, number = event.facts, before.state, event.request or 0
+    request = state.open.get(number) or state.expired.get(number)
+    left = 0 if request is None else request["size"] - request["told"]
+    follows: dict[str, Any] = {"late": number in state.expired}
+    if "from_pool" not in facts:
+        follows["surplus"] = max(0, facts["rows"] - left)
+    if request is not None:
+        follows["group"] = request["group"]
+    if "ids" in facts:
+        rows = [before.rows[name] for name in facts["ids"] if name in before.rows]
+        follows |= {"rows": len(facts["ids"]), "roles": before.letters(facts["ids"])}
+        follows["surplus"] = sum(row.origin == "extra" for row in rows)
+        if any(row.group != facts["group"] for row in rows):
+            yield f"it says that its rows are of {facts['group']!r}, and they are not"
+        yield from _about_rows(facts, rows)
+    yield from _unlike(facts, follows)
+
+
+def _added(event: Event, before: _Before) -> Iterator[str]:
+    """Data that was there before."""
+    facts, names = event.facts, event.facts["ids"]
+    rows = [before.rows[name] for name in names if name in before.rows]
+    charged = sum(row.origin == "charged" for row in rows)
+    follows = {"roles": before.letters(names), "charged": charged, "groups": _groups_of(before, names)}
+    yield from _unlike(facts, follows)
+    yield from _about_rows(facts, rows)
+
+
+def _about_rows(facts: Mapping[str, Any], rows: Sequence[Example]) -> Iterator[str]:
+    if len(facts["digests"]) != len(facts["ids"]):
+        yield f"it has {len(facts['digests'])} digests for {len(facts['ids'])} rows"
+    if any(row.made != facts["made"] for row in rows):
+        yield "it does not say who made the ids of its rows"
+
+
+def _altered(event: Event, before: _Before) -> Iterator[str]:
+    """A correction, or rows taken back: whose they were, and what went back to the budget."""
+    facts, names = event.facts, event.facts["ids"]
+    told = [name for name in names if name in before.rows]  # others are pool examples that have no label
+    groups = [z for name, z in zip(names, facts["groups"], strict=False) if name in before.rows]
+    yield from _unlike({"groups": groups}, {"groups": _groups_of(before, told)})
+    if event.kind == "corrected":
+        if len(facts["digests"]) != len(names):
+            yield f"it has {len(facts['digests'])} digests for {len(names)} rows"
+        return
+    yield from _unlike(facts, {"roles": before.letters(names)})
+    paid = sum(before.rows[name].origin in ("asked", "extra", "charged") for name in told)
+    if facts.get("refund", 0) not in (0, paid):
+        yield f"it gives {facts['refund']} labels back to the budget, which was charged {paid} for them"
+
+
+def _groups_of(before: _Before, names: Iterable[str]) -> list[int]:
+    groups = before.state.groups
+    return [groups.index(before.rows[n].group) for n in names if n in before.rows and before.rows[n].group in groups]
+
+
+def _scored(event: Event, before: _Before) -> Iterator[str]:
+    """Scores: which events they may rest on; `refit_scores` fits them again."""
+    earliest, rests_on = before.state.scores_rest_on, event.facts["rests_on"]
+    if not earliest <= rests_on < event.seq:
+        yield f"its scores rest on event {rests_on}, which is not between {earliest} and {event.seq - 1}"
+
+
+def _expired(event: Event, before: _Before) -> Iterator[str]:
+    """A lease that ended."""
+    request = before.state.open[event.request or 0]
+    if request["until"] is None or request["until"] > event.at:
+        yield f"request {event.request} expired before its lease ended"
+
+
+def _certified(event: Event, before: _Before) -> Iterator[str]:
+    """A frozen model: its number, and the labels there were."""
+    frozen = before.state.frozen
+    follows = {"version": 1 + (frozen["version"] if frozen else 0), "labels": before.state.labels_used}
+    yield from _unlike(event.facts, follows)
+
+
+def _unlike(facts: Mapping[str, Any], follows: Mapping[str, Any]) -> Iterator[str]:
+    """Facts that are not what the events before say."""
+    for name, value in follows.items():
+        if name not in facts or facts[name] != value:
+            yield f"{name} {facts.get(name)!r}, but the events and rows say {value!r}"
+
+
+_CHECKS: dict[str, Callable[[Event, _Before], Iterator[str]]] = {
+    "told": _told, "added": _added, "scored": _scored, "expired": _expired, "certified": _certified,
+    **dict.fromkeys(_ALTERED, _altered),
+}  # fmt: skip
+
+
+# -------------------------------------------------------------------- frozen models
 
 
 def _frozen(reader: Reader, events: list[Event], found: Verification) -> None:
     """Frozen models that are missing or other than recorded."""
-    import hashlib
-
     for event in events:
         if event.kind == "certified":
-            stored = reader.model(event.facts["version"])
-            if stored is None or hashlib.sha256(stored.data).hexdigest() != event.facts["digest"]:
-                found.problems.append(
-                    f"event {event.seq}: the frozen model {event.facts['version']} is missing or altered"
-                )
+            facts, stored = event.facts, reader.model(event.facts["version"])
+            named = (facts["digest"], facts["digest"], facts["format"])
+            if stored is None or (stored.digest, hashlib.sha256(stored.data).hexdigest(), stored.format) != named:
+                found.problems.append(f"event {event.seq}: the frozen model {facts['version']} is missing or altered")
