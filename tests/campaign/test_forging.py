@@ -13,6 +13,7 @@ import pytest
 from scipy.stats import binomtest
 
 import evenhand as eh
+from evenhand.ledger import MemoryLedger
 
 TRUE = {"u": 0.25, "v": 0.15}
 GROUPS = list(TRUE)
@@ -116,6 +117,65 @@ def test_rows_told_without_ids_to_a_model_frozen_without_the_word_are_missing() 
     assert c.certificate().missing == (20,)
 
 
+def picking(how: str) -> tuple[float, eh.Certificate]:
+    """Ways to pick the answers by what the model gets right; the true error is 0.25."""
+    now, source, size = [1e9], Sign(3), 2
+    c = eh.Campaign.create(
+        MemoryLedger(lambda: now[0]), "c", ["u"], "uniform", "logistic", budget=600, classes=[0, 1], lease="1h", seed=3
+    )
+    for k in range(10):
+        r = c.ask()
+        c.tell(r, *source.draw("u", r.size), ids=[f"a{k}-{i}" for i in range(r.size)])
+    before = c.ask_many(60) if how in ("open at the freeze", "expired at the freeze") else []
+    now[0] += 3601 if how == "expired at the freeze" else 0
+    c.certify()
+    model = c.certified_model()
+    for k in range(60):
+        r = before[k] if before else c.ask()
+        X, y = source.draw("u", 3 * size)
+        right = model.predict(X) == y
+        order = np.argsort(~right, kind="stable")
+        chosen = order if how == "more than asked for" else order[right[order]][:size]
+        if how == "left open" and not right[:size].all():
+            c.extend(r, "300d")
+            continue
+        if len(chosen):
+            ids = [f"b{k}-{i}" for i in range(len(chosen))]
+            c.tell(r, X[chosen], y[chosen], ids=ids, extra=how == "more than asked for")
+    follows = np.mean(model.predict([[-1.0], [1.0]]) == [0, 1])
+    return follows * 0.25 + (1 - follows) * 0.75, c.certificate()
+
+
+@pytest.mark.parametrize("how", ["open at the freeze", "expired at the freeze", "more than asked for"])
+def test_answers_cannot_be_picked(how: str) -> None:
+    truth, found = picking(how)
+    assert found.worst_at_most >= truth
+
+
+def test_what_is_left_open_is_said_and_decides_no_target() -> None:
+    """Nobody knows whether an open request will be answered: the certificate says how many labels are out."""
+    _, found = picking("left open")
+    assert sum(found.open) > 20
+    assert f"{sum(found.open)} still open" in str(found)
+
+
+def test_a_target_waits_for_what_is_open() -> None:
+    c = eh.Campaign(
+        ["u"], "uniform", "logistic", budget=2000, batch=50, classes=[0, 1], stop=eh.TargetError(0.3), seed=3
+    )
+    source = Sign(3)
+    c.tell(c.ask(), *source.draw("u", 100), ids=range(100))
+    c.certify()
+    out = c.ask_many(4)
+    for k, r in enumerate(out[:3]):
+        x = source.draw("u", r.size)[0]
+        c.tell(r, x, (x[:, 0] > 0).astype(int), ids=[f"b{k}-{i}" for i in range(r.size)])
+    assert c.status()["stopped"] is None
+    x = source.draw("u", 100)[0]
+    c.tell(out[3], x, (x[:, 0] > 0).astype(int), ids=[f"c{i}" for i in range(100)])
+    assert c.status()["stopped"] is not None
+
+
 def test_added_and_extra_rows_are_never_evidence() -> None:
     c = eh.Campaign(["u"], "uniform", "logistic", budget=200, batch=2)
     c.tell(c.ask(), *Sign(0).draw("u", 4), ids=range(4))
@@ -123,6 +183,7 @@ def test_added_and_extra_rows_are_never_evidence() -> None:
     c.add(*Sign(1).draw("u", 8), ["u"] * 8, ids=range(100, 108))
     c.tell(c.ask(), *Sign(2).draw("u", 6), ids=range(200, 206), extra=True)
     assert c.certificate().n == (4,)
+    assert c.certificate().missing == (2,)
 
 
 def test_a_model_that_cannot_be_stored_is_refused() -> None:

@@ -107,7 +107,6 @@ def leaving(state: State, example: Example) -> dict[str, Any]:
         "group": state.groups.index(example.group),
         "request": example.request if example.held else None,
         "in_pool": example.in_pool,
-        "handed_out": example.role is not None,
     }
 
 

@@ -49,7 +49,8 @@ class Witness:
         """Evidence in every group; labels nobody can predict here count as missing."""
         found = [Counted(missing=count) for count in state.missing]
         index = {group: z for z, group in enumerate(state.groups)}
-        for request in state.open.values():
+        freeze, asked = (0, 0) if state.frozen is None else (state.frozen["event"], state.frozen["asked"])
+        for request in (r for r in state.open.values() if r["event"] > freeze):
             named = request.get("left")
             waits = request["size"] - request["told"] if named is None else len(named.keys() - state.lost.keys())
             counts = found[index[request["group"]]]
@@ -59,8 +60,8 @@ class Witness:
                 counts.open += waits
         if state.frozen is None:
             return found
-        freeze, vouched = state.frozen["event"], state.frozen["distinct"]
-        rows = [row for row in reader.changed(freeze) if (row.told or 0) > freeze and row.origin == "asked"]
+        vouched = state.frozen["distinct"]
+        rows = [row for row in reader.changed(freeze) if row.origin == "asked" and (row.request or 0) > asked]
         self._predict(reader, state, [row for row in rows if row.fate is None])
         for row in rows:
             counts = found[index[row.group]]

@@ -44,7 +44,8 @@ class Facts:
         running: validation examples and errors of the models so far, each on examples told after it was fitted.
         frozen: the certified model: version, event, labels, and so on.
         given_up: labels asked for since then, by number alone, that will not come.
-        lost: examples of pools handed out since then and given back, skipped or erased without a label: their groups.
+        lost: examples of pools that left without a label when it was their turn, and their groups: given back, skipped,
+            erased, or told as extra.
         altered: the last event that changed or took back an example.
         taken: how many labels were corrected, withdrawn and erased.
         pool: how many examples of each group can be handed out; None without a pool.

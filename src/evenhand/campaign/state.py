@@ -93,6 +93,11 @@ class State(Facts):
         self.added += facts["surplus"]
         for name in facts.get("ids", ()) if self.lost else ():
             self.lost.pop(name, None)
+        if self.frozen is not None and facts["surplus"]:  # whoever tells more may choose what is the answer
+            if "from_pool" in facts:
+                self.lost |= dict.fromkeys(facts["ids"], z)
+            elif number > self.frozen["asked"]:
+                self.given_up[z] += facts["surplus"]
         if request is not None:
             self._wait_for(request, -1 if number in self.open else 0)
             filled = facts["rows"] - facts["surplus"]
@@ -176,7 +181,7 @@ class State(Facts):
         self.failure = {"error": event.facts["error"], "at": event.at, "rests_on": event.facts["rests_on"]}
 
     def _certified(self, event: Event) -> None:
-        self.frozen = {**event.facts, "event": event.seq}
+        self.frozen = {**event.facts, "event": event.seq, "asked": self.asked}
         self.given_up, self.lost = [0] * len(self.groups), {}
         for request in self.expired.values():
             request["given_up"] = False
@@ -194,7 +199,7 @@ class State(Facts):
         request = self.expired[number] = self._close(number)
         self._return(request)
         self._give_up(request)
-        request["given_up"] = self.frozen is not None and "left" not in request
+        request["given_up"] = self._is_evidence(request) and "left" not in request
 
     def _close(self, number: int) -> dict[str, Any]:
         """A request that is open no more."""
@@ -204,13 +209,20 @@ class State(Facts):
 
     def _give_up(self, request: Mapping[str, Any]) -> None:
         """What a request still waits for will not come: that counts against a frozen model."""
-        if self.frozen is None:
+        if not self._is_evidence(request):
             return
         z = self.groups.index(request["group"])
         if "left" in request:
             self.lost |= dict.fromkeys(request["left"], z)
         else:
             self.given_up[z] += request["size"] - request["told"]
+
+    def _is_evidence(self, request: Mapping[str, Any]) -> bool:
+        """Whether labels of a request are evidence on the frozen model: only if it was asked since.
+
+        What was asked before may have been known to whoever froze the model, or be answered by somebody who sees its errors.
+        """
+        return self.frozen is not None and bool(request["event"] > self.frozen["event"])
 
     def _return(self, request: Mapping[str, Any]) -> None:
         """Examples that were not labelled go back to the pool."""
@@ -249,7 +261,7 @@ class State(Facts):
                 self._end(number, request)
         elif facts["in_pool"]:
             self._fill_pool(z, -1)
-        if self.frozen is not None and facts["handed_out"]:
+        if self.frozen is not None:  # handed out or not: it would have been, so nobody may pick it out
             self.lost[name] = z
 
     def _extended(self, event: Event) -> None:

@@ -301,8 +301,9 @@ def _against(state: State, counted: list[Counted]) -> Evidence:
     import numpy as np
 
     found = Evidence(tuple(state.groups))
-    found.n = np.array([c.n + c.missing for c in counted])
-    found.total = np.array([c.most + c.missing for c in counted], dtype=float)
+    # a target that is reached stays reached: so what is still open counts as errors too, until it comes
+    found.n = np.array([c.n + c.missing + c.open for c in counted])
+    found.total = np.array([c.most + c.missing + c.open for c in counted], dtype=float)
     return found
 
 

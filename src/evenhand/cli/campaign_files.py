@@ -39,6 +39,9 @@ def restore(
         from evenhand.campaign.files import restore as read
         from evenhand.ledger import open_ledger
 
-        with open_backup(file) as kept, open_ledger(db, create=True) as ledger:
-            found = read(kept, ledger, names)
+        with open_backup(file) as kept:
+            for name in names or ():
+                kept.find(name)  # before a database is made
+            with open_ledger(db, create=True) as ledger:
+                found = read(kept, ledger, names)
         say({"campaigns": found}, as_json, f"{len(found)} campaigns restored: {', '.join(found)}")

@@ -118,7 +118,7 @@ class MemoryLedger(Ledger):
             kept, now = self._kept[campaign], self._clock()
             if kept.lease[0] != holder and kept.lease[1] > now:
                 return False
-            kept.lease = (holder, now + seconds)
+            kept.lease = (holder, now + seconds) if seconds > 0 else ("", 0.0)
             return True
 
     def everything(self, campaign: int) -> Iterator[Event | Example | StoredModel]:
