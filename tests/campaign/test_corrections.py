@@ -247,3 +247,27 @@ def test_from_the_shell(tmp_path: Path) -> None:
 def _written(folder: Path, text: str) -> Path:
     (folder / "ids.csv").write_text(text)
     return folder / "ids.csv"
+
+
+@pytest.mark.parametrize("learner", ["logistic", "sklearn.linear_model.SGDClassifier:loss=log_loss"])
+def test_a_process_that_starts_anew_counts_the_same_errors(tmp_path: Path, learner: str) -> None:
+    """The model of the last scores is fitted again with the labels as they were then, not as they were first or are now."""
+    urls = [f"sqlite:///{tmp_path / name}.db" for name in ("kept", "anew")]
+    kept, anew = (
+        eh.Campaign.create(url, "c", GROUPS, "optimistic", learner, budget=200, batch=ROWS // 2, seed=2) for url in urls
+    )
+    for k in range(8):
+        for c in (kept, anew):
+            X, y = rows(k)
+            c.tell(c.ask(), X, y, ids=[f"e{k}-{i}" for i in range(ROWS)])
+            for i, label in ((0, 1), (1, 0), (0, 0), (2, 1), (1, 1)) if k % 2 else ((0, 1), (3, 0)):
+                c.correct(f"e{k - k % 2}-{i}", label)
+            c.withdraw(f"e{k // 2}-5") if k % 3 == 2 else None
+        anew = eh.Campaign.open(urls[1], "c")
+    for c in (kept, anew):
+        c.refit()
+    assert kept.running() == anew.running()
+    scores = [[e["facts"] for e in c.events() if e["kind"] == "scored"] for c in (kept, anew)]
+    assert scores[0] == scores[1]
+    assert kept.verify().problems == anew.verify().problems == []
+    assert kept.verify().scores_skipped == 0

@@ -16,6 +16,7 @@ import numpy as np
 from evenhand.campaign.features import decode
 from evenhand.campaign.labels import as_label
 from evenhand.campaign.learners import learner_digest
+from evenhand.campaign.past import Past
 from evenhand.campaign.requests import Examples
 from evenhand.campaign.settings import Parts
 from evenhand.campaign.state import State
@@ -129,7 +130,10 @@ class Fitter:
         """What a refit will need of this moment: the rows since the last one, or all of them."""
         last = state.scores_rest_on
         follows = self.fitted == last and state.altered <= self.upto
-        steps = reader.events(kinds=("scored",)) if self.incremental else []
+        if state.altered > last and not follows:
+            steps = reader.events()
+        else:
+            steps = reader.events(kinds=("scored",)) if self.incremental else []
         return Still(reader.changed(min(self.upto, last) if follows else 0), steps)
 
     def scores(self, reader: Reader, state: State) -> dict[str, Any]:
@@ -210,22 +214,29 @@ class Fitter:
     def catch_up(self, reader: Reader, state: State) -> None:
         """Bring the model to the one that the newest scores stand for.
 
-        Rows corrected since have the label they had first. A learner that goes on from its model takes all its steps again.
+        Rows altered since are as they were then. A learner that goes on from its model takes all its steps again.
         """
         last = state.scores_rest_on
         if self.fitted == last or not last or state.columns is None:
             return
         self._start_again()
-        then = [
-            row if row.changed <= last else row._replace(label=row.first_label, fate=None)
-            for row in reader.changed()
-            if (row.told or 0) <= last and (row.counts or row.changed > last) and row.features is not None
-        ]
+        then = [row for row in self._then(reader, state, last) if row.counts and row.features is not None]
         with learner_errors(state):
             self._feed(state, then)
             if self._memory is not None:
                 self._refit_all(reader, then, last)
         self.upto, self.fitted = last, last
+
+    def _then(self, reader: Reader, state: State, last: int) -> list[Example]:
+        """The rows that had been told by event `last`, as they were then."""
+        rows = [row for row in reader.changed() if (row.told or 0) <= last]
+        if state.altered <= last:
+            return rows
+        events = reader.events()
+        past = Past(events, rows, self.parts.settings["classes"])
+        past.fold(event for event in events if event.seq <= last)
+        # a label that a correction brought and another took away everywhere is nowhere any more: the first stands for it
+        return [row._replace(label=row.label or row.first_label) for row in past.rows.values()]
 
     def _refit_all(self, reader: Reader, rows: Sequence[Example], last: int) -> None:
         memory: Any = self._memory

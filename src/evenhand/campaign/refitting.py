@@ -3,67 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-from evenhand.campaign.deliveries import label_digest
 from evenhand.campaign.fitting import Fitter, Still
-from evenhand.campaign.labels import label_text
+from evenhand.campaign.past import Past
 from evenhand.campaign.settings import Parts
 from evenhand.campaign.state import State
 from evenhand.errors import EvenhandError
 from evenhand.ledger.base import Event, Example
 
-__all__ = ["Past", "Refitted", "refit_scores"]
+__all__ = ["Refitted", "refit_scores"]
 
 _TOLERANCE = 1e-6
-_ALTERED = ("corrected", "withdrawn", "erased")
-
-
-class Past:
-    """The rows as they stood after an event: with the label of then, and those that were taken back only later.
-
-    `lost` are rows that counted then and cannot be had any more: erased since, or with a label that nobody has now.
-    """
-
-    def __init__(self, events: Iterable[Event], rows: Sequence[Example], classes: Collection[Any] | None) -> None:
-        self.rows: dict[str, Example] = {}
-        self.lost: set[str] = set()
-        self._coming: dict[int, list[Example]] = {}
-        for row in rows:
-            self._coming.setdefault(row.told or 0, []).append(row)
-        self._labels = {"true", "false", *(label_text(label) for label in classes or ())}
-        self._labels |= {label for row in rows for label in (row.label, row.first_label) if label is not None}
-        self._erased = {name: event.seq for event in events if event.kind == "erased" for name in event.facts["ids"]}
-
-    def fold(self, events: Iterable[Event]) -> None:
-        """Go on to later events."""
-        for event in events:
-            for row in self._coming.get(event.seq, ()):
-                self.rows[row.id] = row._replace(changed=event.seq)
-                if row.fate == "erased":
-                    self.lost.add(row.id)
-                else:
-                    self.rows[row.id] = row._replace(label=row.first_label, fate=None, changed=event.seq)
-            if event.kind in _ALTERED:
-                for k, name in enumerate(event.facts["ids"]):
-                    if name in self.rows:
-                        self._alter(event, self.rows[name], k)
-
-    def _alter(self, event: Event, row: Example, k: int) -> None:
-        self.rows[row.id] = row._replace(changed=event.seq)
-        if event.kind != "corrected":
-            self.lost.discard(row.id)
-            self.rows[row.id] = row._replace(changed=event.seq, fate=row.fate or event.kind)
-        elif row.fate is None:
-            digest = event.facts["digests"][k]
-            label = next((label for label in self._labels if label_digest(row.salt, label) == digest), None)
-            (self.lost.add if label is None else self.lost.discard)(row.id)
-            self.rows[row.id] = row._replace(changed=event.seq, label=label)
-
-    def knows(self, last: int, now: int) -> bool:
-        """Whether no row told since `last` was erased after `now`: the running errors may have counted it."""
-        return not any((self.rows[n].told or 0) > last for n, at in self._erased.items() if at > now and n in self.rows)
 
 
 class Refitted(NamedTuple):
@@ -137,12 +89,5 @@ def _unlike(event: Event, fitter: Fitter, still: Still, state: State, *, sure: b
     for name in ("examples", "fresh", "trained", "loss"):
         if was.get(name) != now[name]:
             yield f"its scores have {name} {was.get(name)!r}, now {now[name]!r}"
-    if sure and now["running"] != was["running"] and not _began_anew(was["running"], fitter, still, state):
+    if sure and now["running"] != was["running"]:
         yield f"the running errors were {was['running']}, now {now['running']}{other}"
-
-
-def _began_anew(running: object, fitter: Fitter, still: Still, state: State) -> bool:
-    """Whether a process that began anew comes to these: after a second correction it fits the model before on first labels."""
-    if state.altered <= state.scores_rest_on:
-        return False
-    return bool(Fitter(fitter.parts).scores(still, state)["running"] == running)
