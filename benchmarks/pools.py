@@ -17,9 +17,12 @@ import platform
 import resource
 import sqlite3
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -194,7 +197,9 @@ def report(rows: int, parquet_rows: int, asks: int) -> dict[str, Any]:
     found: dict[str, Any] = {
         "rows": rows,
         "columns": COLUMNS,
-        "python": platform.python_version(),
+        "date": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+        "command": " ".join(["python", "benchmarks/pools.py", *sys.argv[1:]]),
+        "versions": {"python": platform.python_version()} | {p: version(p) for p in ("evenhand", "pyarrow", "sqlalchemy")},
         "cores": os.cpu_count(),
     }
     with tempfile.TemporaryDirectory(prefix="evenhand-pools-") as place:

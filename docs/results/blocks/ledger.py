@@ -13,8 +13,6 @@ def throughput(rows: list[dict[str, Any]], aim: float) -> str:
     shown = []
     for row in rows:
         kind = f", `{row['synchronous']}`" if row.get("synchronous") else ""
-        if row["database"] == "postgresql" and row["writers"] > 1 and "locking" in row:
-            kind += ", bare under the same row lock" if row["locking"] else ", bare without a lock"
         speeds = [f"{row[key]:,.0f}" for key in ("bare_per_second", "ours_per_second")]
         name = NAMES.get(row["database"], row["database"]) + kind
         shown.append([name, WHAT.get(row["what"], row["what"]), f"{row['writers']}", *speeds, f"{row['ratio']:.2f}"])
@@ -34,7 +32,7 @@ def times(found: dict[str, float]) -> str:
 def soak(found: dict[str, Any]) -> str:
     """Seconds of the long tests."""
     tests = {"killed_two_hundred_times": "200 kills, 8 collectors"}
-    tests |= {"fifty_at_once_ten_thousand_deliveries": "10,000 deliveries, 50 collectors"}
+    tests |= {"fifty_at_once_ten_thousand_deliveries": "10,000 deliveries to 5,000 requests, 50 collectors"}
     rows = [[text, *(f"{found['crowds'][name][db]:.0f} s" for db in NAMES)] for name, text in tests.items()]
     told = f"`{found['command']}`, {found['date']}, {found['cores']} cores, {versions(found['versions'])}"
     return f"{told}; all passed.{note(found)}\n\n{table(['run', *NAMES.values()], rows)}"
@@ -45,7 +43,7 @@ def blocks() -> dict[str, str]:
     found = kept("ledger.json")
     told = f"`{found['command']}`, {found['date']}, {found['cores']} cores, {versions(found['versions'])}.{note(found)}"
     return {
-        "ledger": f"{told}\n\n{throughput(found['rows'], found.get('aim', 0.5))}",
+        "ledger": f"{told}\n\n{throughput(found['rows'], found['aim'])}",
         "ledger-times": "\n".join(
             [
                 f"- `ask` with 50,000 stored examples, 20 groups, no refit due: {times(found['ask_ms'])}.",
