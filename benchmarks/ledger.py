@@ -94,7 +94,7 @@ def _raw(url: str) -> Any:
 def bare(url: str, size: int) -> Callable[[int], Callable[[], int]]:
     """One row of `size` bytes in one transaction, under the lock that numbering events needs."""
     engine = connect(url)
-    with engine.connect().execution_options(writing=True) as connection, connection.begin():
+    with engine.connect() as connection, connection.begin():
         kind = "BYTEA" if engine.dialect.name == "postgresql" else "BLOB"
         connection.execute(text(f"CREATE TABLE IF NOT EXISTS bare (writer INTEGER, number INTEGER, data {kind})"))
     engine.dispose()

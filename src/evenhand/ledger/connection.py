@@ -11,12 +11,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy import URL, Connection, Engine, create_engine, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 
 from evenhand.errors import InputError, LedgerError
 
-__all__ = ["BUSY_SECONDS", "connect", "sqlite_path", "translated"]
+__all__ = ["BUSY_SECONDS", "begin_sqlite", "connect", "sqlite_path", "translated"]
 
 BUSY_SECONDS = 120
 """How long a writer waits for its turn."""
@@ -103,14 +103,12 @@ def _sqlite(url: URL, synchronous: str, read_only: bool) -> Engine:
             connection.execute(f"PRAGMA busy_timeout={_BUSY_MILLISECONDS}")
         return connection
 
-    engine = create_engine(url, creator=open_file, paramstyle="named")
-    event.listen(engine, "begin", _begin)
-    return engine
+    return create_engine(url, creator=open_file, paramstyle="named")
 
 
-def _begin(connection: Connection) -> None:
+def begin_sqlite(connection: Connection, *, writing: bool) -> None:
     """Begin a transaction; one that writes waits for the file here, where Ctrl-C is heard, not inside SQLite."""
-    if not connection.get_execution_options().get("writing", False):
+    if not writing:
         connection.exec_driver_sql("BEGIN")
         return
     tried_until = time.monotonic() + BUSY_SECONDS

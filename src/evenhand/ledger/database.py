@@ -16,7 +16,7 @@ from sqlalchemy.exc import IntegrityError
 from evenhand.errors import InputError, LedgerError
 from evenhand.ledger import migrate, schema
 from evenhand.ledger.base import Event, Example, Ledger, Reader, StoredModel, Writer
-from evenhand.ledger.connection import connect, sqlite_path, translated
+from evenhand.ledger.connection import begin_sqlite, connect, sqlite_path, translated
 from evenhand.ledger.text import as_text, from_text
 
 __all__ = ["DatabaseLedger"]
@@ -34,6 +34,7 @@ _MANY = 500  # ids in one question: SQLite takes 32,766 values in a statement, P
 _CHUNK = 5000  # rows written or copied at a time
 
 # built once: putting a statement together costs as much as running it
+_NEW_EVENTS = insert(schema.events)
 _EVENTS = select(*_EVENT).where(_E.campaign == bindparam("ours"), _E.seq > bindparam("after")).order_by(_E.seq)
 _EXAMPLES = select(*_EXAMPLE, _X.array).where(_X.campaign == bindparam("ours"))
 _LABELLED = _EXAMPLES.where(_X.told.is_not(None)).order_by(_X.told, _X.position)
@@ -166,11 +167,13 @@ class DatabaseLedger(Ledger):
         """A transaction; one that only reads sees one moment."""
         if writing and self.read_only:
             raise InputError(f"{self.name} was opened read-only: open it without read_only to change anything")
-        options: dict[str, Any] = {"writing": writing}
-        if self._postgres:
-            options["isolation_level"] = "READ COMMITTED" if writing else "REPEATABLE READ"
-        with translated(), self.engine.connect().execution_options(**options) as connection, connection.begin():
-            yield connection
+        with translated(), self.engine.connect() as connection:
+            if self._postgres:
+                connection.execution_options(isolation_level="READ COMMITTED" if writing else "REPEATABLE READ")
+            with connection.begin():
+                if not self._postgres:
+                    begin_sqlite(connection, writing=writing)
+                yield connection
 
     def _now(self, connection: Connection) -> float:
         if self._clock is not None:
@@ -265,7 +268,7 @@ class _DatabaseWriter(Writer):
         ours, run = {"campaign": self._campaign}, self._connection.execute
         try:
             if self.appended:
-                run(insert(schema.events), [{**ours, **e._asdict(), "facts": as_text(e.facts)} for e in self.appended])
+                run(_NEW_EVENTS, [{**ours, **e._asdict(), "facts": as_text(e.facts)} for e in self.appended])
         except IntegrityError as error:
             raise LedgerError("another process wrote the same event: nothing was stored, try again") from error
         self._put_examples()

@@ -30,7 +30,7 @@ def prepare(engine: Engine, name: str, *, create: bool, read_only: bool) -> None
             raw.cursor().execute("PRAGMA journal_mode=WAL")
         finally:
             raw.close()
-    with engine.connect().execution_options(writing=True) as connection, connection.begin():
+    with engine.connect() as connection, connection.begin():
         _upgrade(connection)
 
 
