@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlalchemy import Connection, Engine, inspect, text
 
 from evenhand.errors import InputError
+from evenhand.ledger.connection import begin_sqlite
 
 __all__ = ["HEAD", "prepare"]
 
@@ -31,6 +32,8 @@ def prepare(engine: Engine, name: str, *, create: bool, read_only: bool) -> None
         finally:
             raw.close()
     with engine.connect() as connection, connection.begin():
+        if engine.dialect.name == "sqlite":
+            begin_sqlite(connection, writing=True)
         _upgrade(connection)
 
 
