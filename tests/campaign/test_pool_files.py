@@ -131,11 +131,11 @@ def rest(c: eh.Campaign) -> list[str]:
 
 
 def sound(c: eh.Campaign) -> None:
-    with c._moment() as (reader, state):
+    with c.kept.moment() as (reader, state):
         assert State().fold(reader.events()).expire(reader.now) == state
         assert state.pool == [len(reader.next_in_pool(group, 10**6)) for group in state.groups]
     assert c.verify().problems == []
-    again = eh.Campaign.open(c._ledger, c.name)
+    again = eh.Campaign.open(c.kept.ledger, c.name)
     assert again.events() == c.events()
     assert everything(again) == everything(c)
 
@@ -317,8 +317,11 @@ def test_the_guide_says_what_happens(shell: Shell, tmp_path: Path) -> None:
             pattern = ".*".join(re.escape(part) for part in block.strip().split("…"))
             assert re.fullmatch(pattern, said.strip()), said
             told += 1
-    assert told == 4
-    assert "enough for" in said
+    assert told == 5
+    predicted = pd.read_csv(tmp_path / "predicted.csv")
+    assert set(predicted["predicted"]) <= {"yes", "no"}
+    assert predicted["probability"].between(0.5, 1).all()
+    assert "enough for" in shell("status", "survey")
     todo = (tmp_path / "todo.csv").read_text(encoding="utf-8").splitlines()
     assert "```csv\n" + "\n".join(todo[:3]) + "\n```" in PAGE.read_text(encoding="utf-8")
     with shell.open() as c:
@@ -587,7 +590,7 @@ def test_a_decimal_comma_anywhere(tmp_path: Path, first: str) -> None:
     (tmp_path / "pool.csv").write_text("\n".join(["id;group;x;w", f"e0;u;{first}", "e1;v;1,5;2,5", *lines]))
     c = made(learner="table")
     c.pool(tmp_path / "pool.csv")
-    columns = c._refresh().columns
+    columns = c.kept.refresh().columns
     assert dict(zip(columns["names"], columns["types"], strict=True)) == {"group": "text", "x": "number", "w": "number"}
 
 
@@ -658,9 +661,6 @@ def shape(request: pytest.FixtureRequest) -> str:
 def few_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     """Copy few rows at a time, so that small files are read in several goes."""
     monkeypatch.setattr(pools, "AHEAD", 3)
-    from evenhand.campaign import pooling
-
-    monkeypatch.setattr(pooling, "AHEAD", 3)
 
 
 @pytest.mark.usefixtures("few_ahead")
@@ -681,7 +681,7 @@ def test_rows_are_copied_little_by_little(ledger: Ledger, tmp_path: Path) -> Non
     c.pool(path)
 
     def copied() -> int:
-        with c._moment() as (reader, _):
+        with c.kept.moment() as (reader, _):
             return sum(e.features is not None for e in reader.find(list(frame()["id"])).values())
 
     assert copied() <= 2 * 4
@@ -726,7 +726,7 @@ def test_a_changed_file_is_refused_until_pool_is_called_again(ledger: Ledger, tm
     found = c.pool(path)
     assert sum(found.groups.values()) == len(set(changed["id"]) - handed_out)
     sound(c)
-    with c._moment() as (reader, _):
+    with c.kept.moment() as (reader, _):
         pool = {e.id for group in ("u", "v") for e in reader.next_in_pool(group, 100)}
     assert pool == set(changed["id"]) - handed_out
     assert len(pool) - len(rest(c)) <= 2, "one example of a group is no pair"
@@ -745,6 +745,19 @@ def test_a_changed_file_is_refused_also_when_its_rows_were_copied(ledger: Ledger
     with pytest.raises(InputError, match="has changed"):
         c.ask()
     assert any("has changed" in problem for problem in c.verify().problems)
+
+
+def test_another_process_registers_it_anew(tmp_path: Path) -> None:
+    path = write_parquet(frame(), tmp_path, "file")
+    url = f"sqlite:///{tmp_path / 'l.db'}"
+    eh.Campaign.create(url, "c", None, "uniform", None, budget=40).release()
+    one, other = (eh.Campaign.open(url, "c") for _ in range(2))
+    one.pool(path)
+    other.ask()
+    write_parquet(frame(44).assign(x=7.0), tmp_path, "file")
+    one.pool(path)
+    assert len(other.ask().examples) == 2
+    sound(other)
 
 
 @pytest.mark.usefixtures("few_ahead")
@@ -876,7 +889,7 @@ def test_a_changed_file_exits_with_2(shell: Shell, tmp_path: Path) -> None:
 
 def test_a_path_relative_to_here_is_found_from_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("evenhand.campaign.pooling.AHEAD", 2)
+    monkeypatch.setattr("evenhand.campaign.pools.AHEAD", 2)
     write_parquet(frame(), tmp_path, "file")
     c = made()
     c.pool("pool.parquet")

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 from evenhand.campaign.deciding import Proposal
 from evenhand.campaign.deliveries import Delivery
-from evenhand.campaign.kept import returned, user_name
+from evenhand.campaign.kept import Kept, returned, user_name
 from evenhand.campaign.labels import check_text
 from evenhand.campaign.losses import check_losses
 from evenhand.campaign.pooling import Pooling
-from evenhand.campaign.pools import assign, fetch
+from evenhand.campaign.pools import assign, fetch, fetch_ahead
 from evenhand.campaign.requests import Receipt, Request, number_of, request_of
 from evenhand.campaign.settings import Parts, as_seconds, check_change, make_settings, parts_of
 from evenhand.campaign.state import State
@@ -138,16 +138,16 @@ class Campaign(Pooling):
         """
         ledger = url if isinstance(url, Ledger) else open_ledger(url, read_only=read_only)
         self = cls.__new__(cls)
-        self._attach(ledger, name, read_only=read_only)
-        self._use(parts_of(self._state.settings, strategy=strategy, learner=learner, stop=stop))
+        self.kept = Kept(ledger, name, read_only=read_only)
+        self.kept.use(parts_of(self.kept.state.settings, strategy=strategy, learner=learner, stop=stop))
         return self
 
     def _begin(self, ledger: Ledger, name: str, settings: Mapping[str, Any], parts: Parts) -> None:
         check_text(name, "the campaign's name")
         with ledger.create(name) as writer:
             writer.append("created", settings, actor=user_name())
-        self._attach(ledger, name)
-        self._use(parts)
+        self.kept = Kept(ledger, name)
+        self.kept.use(parts)
         examples = settings["budget"] * (1 - settings["validation"])
         if settings["groups"] and (message := forced_warning(parts.strategy, len(settings["groups"]), examples)):
             warnings.warn(message, stacklevel=3)
@@ -165,20 +165,20 @@ class Campaign(Pooling):
         if collector is not None:
             check_text(collector, "the collector")
         self._bring_scores_up()
-        self._fetch_ahead(2 * self._state.settings["batch"] * count)
+        fetch_ahead(self.kept, 2 * self.kept.state.settings["batch"] * count)
 
         def step(state: State, writer: Writer) -> None:
-            proposal = self._proposed(state, writer)
+            proposal = self.kept.proposed(state, writer)
             state = state.copy() if count > 1 else state
             for _ in range(count - 1):
                 state.fold([self._asked(state, writer, proposal, collector)])
                 try:
-                    proposal = self._chooser.propose(state)
+                    proposal = self.kept.chooser.propose(state)
                 except NothingToAsk:
                     return
             self._asked(state, writer, proposal, collector)
 
-        asked = [event for event in self._write(step) if event.kind == "asked"]
+        asked = [event for event in self.kept.write(step) if event.kind == "asked"]
         return [request_of(event, self.groups) for event in asked]
 
     def _asked(self, state: State, writer: Writer, proposal: Proposal, collector: str | None) -> Event:
@@ -193,7 +193,7 @@ class Campaign(Pooling):
             "behind": state.examples - state.scored_examples,
         }
         if state.pool is not None:
-            examples, new = assign(state, writer, self._chooser, proposal, writer.last + 1)
+            examples, new = assign(state, writer, self.kept.chooser, proposal, writer.last + 1)
             writer.put(fetch(state, examples))
             roles = "".join("v" if e.role == "validate" else "t" for e in examples)
             facts |= {"ids": [e.id for e in examples], "roles": roles, "new": new}
@@ -208,7 +208,7 @@ class Campaign(Pooling):
             event = writer.append("abandoned", {}, request=number, actor=by)
             writer.put(returned(writer, facts, event.seq))
 
-        self._write(step, still_open=True)
+        self.kept.write(step, still_open=True)
 
     def extend(self, request: Request | int, lease: str | float | None, *, by: str | None = None) -> float | None:
         """Let a request wait that long from now on, e.g. `"2d"`; gives the moment its lease ends."""
@@ -220,7 +220,7 @@ class Campaign(Pooling):
             until[:] = [None if seconds is None else writer.now + seconds]
             writer.append("extended", {"until": until[0]}, request=number, actor=by)
 
-        self._write(step, still_open=True)
+        self.kept.write(step, still_open=True)
         return until[0]
 
     def retire(self, group: str, back: bool = False, *, by: str | None = None) -> None:
@@ -231,7 +231,7 @@ class Campaign(Pooling):
             rest = [name for name in state.retired if name != group]
             writer.append("changed", {"retired": rest if back else [*rest, group]}, actor=by)
 
-        self._write(step, still_open=True)
+        self.kept.write(step, still_open=True)
 
     # ---------------------------------------------------------------- telling
 
@@ -269,7 +269,7 @@ class Campaign(Pooling):
         number = self._own_request(request)
         if n is not None:
             options = Options(collector, partial, extra)
-            return self._deliver(lambda s, w: self._intake.count(s, w, number, n, options), dry_run)
+            return self.kept.deliver(lambda s, w: self.kept.intake.count(s, w, number, n, options), dry_run)
         return self.tell_delivery(
             number, Delivery.of(X, y, ids), collector=collector, partial=partial, extra=extra, dry_run=dry_run
         )
@@ -286,7 +286,7 @@ class Campaign(Pooling):
     ) -> Receipt:
         """Answer a request with rows as they were read from a file."""
         options = Options(collector, partial, extra)
-        return self._deliver(lambda s, w: self._intake.tell(s, w, request, delivery, options), dry_run)
+        return self.kept.deliver(lambda s, w: self.kept.intake.tell(s, w, request, delivery, options), dry_run)
 
     def add(
         self, X: Any, y: Any, groups: Sequence[str], ids: Any = None, charge: bool = False, *, by: str | None = None
@@ -300,7 +300,7 @@ class Campaign(Pooling):
         def step(state: State, writer: Writer) -> None:
             writer.append("losses", {"groups": check_losses(state, losses)}, actor=by)
 
-        self._write(step, still_open=True)
+        self.kept.write(step, still_open=True)
 
     # ---------------------------------------------------------------- running it
 
@@ -309,23 +309,23 @@ class Campaign(Pooling):
         changed: list[Parts] = []
 
         def step(state: State, writer: Writer) -> None:
-            facts, parts = check_change(self._parts, state.labels_used + state.outstanding, settings)
+            facts, parts = check_change(self.kept.parts, state.labels_used + state.outstanding, settings)
             changed[:] = [parts]
             writer.append("changed", facts, actor=by)
 
-        with self._lock:
-            self._write(step, still_open=True)
-            self._use(Parts(dict(self._state.settings), changed[0].given))
+        with self.kept.lock:
+            self.kept.write(step, still_open=True)
+            self.kept.use(Parts(dict(self.kept.state.settings), changed[0].given))
 
     def close(self, reason: str = "closed", *, by: str | None = None) -> None:
         """End the campaign: nothing is asked or accepted any more."""
-        self._write(lambda state, writer: writer.append("closed", {"reason": reason}, actor=by), still_open=True)
+        self.kept.write(lambda state, writer: writer.append("closed", {"reason": reason}, actor=by), still_open=True)
 
     def refit(self) -> bool:
         """Fit and score if examples came since the last scores; False if there was nothing to do or another does it."""
-        if self._read_only:
+        if self.kept.read_only:
             raise InputError(f"the campaign {self.name!r} was opened read-only: open it without read_only to refit")
-        return self._trainer_now().refit()
+        return self.kept.trainer_now().refit()
 
     def certify(
         self, *, model: Any = "final", delta: float = 0.05, distinct: bool | None = None, by: str | None = None
@@ -338,32 +338,32 @@ class Campaign(Pooling):
             distinct: your word that every row told without an id is another example; by default the campaign's setting.
             by: who freezes it.
         """
-        return self._trainer_now().certify(model, delta, distinct, by)
+        return self.kept.trainer_now().certify(model, delta, distinct, by)
 
     def _bring_scores_up(self) -> None:
         """Refit where the settings want it before an ask; waits while another process does. A failure is recorded."""
-        known = self._state  # another process may have changed settings since: the next ask knows
+        known = self.kept.state  # another process may have changed settings since: the next ask knows
         if known.settings["learner"] is None or (known.settings["refit"] == "background" and known.scored_at is not None):
             return
-        state = self._refresh()
+        state = self.kept.refresh()
         if state.settings["learner"] is None or not state.fresh or state.columns is None:
             return
         policy, first_rows = state.settings["refit"], state.examples <= 4 * state.settings["batch"]
         if policy != "always" and first_rows and state.scored_at is None and state.failure is None:
-            self._trainer.try_out()
+            self.kept.trainer.try_out()
         if policy == "background":
             return
         wanted = max(state.arrived)
-        while self._trainer.due(self._refresh()) and self._state.scores_rest_on < wanted:
-            if not self._trainer.refit(record_failure=True):
-                if self._state.failure is not None and self._state.failure["rests_on"] >= wanted:
+        while self.kept.trainer.due(self.kept.refresh()) and self.kept.state.scores_rest_on < wanted:
+            if not self.kept.trainer.refit(record_failure=True):
+                if self.kept.state.failure is not None and self.kept.state.failure["rests_on"] >= wanted:
                     break
                 time.sleep(_POLL_SECONDS)
 
     def _own_request(self, request: Request | int) -> int:
         """The number of a request of this campaign."""
         number = number_of(request)
-        known = self._state.open.get(number)
+        known = self.kept.state.open.get(number)
         if (
             isinstance(request, Request)
             and known is not None

@@ -94,7 +94,9 @@ class Witness:
         new = [row for row in rows if row.id not in self._predicted]
         if model is None or not new:
             return
-        X = matrix(self._parts.learner if state.settings["learner"] else None, as_examples(state, new).X)
+        X = as_examples(state, new).X
+        if not hasattr(model, "feature_names_in_"):
+            X = matrix(self._parts.learner if state.settings["learner"] else None, X)
         for row, guess in zip(new, np.asarray(model.predict(X)).tolist(), strict=True):
             self._predicted[row.id] = label_text(guess)
 

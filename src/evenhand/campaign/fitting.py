@@ -174,8 +174,10 @@ class Fitter:
     def cold(self, state: State, rows: Sequence[Example]) -> Model:
         """The learner fitted anew on these examples: the same wherever and whenever it is done."""
         X, y, *_ = as_examples(state, rows)
+        # a frame keeps its names, so that the model refuses rows whose columns come in another order
+        X = X if runs_in_lockstep(self.learner) else matrix(self.learner, X)
         with learner_errors(state):
-            fitted: Model = deepcopy(self.learner).fit(matrix(self.learner, X), y, seed=self.seed)
+            fitted: Model = deepcopy(self.learner).fit(X, y, seed=self.seed)
         return fitted
 
     def final(self, reader: Reader, state: State) -> Model:

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.campaign.deliveries import Delivery
-from evenhand.campaign.features import table_rows
+from evenhand.campaign.features import decode, table_rows
 from evenhand.campaign.requests import Refused
 from evenhand.campaign.state import State
 from evenhand.campaign.tables import FileTable, need_column, write_csv
 from evenhand.errors import InputError
 
-__all__ = ["OURS", "as_delivery", "write_refused"]
+__all__ = ["OURS", "as_delivery", "features_in", "write_refused"]
 
 OURS = ("role", "request", "origin", "first_label", "corrected_by", "fate")
 """Columns that an export adds; they are no features."""
@@ -44,6 +44,24 @@ def as_delivery(table: FileTable, state: State, *, needs_numbers: bool, group: s
             problems.setdefault(row, f"it is of group {str(value)!r}, the request is for {group!r}")
     groups = None if group is not None else ["" if value is None else str(value) for value in columns[by]]
     return Delivery(rows, columns[label], columns.get(name), groups, table.written, problems)
+
+
+def features_in(table: FileTable, state: State) -> Any:
+    """The features in a table, as models take them; its other columns are left alone."""
+    columns = state.columns or {}
+    if "names" in columns:
+        chosen = columns.get("features", columns["names"])
+        types = dict(zip(columns["names"], columns["types"], strict=True))
+        columns = {**columns, "names": chosen, "types": [types[name] for name in chosen]}
+    names = columns["names"] if "names" in columns else [str(j) for j in range(columns.get("width", 0))]
+    for name in names:
+        need_column(table, name, "a feature")
+    rows = table_rows(names, [table.columns[name] for name in names], columns, numbers=False)
+    problems = {**rows.problems, **table.problems}
+    if problems:
+        row, why = min(problems.items())
+        raise InputError(f"{table.name}, row {row + 1}: {why}")
+    return decode(columns, rows.stored)
 
 
 def write_refused(path: Path, table: FileTable, refused: Iterable[Refused]) -> None:

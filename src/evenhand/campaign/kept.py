@@ -6,15 +6,17 @@ import getpass
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
-from evenhand.campaign.deciding import Chooser
+from evenhand.campaign.deciding import Chooser, Proposal, why_nothing
 from evenhand.campaign.labels import check_text
+from evenhand.campaign.requests import Receipt
 from evenhand.campaign.settings import Parts
 from evenhand.campaign.state import State
-from evenhand.campaign.telling import Intake
-from evenhand.errors import InputError
+from evenhand.campaign.telling import Intake, Step
+from evenhand.errors import InputError, NothingToAsk
 from evenhand.ledger import Event, Example, Ledger, Reader, Writer
 
 if TYPE_CHECKING:
@@ -44,60 +46,62 @@ def returned(reader: Reader, request: Mapping[str, Any], seq: int) -> list[Examp
 
 
 class Kept:
-    """What every part of a campaign stands on; several threads may share one."""
+    """A campaign's ledger, and its state and objects as far as they were read; several threads may share one.
 
-    def _attach(self, ledger: Ledger, name: str, *, read_only: bool = False) -> None:
-        self.name, self._read_only = name, read_only or ledger.read_only
-        self._ledger, self._number = ledger, ledger.find(name)
-        self._lock = threading.RLock()
-        self._state = State()
-        with ledger.reading(self._number) as reader:
+    Attributes:
+        name, number: the campaign's name, and its number in the ledger.
+        ledger: where it is kept.
+        read_only: whether nothing may be changed.
+        state: the fold of the events read so far; `refresh` reads on.
+        parts: strategy, learner and stopping rule.
+        chooser, intake, trainer: what decides requests, takes deliveries in, and fits.
+    """
+
+    def __init__(self, ledger: Ledger, name: str, *, read_only: bool = False) -> None:
+        self.name, self.read_only = name, read_only or ledger.read_only
+        self.ledger, self.number = ledger, ledger.find(name)
+        self.lock = threading.RLock()
+        self.state = State()
+        with ledger.reading(self.number) as reader:
             self._read_on(reader)
 
-    def _use(self, parts: Parts) -> None:
-        self._parts = parts
-        self._chooser = Chooser(parts)
+    def use(self, parts: Parts) -> None:
+        """Go on with these objects."""
+        self.parts = parts
+        self.chooser = Chooser(parts)
         self._cached_trainer: Trainer | None = None
-        self._intake = Intake(parts, self._chooser)
+        self.intake = Intake(parts, self.chooser)
 
     @property
-    def _trainer(self) -> Trainer:
+    def trainer(self) -> Trainer:
+        """What fits and scores; made when it is first wanted."""
         if self._cached_trainer is None:
             from evenhand.campaign.training import Trainer
 
-            self._cached_trainer = Trainer(self._ledger, self._number, self._parts, self._write, self._moment)
+            self._cached_trainer = Trainer(self.ledger, self.number, self.parts, self.write, self.moment)
         return self._cached_trainer
 
-    def _trainer_now(self) -> Trainer:
+    def trainer_now(self) -> Trainer:
         """The trainer for the settings as they are now."""
-        self._refresh()
-        return self._trainer
+        self.refresh()
+        return self.trainer
 
-    def release(self) -> None:
-        """Let go of the database's connections."""
-        self._ledger.close()
+    @property
+    def last_failure(self) -> str | None:
+        """The learner's last message, where this process saw it."""
+        return None if self._cached_trainer is None else self._cached_trainer.last_failure
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.release()
-
-    def __repr__(self) -> str:
-        state = self._state
-        return f"<Campaign {self.name!r}: {state.labels_used} of {state.settings['budget']} labels used>"
-
-    def _refresh(self) -> State:
+    def refresh(self) -> State:
         """The state, with the events that came since folded in."""
-        with self._lock, self._ledger.reading(self._number) as reader:
+        with self.lock, self.ledger.reading(self.number) as reader:
             return self._folded(reader)
 
     @contextmanager
-    def _moment(self) -> Iterator[tuple[Reader, State]]:
+    def moment(self) -> Iterator[tuple[Reader, State]]:
         """A moment to look at without holding others up: the reader, and the state then in lists of its own."""
         with ExitStack() as stack:
-            with self._lock:
-                reader = stack.enter_context(self._ledger.reading(self._number))
+            with self.lock:
+                reader = stack.enter_context(self.ledger.reading(self.number))
                 state = self._folded(reader).copy().expire(reader.now)
             yield reader, state
 
@@ -109,64 +113,88 @@ class Kept:
 
     def _follow(self) -> None:
         """Use the settings as they are now: another process may have changed them."""
-        used, now = self._parts.settings, self._state.settings
+        used, now = self.parts.settings, self.state.settings
         if now and any(used[name] != now[name] for name in _FOLLOWED):
-            self._use(Parts(dict(now), self._parts.given))
+            self.use(Parts(dict(now), self.parts.given))
 
     def _read_on(self, reader: Reader) -> State:
         """Fold the events that came since; a state that is far behind goes on from the newest snapshot."""
-        tail = reader.tail(self._state.seq, self._state.at, SNAPSHOT_EVERY)
+        tail = reader.tail(self.state.seq, self.state.at, SNAPSHOT_EVERY)
         if len(tail) < SNAPSHOT_EVERY:
             return self._fold(tail)
         found = reader.snapshot()
-        far = found is not None and found[0] > self._state.seq + SNAPSHOT_EVERY
+        far = found is not None and found[0] > self.state.seq + SNAPSHOT_EVERY
         known = State.from_text(found[1]) if found is not None and far else None
         if known is not None:
-            self._state = known
-        while tail := reader.events(self._state.seq, limit=_PAGE):
+            self.state = known
+        while tail := reader.events(self.state.seq, limit=_PAGE):
             self._fold(tail)
-        return self._state
+        return self.state
 
     def _fold(self, events: Sequence[Event]) -> State:
         """Fold events in; a state cut off in the middle is dropped and read anew the next time."""
         try:
-            return self._state.fold(events)
+            return self.state.fold(events)
         except BaseException:
-            self._state = State()
+            self.state = State()
             raise
 
-    def _write(self, step: Callable[[State, Writer], Any], *, still_open: bool = False) -> list[Event]:
+    def write(self, step: Callable[[State, Writer], Any], *, still_open: bool = False) -> list[Event]:
         """Under the campaign's write lock: fold what others wrote, decide, append; what came back is stored."""
-        if self._read_only:
+        if self.read_only:
             raise InputError(f"the campaign {self.name!r} was opened read-only: open it without read_only to change it")
-        with self._lock, self._remembering():
-            with self._ledger.writing(self._number) as writer:
+        with self.lock, self._remembering():
+            with self.ledger.writing(self.number) as writer:
                 writer.default_actor = user_name()
-                self._fold(writer.tail(self._state.seq, self._state.at))
+                self._fold(writer.tail(self.state.seq, self.state.at))
                 self._follow()
                 if still_open:
                     self._refuse_closed()
-                before = self._state.seq
+                before = self.state.seq
                 step(self._swept(writer), writer)
                 for event in writer.appended:
                     if event.actor is not None:
                         check_text(event.actor, "the name of who does this")
                 after = before + len(writer.appended)
                 if after // SNAPSHOT_EVERY > before // SNAPSHOT_EVERY:
-                    writer.put_snapshot(after, self._state.copy().fold(writer.appended).as_text())
+                    writer.put_snapshot(after, self.state.copy().fold(writer.appended).as_text())
             self._fold(writer.appended)
             self._follow()
             return writer.appended
 
+    def deliver(self, decide: Callable[[State, Reader], Step], dry_run: bool) -> Receipt:
+        """Store what a delivery comes to, or with `dry_run` only say it."""
+        if dry_run:
+            with self.moment() as (reader, state):
+                return replace(decide(state, reader).receipt, dry_run=True)
+        found: list[Receipt] = []
+
+        def write(state: State, writer: Writer) -> None:
+            step = decide(state, writer)
+            found.append(step.write(writer))
+            self.intake.remember(step.examples)
+
+        self.write(write)
+        return found[0]
+
+    def proposed(self, state: State, reader: Reader) -> Proposal:
+        """The next request; raises `NothingToAsk` with its reason."""
+        size = min(2 * state.settings["batch"], state.unspent)
+        if (reason := why_nothing(state, size)) in ("closed", "groups used up"):
+            raise NothingToAsk(str(reason))
+        if self.parts.settings["stop"] is not None and self.trainer.reason_to_stop(reader, state):
+            raise NothingToAsk("stopping rule")
+        return self.chooser.propose(state)
+
     def _swept(self, writer: Writer) -> State:
         """The state a step decides on: requests whose lease has ended are written down as expired first."""
-        overdue = self._state.overdue(writer.now)
+        overdue = self.state.overdue(writer.now)
         if not overdue:
-            return self._state
+            return self.state
         for number in overdue:
             event = writer.append("expired", {}, request=number)
-            writer.put(returned(writer, self._state.open[number], event.seq))  # the step's own reads find them there
-        return self._state.copy().fold(writer.appended)
+            writer.put(returned(writer, self.state.open[number], event.seq))  # the step's own reads find them there
+        return self.state.copy().fold(writer.appended)
 
     @contextmanager
     def _remembering(self) -> Iterator[None]:
@@ -174,9 +202,9 @@ class Kept:
         try:
             yield
         except BaseException:
-            self._intake.forget()
+            self.intake.forget()
             raise
 
     def _refuse_closed(self) -> None:
-        if self._state.closed is not None:
-            raise InputError(f"the campaign {self.name!r} is closed ({self._state.closed}): it takes nothing any more")
+        if self.state.closed is not None:
+            raise InputError(f"the campaign {self.name!r} is closed ({self.state.closed}): it takes nothing any more")

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
-from evenhand.campaign.deciding import Proposal, why_nothing
+from evenhand.campaign.deciding import Proposal
 from evenhand.campaign.kept import Kept
 from evenhand.campaign.requests import Request, number_of, request_of
 from evenhand.campaign.state import State
@@ -37,39 +37,64 @@ def _now(facts: dict[str, Any]) -> dict[str, Any]:
     return found | ({"examples": tuple(facts["left"])} if "left" in facts else {})
 
 
-class Looking(Kept):
-    """The verbs that look."""
+class Looking:
+    """The verbs that look.
+
+    Attributes:
+        kept: the campaign's ledger and state, for tools.
+    """
+
+    kept: Kept
+
+    @property
+    def name(self) -> str:
+        """The campaign's name."""
+        return self.kept.name
+
+    def release(self) -> None:
+        """Let go of the database's connections."""
+        self.kept.ledger.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.release()
+
+    def __repr__(self) -> str:
+        state = self.kept.state
+        return f"<Campaign {self.name!r}: {state.labels_used} of {state.settings['budget']} labels used>"
 
     @property
     def groups(self) -> tuple[str, ...]:
         """The names of the groups."""
-        return tuple(self._state.groups)
+        return tuple(self.kept.state.groups)
 
     @property
     def settings(self) -> dict[str, Any]:
         """What the campaign was made with, as changed since, as plain values."""
-        return dict(self._refresh().settings)
+        return dict(self.kept.refresh().settings)
 
     @property
     def budget(self) -> int:
         """How many labels may be spent."""
-        return int(self._refresh().settings["budget"])
+        return int(self.kept.refresh().settings["budget"])
 
     @property
     def labels_used(self) -> int:
         """Labels charged to the budget so far; those of open requests are not."""
-        return self._refresh().labels_used
+        return self.kept.refresh().labels_used
 
     @property
     def unspent(self) -> int:
         """Labels neither spent nor promised to an open request."""
-        with self._moment() as (_, state):
+        with self.kept.moment() as (_, state):
             return state.unspent
 
     @property
     def counts(self) -> dict[str, int]:
         """Training examples per group."""
-        state = self._refresh()
+        state = self.kept.refresh()
         return dict(zip(state.groups, state.train, strict=True))
 
     @property
@@ -80,9 +105,9 @@ class Looking(Kept):
 
     def standing(self, refit: bool = True) -> Standing:
         """What is known per group now; `refit=False` does not bring the model up to date first."""
-        if refit and not self._read_only and self._state.settings["learner"] is not None:
-            self._trainer_now().refit()
-        return self._chooser.standing(self._refresh())
+        if refit and not self.kept.read_only and self.kept.state.settings["learner"] is not None:
+            self.kept.trainer_now().refit()
+        return self.kept.chooser.standing(self.kept.refresh())
 
     def training_set(self) -> Examples:
         """The training examples, in the order they came."""
@@ -95,68 +120,64 @@ class Looking(Kept):
     def _examples(self, role: str) -> Examples:
         from evenhand.campaign.fitting import as_examples
 
-        with self._moment() as (reader, state):
+        with self.kept.moment() as (reader, state):
             return as_examples(state, [row for row in reader.changed() if row.counts and row.role == role])
 
     def model(self) -> Model | None:
         """The model fitted on the training examples as they stand; None before the first."""
-        return self._trainer_now().model()
+        return self.kept.trainer_now().model()
 
     def final_model(self) -> Model:
         """The learner fitted on every label, training and validation together: what to deploy."""
-        return self._trainer_now().final_model()
+        return self.kept.trainer_now().final_model()
 
     def certificate(self, delta: float | None = None) -> Certificate | None:
         """What is certain about the frozen model now; None if there is none. `delta` is that of `certify` by default."""
-        return self._trainer_now().certificate(delta)
+        return self.kept.trainer_now().certificate(delta)
 
     def certified_model(self) -> Model | None:
         """The model the certificate is about; None without one."""
-        return self._trainer_now().certified_model()
+        return self.kept.trainer_now().certified_model()
 
     def running(self, delta: float = 0.05) -> Running:
         """On the models so far: their average error in every group, as of the last refit."""
         from evenhand.campaign.status import running
 
-        return running(self._refresh(), delta)
+        return running(self.kept.refresh(), delta)
 
     def status(self) -> dict[str, Any]:
         """Budget, every group, requests, collectors, scores, and whether there is anything left to ask: plain values."""
         from evenhand.campaign.status import status
 
-        with self._moment() as (reader, state):
+        with self.kept.moment() as (reader, state):
             return status(
                 self.name,
                 state,
                 reader,
                 nothing=self._nothing(state, reader),
                 trainer=self._claims(state),
-                failure=self._why_failed(),
+                failure=self.kept.last_failure,
             )
 
     def _nothing(self, state: State, reader: Reader) -> str | None:
         """Why nothing can be asked now; None if something can, or if that cannot be known here."""
         try:
-            self._proposed(state, reader)
+            self.kept.proposed(state, reader)
         except NothingToAsk as nothing:
             return nothing.reason
         except InputError:  # a strategy of the user's own that this process was not given
             return None
         return None
 
-    def _why_failed(self) -> str | None:
-        """The learner's last message, where this process saw it."""
-        return None if self._cached_trainer is None else self._cached_trainer.last_failure
-
     def _claims(self, state: State) -> Trainer | None:
         """What knows the frozen model and the stopping rule; None where the campaign has neither."""
-        return None if state.frozen is None and state.settings["stop"] is None else self._trainer
+        return None if state.frozen is None and state.settings["stop"] is None else self.kept.trainer
 
     def overview(self) -> dict[str, Any]:
         """The campaign in one line: name, labels, examples, events."""
         from evenhand.campaign.status import overview
 
-        return overview(self.name, self._refresh())
+        return overview(self.name, self.kept.refresh())
 
     def explain(self, request: Request | int | None = None) -> dict[str, Any]:
         """Why a request was made, or by default why the next one would be: the decision, and `words`."""
@@ -167,7 +188,7 @@ class Looking(Kept):
             number, decision = None, self.propose().decision
         else:
             number = number_of(request)
-            with self._ledger.reading(self._number) as reader:
+            with self.kept.ledger.reading(self.kept.number) as reader:
                 asked = reader.events(kinds=("asked",), request=number)
             if not asked:
                 raise InputError(f"request {number} was never made")
@@ -182,28 +203,40 @@ class Looking(Kept):
             raise InputError(f"after and limit are whole numbers, not {after!r} and {limit!r}")
         if after < 0 or (limit is not None and limit < 1):
             raise InputError(f"after must be from 0 up and limit from 1 up, not {after} and {limit}")
-        with self._ledger.reading(self._number) as reader:
+        with self.kept.ledger.reading(self.kept.number) as reader:
             return [as_event(event) for event in reader.events(min(after, _MOST), limit=limit and min(limit, _MOST))]
 
     def verify(self) -> Verification:
         """Replay every event, refit every score, choose every request again, check every row."""
         from evenhand.campaign.verify import verify
 
-        return verify(self._ledger, self._number, self._parts)
+        return verify(self.kept.ledger, self.kept.number, self.kept.parts)
 
     def read(self, path: str | PathLike[str], request: Request | int | None = None) -> tuple[FileTable, Delivery]:
         """A file of labelled rows, CSV, JSON lines or Parquet, ready for `tell_delivery` or `add_delivery`."""
         from evenhand.campaign.intake import as_delivery
 
         table = self._table(path)
-        with self._moment() as (reader, state):
+        with self.kept.moment() as (reader, state):
             group = None
             if request is not None:
                 asked = reader.events(kinds=("asked",), request=number_of(request))
                 if not asked:
                     raise InputError(fate_of(state, reader, number_of(request)))
                 group = asked[0].facts["decision"]["group"]
-            return table, as_delivery(table, state, needs_numbers=self._parts.needs_numbers, group=group)
+            return table, as_delivery(table, state, needs_numbers=self.kept.parts.needs_numbers, group=group)
+
+    def predict_file(self, path: str | PathLike[str]) -> tuple[FileTable, list[Any], list[float] | None]:
+        """What the final model says of the rows in a file: the table, labels, and how sure it is of each where it knows."""
+        import numpy as np
+
+        from evenhand.campaign.intake import features_in
+
+        model, table = self.final_model(), self._table(path)
+        X = features_in(table, self.kept.refresh())
+        sure = getattr(model, "predict_proba", None)
+        chances = None if sure is None else np.asarray(sure(X)).max(axis=1).tolist()
+        return table, np.asarray(model.predict(X)).tolist(), chances
 
     def ids_in(self, path: str | PathLike[str]) -> list[str]:
         """The ids in a file."""
@@ -223,7 +256,7 @@ class Looking(Kept):
         """The table in a file, ids and labels as they are written."""
         from evenhand.campaign.tables import read_file
 
-        settings = self._refresh().settings
+        settings = self.kept.refresh().settings
         return read_file(Path(path), id=settings["id"], label=settings["label"])
 
     def _ids(self, table: FileTable) -> list[str]:
@@ -248,7 +281,7 @@ class Looking(Kept):
         """The rows of pool requests with all their columns, and an empty column for the label: names and rows."""
         from evenhand.ledger.text import from_text
 
-        with self._moment() as (reader, state):
+        with self.kept.moment() as (reader, state):
             columns, settings = state.columns or {}, state.settings
             found = reader.find([name for request in requests for name in request.examples])
         ours: list[str] = []
@@ -268,32 +301,24 @@ class Looking(Kept):
         """Write the data set gathered so far, with ids, groups, roles and labels; gives the number of rows."""
         from evenhand.campaign.export import export
 
-        with self._moment() as (reader, state):
+        with self.kept.moment() as (reader, state):
             return export(state, reader, Path(path), force=force)
 
     def save(self, path: str | PathLike[str]) -> None:
         """This campaign as a ledger file, to go on from with `Campaign.open(f"sqlite:///{path}", name)`."""
         from evenhand.campaign.files import save
 
-        save(self._ledger, self.name, path)
+        save(self.kept.ledger, self.name, path)
 
     def propose(self) -> Proposal:
         """The group, the reason and the size of the request that `ask` would make now; nothing is written nor fitted."""
-        with self._moment() as (reader, state):
-            return self._proposed(state, reader)
-
-    def _proposed(self, state: State, reader: Reader) -> Proposal:
-        size = min(2 * state.settings["batch"], state.unspent)
-        if (reason := why_nothing(state, size)) in ("closed", "groups used up"):
-            raise NothingToAsk(str(reason))
-        if self._parts.settings["stop"] is not None and self._trainer.reason_to_stop(reader, state):
-            raise NothingToAsk("stopping rule")
-        return self._chooser.propose(state)
+        with self.kept.moment() as (reader, state):
+            return self.kept.proposed(state, reader)
 
     @property
     def open_requests(self) -> list[Request]:
         """Requests that still wait for labels, oldest first."""
-        with self._moment() as (reader, state):
+        with self.kept.moment() as (reader, state):
             asked = [reader.events(kinds=("asked",), request=number)[0] for number in state.open]
             return [
                 replace(request_of(event, state.groups), **_now(facts))
@@ -303,7 +328,7 @@ class Looking(Kept):
     @property
     def done(self) -> bool:
         """Whether no request can be made any more, unless settings change or labels are refunded."""
-        with self._moment() as (_, state):
+        with self.kept.moment() as (_, state):
             if state.open:
                 return False
         try:

@@ -13,7 +13,7 @@ from evenhand.campaign.deliveries import Delivery
 from evenhand.campaign.features import Rows
 from evenhand.campaign.labels import check_text
 from evenhand.campaign.pool_tables import PoolTable, read_pool
-from evenhand.campaign.pools import AHEAD, check_file, fetch, register
+from evenhand.campaign.pools import fetch_ahead, register
 from evenhand.campaign.requests import Receipt
 from evenhand.campaign.state import MADE, State
 from evenhand.campaign.telling import Options, Step
@@ -59,16 +59,16 @@ class Pooling(Altering):
         Rows whose label column has a value are taken in as `add` does. A Parquet file stays where it is and must not
         change; after a change call `pool` again, which registers anew what was not handed out.
         """
-        state = self._refresh()
+        state = self.kept.refresh()
         table = read_pool(
             data, id=id, group=group, features=features, label=state.settings["label"], ignore=ignore,
-            needs_numbers=self._parts.needs_numbers, earlier=state.columns,
+            needs_numbers=self.kept.parts.needs_numbers, earlier=state.columns,
         ).like(state)  # fmt: skip
         found: list[Pooled] = []
-        self._write(lambda s, w: found.append(self._register(s, w, table, id, by)), still_open=True)
-        self._fetch_ahead()
-        examples = self.budget * (1 - self._state.settings["validation"])
-        if not state.groups and (message := forced_warning(self._parts.strategy, len(self.groups), examples)):
+        self.kept.write(lambda s, w: found.append(self._register(s, w, table, id, by)), still_open=True)
+        fetch_ahead(self.kept)
+        examples = self.budget * (1 - self.kept.state.settings["validation"])
+        if not state.groups and (message := forced_warning(self.kept.parts.strategy, len(self.groups), examples)):
             warnings.warn(message, stacklevel=2)
         return found[0]
 
@@ -91,16 +91,16 @@ class Pooling(Altering):
             check_text(collector, "the collector")
         options = Options(collector, partial, extra)
         if dry_run:
-            with self._moment() as (reader, state):
-                steps = self._intake.label(state, reader, labels, options, written=written)
+            with self.kept.moment() as (reader, state):
+                steps = self.kept.intake.label(state, reader, labels, options, written=written)
                 return replace(_together([step.receipt for step in steps]), dry_run=True)
         found: list[Receipt] = []
 
         def write(state: State, writer: Writer) -> None:
-            steps = self._intake.label(state, writer, labels, options, written=written)
+            steps = self.kept.intake.label(state, writer, labels, options, written=written)
             found.append(_together([step.write(writer) for step in steps]))
 
-        self._write(write)
+        self.kept.write(write)
         return found[0]
 
     def skip(self, id: str, reason: str | None = None, by: str | None = None) -> None:
@@ -118,7 +118,7 @@ class Pooling(Altering):
             event = writer.append("skipped", facts, request=facts["request"], actor=by)
             writer.put([example._replace(fate="skipped", held=False, changed=event.seq)])
 
-        self._write(write, still_open=True)
+        self.kept.write(write, still_open=True)
 
     # ---------------------------------------------------------------- within
 
@@ -128,7 +128,7 @@ class Pooling(Altering):
         population = settings["population"]
         if not state.groups:
             check_settings(
-                groups, self._parts.strategy, simulated=True,
+                groups, self.kept.parts.strategy, simulated=True,
                 **{name: settings[name] for name in ("budget", "batch", "warmup", "validation")},
             )  # fmt: skip
             population = self._shares(table, population)
@@ -144,15 +144,15 @@ class Pooling(Altering):
         labelled = 0
         if table.labels:
             now = state.copy().fold([event])
-            labelled = self._intake.add(now, writer, _labelled(table), False, Options(by)).write(writer).rows
+            labelled = self.kept.intake.add(now, writer, _labelled(table), False, Options(by)).write(writer).rows
         return Pooled(found.new, found.known, labelled, event.seq)
 
     def _shares(self, table: PoolTable, given: Any) -> list[float] | None:
         """The population's shares where the rule needs them: those of the pool, if none were given."""
-        if given is not None or not getattr(self._parts.strategy, "needs_population", False):
+        if given is not None or not getattr(self.kept.parts.strategy, "needs_population", False):
             return None if given is None else list(given)
         counts = [int((table.codes == z).sum()) for z in range(len(table.groups))]
-        share = as_population(counts, table.groups, self._parts.strategy)
+        share = as_population(counts, table.groups, self.kept.parts.strategy)
         return None if share is None else share.tolist()
 
     def add_delivery(
@@ -166,41 +166,7 @@ class Pooling(Altering):
     ) -> Receipt:
         """Bring in rows as they were read from a file with a group column."""
         options = Options(by, partial)
-        return self._deliver(lambda s, r: self._intake.add(s, r, delivery, charge, options), dry_run)
-
-    def _deliver(self, decide: Callable[[State, Reader], Step], dry_run: bool) -> Receipt:
-        """Store what a delivery comes to, or with `dry_run` only say it."""
-        if dry_run:
-            with self._moment() as (reader, state):
-                return replace(decide(state, reader).receipt, dry_run=True)
-        found: list[Receipt] = []
-
-        def write(state: State, writer: Writer) -> None:
-            step = decide(state, writer)
-            found.append(step.write(writer))
-            self._intake.remember(step.examples)
-
-        self._write(write)
-        return found[0]
-
-    def _fetch_ahead(self, wanted: int = 1) -> None:
-        """Copy rows of Parquet files for the next places of every group, outside the write lock."""
-        for file in self._state.files:
-            check_file(file)
-        if not self._state.files:
-            return
-        with self._moment() as (reader, state):
-            short = [g for g in state.groups if any(e.features is None for e in reader.next_in_pool(g, wanted))]
-            missing = [e for g in short for e in reader.next_in_pool(g, AHEAD + wanted) if e.features is None]
-        if not missing:
-            return
-        rows = {e.id: e.features for e in fetch(state, missing)}
-
-        def write(now: State, writer: Writer) -> None:
-            still = writer.find(list(rows)).values()
-            writer.put([e._replace(features=rows[e.id]) for e in still if e.features is None])
-
-        self._write(write)
+        return self.kept.deliver(lambda s, r: self.kept.intake.add(s, r, delivery, charge, options), dry_run)
 
 
 def _files(state: State, writer: Writer, table: PoolTable) -> list[dict[str, Any]]:

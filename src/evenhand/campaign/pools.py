@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,7 +22,10 @@ from evenhand.campaign.state import State
 from evenhand.errors import InputError
 from evenhand.ledger.base import Example, Reader, Writer
 
-__all__ = ["AHEAD", "Registered", "assign", "check_file", "fetch", "place_of", "register"]
+if TYPE_CHECKING:
+    from evenhand.campaign.kept import Kept
+
+__all__ = ["AHEAD", "Registered", "assign", "check_file", "fetch", "fetch_ahead", "place_of", "register"]
 
 AHEAD = 1000
 """Places of each group whose rows are copied from a Parquet file at a time."""
@@ -156,6 +159,26 @@ def fetch(state: State, examples: Sequence[Example]) -> list[Example]:
         names = [e.id for e in mine]
         found |= dict(zip(names, stored_rows(table, file["columns"], names), strict=True))
     return [e._replace(features=found.get(e.id, e.features)) for e in examples]
+
+
+def fetch_ahead(kept: Kept, wanted: int = 1) -> None:
+    """Copy rows of Parquet files for the next places of every group, outside the write lock."""
+    if not kept.state.files:
+        return
+    for file in kept.refresh().files:  # another process may have registered it anew
+        check_file(file)
+    with kept.moment() as (reader, state):
+        short = [g for g in state.groups if any(e.features is None for e in reader.next_in_pool(g, wanted))]
+        missing = [e for g in short for e in reader.next_in_pool(g, AHEAD + wanted) if e.features is None]
+    if not missing:
+        return
+    rows = {e.id: e.features for e in fetch(state, missing)}
+
+    def write(now: State, writer: Writer) -> None:
+        still = writer.find(list(rows)).values()
+        writer.put([e._replace(features=rows[e.id]) for e in still if e.features is None])
+
+    kept.write(write)
 
 
 def check_file(file: Mapping[str, Any], *, thoroughly: bool = False) -> None:

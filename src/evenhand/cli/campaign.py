@@ -7,7 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
-from evenhand.cli import campaign_corrections, campaign_files, campaign_look, campaign_pool, campaign_rows
+from evenhand.cli import (
+    campaign_corrections,
+    campaign_files,
+    campaign_look,
+    campaign_model,
+    campaign_pool,
+    campaign_rows,
+)
 from evenhand.cli.campaign_shared import (
     DEFAULT,
     AsJson,
@@ -245,6 +252,7 @@ app.command()(campaign_rows.add)
 app.command()(campaign_corrections.correct)
 app.command()(campaign_corrections.withdraw)
 app.command()(campaign_corrections.erase)
+app.command()(campaign_model.model)
 app.command()(campaign_look.status)
 app.command()(campaign_look.explain)
 app.command()(campaign_look.events)

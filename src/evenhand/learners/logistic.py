@@ -97,7 +97,10 @@ class Logistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
     def decision_function(self, X: Any) -> Floats:
         """Scores: (n,) for two classes, the second is predicted where positive; (n, K) for more."""
         check_is_fitted(self)
-        X = validate_data(self, numeric(X), accept_sparse="csr", dtype=np.float64, reset=False)
+        X = numeric(X)
+        if hasattr(X, "columns") and not hasattr(self, "feature_names_in_"):
+            X = X.to_numpy()  # it was fitted on plain numbers
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         scores: Floats = X @ self.coef_.T + self.intercept_
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
