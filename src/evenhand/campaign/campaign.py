@@ -343,7 +343,9 @@ class Campaign(Pooling):
     def _bring_scores_up(self) -> None:
         """Refit where the settings want it before an ask; waits while another process does. A failure is recorded."""
         known = self.kept.state  # another process may have changed settings since: the next ask knows
-        if known.settings["learner"] is None or (known.settings["refit"] == "background" and known.scored_at is not None):
+        if known.settings["learner"] is None or (
+            known.settings["refit"] == "background" and known.scored_at is not None
+        ):
             return
         state = self.kept.refresh()
         if state.settings["learner"] is None or not state.fresh or state.columns is None:

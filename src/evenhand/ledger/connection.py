@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
+from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from evenhand.errors import InputError, LedgerError
 
@@ -42,12 +42,16 @@ def translated() -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:
-        raw = str(error.orig).strip()
-        for marks, meaning in _MEANINGS:
-            if any(mark in raw.lower() for mark in marks):
-                raise LedgerError(f"{meaning} ({raw})") from error
-        unsure = "whether it stored the last step is not known, repeat it"
-        raise LedgerError(f"the database failed: {raw}; {unsure}") from error
+        raise LedgerError(in_words(error.orig)) from error
+
+
+def in_words(error: BaseException | None) -> str:
+    """What the database's error means, and what to do."""
+    raw = str(error).strip()
+    for marks, meaning in _MEANINGS:
+        if any(mark in raw.lower() for mark in marks):
+            return f"{meaning} ({raw})"
+    return f"the database failed: {raw}; whether it stored the last step is not known, repeat it"
 
 
 def connect(url: str, *, read_only: bool = False) -> Engine:
@@ -108,16 +112,17 @@ def _sqlite(url: URL, synchronous: str, read_only: bool) -> Engine:
 
 def begin_sqlite(connection: Connection, *, writing: bool) -> None:
     """Begin a transaction; one that writes waits for the file here, where Ctrl-C is heard, not inside SQLite."""
+    begin = connection.connection.cursor().execute
     if not writing:
-        connection.exec_driver_sql("BEGIN")
+        begin("BEGIN")
         return
     tried_until = time.monotonic() + BUSY_SECONDS
     while True:
         try:
-            connection.exec_driver_sql("BEGIN IMMEDIATE")
-        except OperationalError as error:
-            if "locked" not in str(error.orig) or time.monotonic() > tried_until:
-                raise
+            begin("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > tried_until:
+                raise LedgerError(in_words(error)) from error
             time.sleep(random.uniform(0.01, 0.1))  # long enough that the process that has the file takes several steps
         else:
             return

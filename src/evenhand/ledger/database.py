@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Select, bindparam, delete, func, insert, select, text
+from sqlalchemy import Connection, Select, and_, bindparam, delete, func, insert, or_, select, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 
@@ -38,7 +38,9 @@ _NEW_EVENTS = insert(schema.events)
 _EVENTS = select(*_EVENT).where(_E.campaign == bindparam("ours"), _E.seq > bindparam("after")).order_by(_E.seq)
 _EXAMPLES = select(*_EXAMPLE, _X.array).where(_X.campaign == bindparam("ours"))
 _LABELLED = _EXAMPLES.where(_X.told.is_not(None)).order_by(_X.told, _X.position)
-_CHANGED = _LABELLED.where(_X.changed > bindparam("after"))
+_CHANGED = _LABELLED.where(
+    or_(_X.told > bindparam("after"), and_(schema.altered, _X.changed > bindparam("after", unique=False)))
+)
 _WITH_IDS = _EXAMPLES.where(_X.id.in_(bindparam("ids", expanding=True)))
 _TOLD_BY = _EXAMPLES.where(_X.told == bindparam("seq")).order_by(_X.position)
 _NEXT_IN_POOL = (

@@ -27,6 +27,7 @@ def upgrade() -> None:
         sa.Column("request", sa.Integer),
         sa.Column("actor", sa.Text),
         sa.Column("facts", sa.Text, nullable=False),
+        sqlite_with_rowid=False,
     )
     op.create_index("events_by_request", "events", ["campaign", "request"])
     op.create_table(
@@ -50,7 +51,10 @@ def upgrade() -> None:
         sa.Column("salt", sa.Text),
         sa.Column("fate", sa.Text),
     )
-    op.create_index("examples_by_change", "examples", ["campaign", "changed"])
+    altered = sa.text("changed > told")
+    op.create_index(
+        "examples_altered", "examples", ["campaign", "changed"], sqlite_where=altered, postgresql_where=altered
+    )
     op.create_index("examples_by_delivery", "examples", ["campaign", "told", "position"])
     in_pool = sa.text("place IS NOT NULL AND NOT held AND label IS NULL AND fate IS NULL")
     pool = ["campaign", "group_name", "place", "id"]
