@@ -65,6 +65,8 @@ class Chooser:
 
     def standing(self, state: State, *, trend: bool = True) -> Standing:
         """What is known per group; labels that open requests wait for count as told."""
+        # labels that are out count as if they had come, so that ten collectors are not all sent to the same group;
+        # which of them will validate is known already, because roles depend on an example's place alone
         waiting, m = np.array(state.promised), len(self._groups)
         validating = np.zeros(m, dtype=np.int64)
         for z in np.flatnonzero(waiting).tolist():
@@ -75,6 +77,7 @@ class Chooser:
             accuracies[z, : len(values)] = values
         available = np.array(offered(state))
         scored = np.array(state.scored)
+        # a group without a score cannot be compared: warm-up goes on until each that can be asked has one
         warming_up = state.asked < (state.settings["warmup"] or 0)
         return Standing(
             groups=self._groups,

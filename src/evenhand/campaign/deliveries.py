@@ -250,6 +250,7 @@ def repeated(
         facts = event.facts
         if not facts.get("made") or facts["given"] != given:
             continue
+        # a delivery stored in part is repeated with all its rows: those refused then are refused again
         kept = [row for row in range(given) if row not in set(facts.get("left_out", ()))]
         if delivery.groups is not None and [delivery.groups[row] for row in kept] != [
             names[z] for z in facts["groups"]
@@ -257,7 +258,7 @@ def repeated(
             continue
         earlier = reader.told_by(event.seq)
         if len(earlier) == len(kept) and all(
-            e.fate == "erased"
+            e.fate == "erased"  # nothing is left to compare with; the other rows decide
             or (e.features, e.first_label) == (rows.stored[row], _written(delivery.labels[row], delivery))
             for e, row in zip(earlier, kept, strict=True)
         ):

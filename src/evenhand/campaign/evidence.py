@@ -67,8 +67,10 @@ class Witness:
             counts = found[index[row.group]]
             guess = self._predicted.get(row.id)
             if row.fate is not None:
+                # taken back after somebody may have seen the prediction: an error, whatever it was
                 counts.n, counts.gone, counts.corrected = counts.n + 1, counts.gone + 1, counts.corrected + 1
             elif guess is None or (row.made and not vouched):
+                # not predicted here, or perhaps a row that was told before under another made id
                 counts.missing += 1
             else:
                 counts.n += 1

@@ -122,6 +122,7 @@ class Kept:
         tail = reader.tail(self.state.seq, self.state.at, SNAPSHOT_EVERY)
         if len(tail) < SNAPSHOT_EVERY:
             return self._fold(tail)
+        # few events are folded faster than a snapshot is read
         found = reader.snapshot()
         far = found is not None and found[0] > self.state.seq + SNAPSHOT_EVERY
         known = State.from_text(found[1]) if found is not None and far else None
@@ -146,6 +147,7 @@ class Kept:
         with self.lock, self._remembering():
             with self.ledger.writing(self.number) as writer:
                 writer.default_actor = user_name()
+                # under the lock nothing more can come: what is decided from here on is decided on the newest state
                 self._fold(writer.tail(self.state.seq, self.state.at))
                 self._follow()
                 if still_open:
@@ -158,6 +160,7 @@ class Kept:
                 after = before + len(writer.appended)
                 if after // SNAPSHOT_EVERY > before // SNAPSHOT_EVERY:
                     writer.put_snapshot(after, self.state.copy().fold(writer.appended).as_text())
+            # only now, when the transaction is on disk: a state ahead of its ledger would decide on what never happened
             self._fold(writer.appended)
             self._follow()
             return writer.appended

@@ -35,7 +35,7 @@ _SHOWN = 5
 def place_of(seed: str, name: str) -> int:
     """Where an example stands in its group's order."""
     digest = hashlib.blake2b(name.encode(), digest_size=8, key=seed.encode()[:64]).digest()
-    return int.from_bytes(digest, "big") >> 1
+    return int.from_bytes(digest, "big") >> 1  # 63 bits: what a database's integers hold
 
 
 @dataclass
@@ -172,7 +172,7 @@ def fetch_ahead(kept: Kept, wanted: int = 1) -> None:
         missing = [e for g in short for e in reader.next_in_pool(g, AHEAD + wanted) if e.features is None]
     if not missing:
         return
-    rows = {e.id: e.features for e in fetch(state, missing)}
+    rows = {e.id: e.features for e in fetch(state, missing)}  # reading a file takes long, so nobody waits for it
 
     def write(now: State, writer: Writer) -> None:
         still = writer.find(list(rows)).values()

@@ -87,7 +87,8 @@ class State(Facts):
         validating = facts["roles"].count("v") if "roles" in facts else facts["validating"]
         self._deal(z, facts["rows"] - validating, validating, event.seq)
         if "from_pool" in facts:
-            self.dealt[z] -= facts["dealt_before"]  # when it was handed out
+            # roles of a pool are drawn when examples are handed out, so these were counted then
+            self.dealt[z] -= facts["dealt_before"]
             self._fill_pool(z, -facts["from_pool"])
         self.labels_used += facts["rows"]
         self.added += facts["surplus"]
@@ -171,6 +172,7 @@ class State(Facts):
         for group, score in scores.items():
             z = self.groups.index(group)
             self.loss_sum[z], self.scored[z], self.accuracy[z] = score["loss_sum"], score["n"], score["accuracy"]
+            # the trend is over new information only: a refit that brought a group nothing adds no point to its line
             if group in fresh and score["n"]:
                 self.recent[z] = [*self.recent[z], score["accuracy"]][-window:]
         if rounds := self.settings.get("rounds_back"):
@@ -293,7 +295,8 @@ class State(Facts):
         facts = dict(event.facts)
         self.retired = facts.pop("retired", self.retired)
         self.settings |= facts
-        if "learner" in facts:  # the scores are those of another learner: every group that has examples is due
+        if "learner" in facts:
+            # the scores are those of another learner: every group that has examples is due
             self.failure = None
             self.arrived = [event.seq if came else 0 for came in self.arrived]
 

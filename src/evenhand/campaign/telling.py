@@ -82,6 +82,7 @@ class Intake:
 
     def tell(self, state: State, reader: Reader, number: int, delivery: Delivery, options: Options) -> Step:
         """Rows that answer a request."""
+        # a request that nothing was told of has no earlier deliveries to look up: the usual case costs no question
         none_yet = number in state.open and not state.open[number]["told"]
         told = [] if none_yet else reader.events(kinds=("told",), request=number)
         rows = delivery.rows(state)
@@ -240,6 +241,7 @@ class Intake:
             return Classes(state.settings["classes"])
         seq, seen = self._seen
         if state.altered > seq:
+            # a correction may have been the last example of a class: only counting anew tells
             seen = {label for counts in reader.class_counts().values() for label in counts}
         elif max(state.arrived, default=0) > seq:
             seen = seen | {row.label for row in reader.changed(seq) if row.counts and row.label is not None}
@@ -288,6 +290,7 @@ class Intake:
 
     def _roles(self, state: State, groups: Sequence[str]) -> str:
         """The role of every row, a letter each."""
+        # drawn a group at a time, and taken from the end in the order of the rows
         found: dict[int, list[bool]] = {}
         index = [state.groups.index(group) for group in groups]
         for z in set(index):

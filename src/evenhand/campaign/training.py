@@ -92,6 +92,7 @@ class Trainer:
                     facts, failure = None, self._failure(error, state)
 
             def step(now: State, writer: Writer) -> None:
+                # the fit held no lock: if somebody else's scores came first, these are of an older moment
                 if now.closed is not None or now.rests_on != state.rests_on:
                     return
                 if facts is not None:
@@ -286,6 +287,7 @@ class Trainer:
                 self._ledger.lease(self._campaign, self._holder, 0)
 
     def _renew(self, done: threading.Event) -> None:
+        # a third of its length, so that one renewal may fail without another process taking over
         while not done.wait(LEASE_SECONDS / 3):
             with suppress(LedgerError):  # the next one may work; if not, another process may take over
                 self._ledger.lease(self._campaign, self._holder, LEASE_SECONDS)

@@ -82,7 +82,8 @@ def verify(ledger: Ledger, campaign: int, parts: Parts) -> Verification:
         rows = reader.changed()
         _rows(events, rows, found)
         _steps(events, rows, found)
-        if not found.problems:  # what was altered need not be fitted to know that it differs
+        if not found.problems:
+            # what was altered need not be fitted to know that it differs
             again = refit_scores(events, rows, parts)
             found.scores_refitted, found.scores_skipped = again.refitted, again.skipped
             found.problems += again.problems

@@ -104,6 +104,7 @@ class Reader(ABC):
 
     def tail(self, seq: int, at: float, limit: int | None = None) -> list[Event]:
         """The events after number `seq`, which was stored at `at`; an error if the ledger has not that event."""
+        # the event before comes along: if it is not the one we folded, the ledger is another
         found = self.events(max(seq - 1, 0), limit=None if limit is None else limit + 1)
         if seq and (not found or (found[0].seq, found[0].at) != (seq, at)):
             raise LedgerError(
@@ -165,7 +166,7 @@ class Writer(Reader):
         self, kind: str, facts: Mapping[str, Any], *, request: int | None = None, actor: str | None = None
     ) -> Event:
         """Write down an event that follows the last one; `tail` comes first."""
-        text = as_text(facts)
+        text = as_text(facts)  # now, so that what cannot be written down is refused before anything is decided on it
         self.last, self.last_at = self.last + 1, max(self.now, self.last_at)
         event = Event(self.last, self.last_at, kind, request, actor or self.default_actor, from_text(text))
         self.appended.append(event)

@@ -121,7 +121,7 @@ class DatabaseLedger(Ledger):
     def writing(self, campaign: int) -> Iterator[Writer]:
         """A step of a campaign, under its write lock."""
         with self._begun(writing=True) as connection:
-            if self._postgres:
+            if self._postgres:  # SQLite's write lock is taken with the transaction
                 connection.execute(select(_C.id).where(_C.id == campaign).with_for_update())
             writer = _DatabaseWriter(connection, campaign, self._now(connection), self._upsert)
             yield writer
