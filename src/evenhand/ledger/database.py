@@ -223,7 +223,8 @@ class _DatabaseWriter(Writer):
     def class_counts(self) -> dict[str, dict[str, int]]:
         question = (
             select(_X.group_name, _X.label, func.count())
-            .where(_X.campaign == self._campaign, _X.label.is_not(None), _X.fate.is_(None))
+            # `told` has an index: the rows of a large pool are not looked at
+            .where(_X.campaign == self._campaign, _X.told.is_not(None), _X.label.is_not(None), _X.fate.is_(None))
             .group_by(_X.group_name, _X.label)
         )
         self._put_examples()
