@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import evenhand as eh
-from evenhand.certificates import Evidence
+from evenhand.claims.certificates import Evidence
 
 Rates = Mapping[str, float]
 TRUE = {"u": 0.15, "v": 0.1}

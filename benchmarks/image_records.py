@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from evenhand.experiments.store import read_record
-from evenhand.result import load
-from evenhand.sources.images import Images
+from evenhand.simulation.store import read_record
+from evenhand.simulation.result import load
+from evenhand.sources.images.images import Images
 
 COSTS = ("costs", "overhead", "memory")
 

@@ -31,14 +31,14 @@ import evenhand as eh
 from evenhand import datasets
 from evenhand.engine.run import run_block
 from evenhand.engine.trials import Settings
-from evenhand.learners.networks import cnn1
-from evenhand.learners.torch import TorchLearner, TorchModel
-from evenhand.learners.torch_device import on_threads, probe_bf16
-from evenhand.learners.torch_transform import ImageTransform
-from evenhand.learners.torch_update import Trainer
+from evenhand.learners.torch.networks import cnn1
+from evenhand.learners.torch.learner import TorchLearner, TorchModel
+from evenhand.learners.torch.device import on_threads, probe_bf16
+from evenhand.learners.torch.transform import ImageTransform
+from evenhand.learners.torch.trainer import Trainer
 from evenhand.sources.base import Draw
-from evenhand.sources.image_store import ImageRows
-from evenhand.sources.images import Images
+from evenhand.sources.images.store import ImageRows
+from evenhand.sources.images.images import Images
 
 
 def run(given: argparse.Namespace) -> None:

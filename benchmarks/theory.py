@@ -14,9 +14,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import evenhand as eh
-from evenhand import guarantees as g
-from evenhand.guarantees.excess import simulated_excess, slope
-from evenhand.stats import error_rate, paired_difference, running_half_width, wilson
+from evenhand.claims import guarantees as g
+from evenhand.claims.guarantees.excess import simulated_excess, slope
+from evenhand.claims.sequences import error_rate, running_half_width
+from evenhand.claims.intervals import paired_difference, wilson
 
 BUDGETS = [200, 400, 1000, 2000, 4000, 10_000, 20_000]
 INSTANCE = eh.SyntheticModel1.instance("I")

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import text
 
 import evenhand as eh
-from evenhand.certificates import Certificate, Evidence
+from evenhand.claims.certificates import Certificate, Evidence
 from evenhand.ledger import MemoryLedger
 from evenhand.ledger.database import DatabaseLedger
 

@@ -17,7 +17,7 @@ from hypothesis.extra import numpy as hnp
 import evenhand as eh
 from evenhand.campaign.deciding import Chooser
 from evenhand.campaign.settings import make_settings
-from evenhand.decision import KINDS, Decision
+from evenhand.strategies.decision import KINDS, Decision
 from evenhand.ledger import MemoryLedger
 from evenhand.uniforms import role_states, roles
 

@@ -12,7 +12,7 @@ import pytest
 import evenhand as eh
 from evenhand.campaign.state import State
 from evenhand.ledger.database import DatabaseLedger
-from evenhand.stopping import AnyOf, Deadline, LabelsSpent, NoImprovement, Rule, Seen, TargetError
+from evenhand.claims.stopping import AnyOf, Deadline, LabelsSpent, NoImprovement, Rule, Seen, TargetError
 
 
 def examples(k: int, size: int) -> tuple[Any, Any]:

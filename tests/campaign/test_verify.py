@@ -20,7 +20,7 @@ import evenhand as eh
 from evenhand.campaign.learners import learner_from_text
 from evenhand.campaign.state import State
 from evenhand.campaign.words import explain
-from evenhand.decision import KINDS, Decision
+from evenhand.strategies.decision import KINDS, Decision
 from evenhand.ledger import Event, Ledger, MemoryLedger
 from evenhand.ledger.database import DatabaseLedger
 

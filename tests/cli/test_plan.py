@@ -6,9 +6,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from evenhand.bounds import VCBound
+from evenhand.claims.bounds import VCBound
 from evenhand.cli.plan import plan
-from evenhand.guarantees import Problem, labels_for, optimistic
+from evenhand.claims.guarantees import Problem, labels_for, optimistic
 
 app = typer.Typer()
 app.command()(plan)

@@ -9,7 +9,7 @@ from sklearn.svm import LinearSVC
 
 import evenhand as eh
 from evenhand.learners import ConstantModel, as_learner
-from evenhand.learners.text import describe_learner, parse_learner
+from evenhand.learners.parsing import describe_learner, parse_learner
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))

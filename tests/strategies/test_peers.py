@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import evenhand as eh
 from evenhand.cli import app
-from evenhand.engine.pooled import PooledTrials
+from evenhand.engine.fixed_pool import PooledTrials
 from evenhand.engine.run import Settings, run_block
 from evenhand.strategies import parse_strategy
 from evenhand.uniforms import role_states, roles, uniform
@@ -195,7 +195,7 @@ def test_what_it_cannot_do(call, message):
 
 
 def test_two_classes_and_rows_of_numbers():
-    from evenhand.engine.pool_memory import PoolMemory
+    from evenhand.engine.memories.fixed_pool import PoolMemory
 
     with pytest.raises(ValueError, match="two classes, not 3"):
         PoolMemory(np.arange(3), ("u",), 1, 0.1)

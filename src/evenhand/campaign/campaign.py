@@ -23,8 +23,8 @@ from evenhand.errors import InputError, NothingToAsk
 from evenhand.ledger import Event, Ledger, MemoryLedger, Reader, Writer, open_ledger
 
 if TYPE_CHECKING:
-    from evenhand.certificates import Certificate
-    from evenhand.stopping import Rule as StopRule
+    from evenhand.claims.certificates import Certificate
+    from evenhand.claims.stopping import Rule as StopRule
     from evenhand.strategies import Strategy
 
 __all__ = ["Campaign", "campaigns"]

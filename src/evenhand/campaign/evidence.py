@@ -15,7 +15,7 @@ from evenhand.campaign.fitting import as_examples, matrix
 from evenhand.campaign.labels import label_text
 from evenhand.campaign.settings import Parts
 from evenhand.campaign.state import State
-from evenhand.certificates import Certificate, Counted, certificate_of
+from evenhand.claims.certificates import Certificate, Counted, certificate_of
 from evenhand.errors import EvenhandError
 from evenhand.learners import Model
 from evenhand.learners.storing import load_model

@@ -20,13 +20,13 @@ from evenhand.campaign.past import Past
 from evenhand.campaign.requests import Examples
 from evenhand.campaign.settings import Parts
 from evenhand.campaign.state import State
-from evenhand.engine.build import make_memory, runs_in_lockstep
+from evenhand.engine.memories.build import make_memory, runs_in_lockstep
 from evenhand.engine.labels import Labels
-from evenhand.engine.memory import Memory
+from evenhand.engine.memories.base import Memory
 from evenhand.engine.settings import learner_seed
 from evenhand.errors import InputError, LearnerError
 from evenhand.learners import Model
-from evenhand.learners.logistic import numeric
+from evenhand.learners.logistic.learner import numeric
 from evenhand.ledger.base import Event, Example, Reader
 
 __all__ = ["Fitter", "Still", "as_examples", "errors_of", "learner_errors", "matrix"]

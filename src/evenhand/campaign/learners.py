@@ -28,14 +28,14 @@ def learner_from_text(text: str | None, loss: Loss = "zero_one") -> Any:
     if text is None:
         return None
     from evenhand.learners import as_learner
-    from evenhand.learners.text import parse_learner
+    from evenhand.learners.parsing import parse_learner
 
     if not text.startswith("factory:"):
         return as_learner(parse_learner(text), loss)
     factory = _factory(text.removeprefix("factory:"))
     made = factory()
     if hasattr(made, "parameters") and not hasattr(made, "get_params"):
-        from evenhand.learners.torch import TorchLearner
+        from evenhand.learners.torch.learner import TorchLearner
 
         made = TorchLearner(factory)
     return as_learner(made, loss)
@@ -44,7 +44,7 @@ def learner_from_text(text: str | None, loss: Loss = "zero_one") -> Any:
 def wants_numbers(learner: Any) -> bool:
     """Whether a learner fails on text and missing values."""
     from evenhand.learners import Logistic, SklearnLearner
-    from evenhand.learners.torch import TorchLearner
+    from evenhand.learners.torch.learner import TorchLearner
 
     if isinstance(learner, SklearnLearner):
         from sklearn.utils import get_tags

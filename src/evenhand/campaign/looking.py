@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from evenhand.campaign.tables import FileTable
     from evenhand.campaign.training import Trainer
     from evenhand.campaign.verify import Verification
-    from evenhand.certificates import Certificate, Running
+    from evenhand.claims.certificates import Certificate, Running
     from evenhand.learners import Model
-    from evenhand.standing import Standing
+    from evenhand.strategies.standing import Standing
 
 __all__ = ["Looking"]
 
@@ -182,7 +182,7 @@ class Looking:
     def explain(self, request: Request | int | None = None) -> dict[str, Any]:
         """Why a request was made, or by default why the next one would be: the decision, and `words`."""
         from evenhand.campaign.words import explain
-        from evenhand.decision import Decision
+        from evenhand.strategies.decision import Decision
 
         if request is None:
             number, decision = None, self.propose().decision

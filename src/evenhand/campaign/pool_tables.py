@@ -19,8 +19,8 @@ from evenhand.ledger.text import as_text
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from evenhand.sources.parquet import ParquetFiles
-    from evenhand.sources.reading import Frame
+    from evenhand.sources.table.parquet import ParquetFiles
+    from evenhand.sources.table.reading import Frame
 
 __all__ = ["BATCH", "PoolTable", "digest_of_files", "read_pool", "stamp", "stored_rows"]
 
@@ -105,9 +105,9 @@ def read_pool(
     earlier: Mapping[str, Any] | None = None,
 ) -> PoolTable:
     """Read what a pool needs to know of a frame or file; every problem is named with its rows."""
-    from evenhand.sources.grouping import code_column, group_column, intersect
-    from evenhand.sources.parquet import ParquetFiles
-    from evenhand.sources.reading import CsvFormat, is_parquet, read
+    from evenhand.sources.table.grouping import code_column, group_column, intersect
+    from evenhand.sources.table.parquet import ParquetFiles
+    from evenhand.sources.table.reading import CsvFormat, is_parquet, read
 
     if id is None:
         raise InputError("name the column of the ids, id=...: every example needs its own")
@@ -214,7 +214,7 @@ def _columns(
     needs_numbers: bool,
 ) -> dict[str, Any]:
     """What the rows look like: all columns but id, label and those to ignore, and which of them models see."""
-    from evenhand.sources.problems import missing_column
+    from evenhand.sources.table.problems import missing_column
 
     available = table.schema.names
     for name, what in ((id, "the id"), *((f, "a feature") for f in features or ()), *((i, "ignored") for i in ignore)):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.decision import Decision
+from evenhand.strategies.decision import Decision
 from evenhand.errors import InputError
 from evenhand.ledger.base import Event
 

@@ -13,8 +13,8 @@ from evenhand.campaign.labels import Classes, check_text, plain_list
 from evenhand.campaign.learners import learner_from_text, wants_numbers
 from evenhand.engine.settings import MOST_LABELS, as_population, as_seed, check_settings
 from evenhand.errors import InputError
-from evenhand.stopping import Rule as StopRule
-from evenhand.stopping import parse_stop
+from evenhand.claims.stopping import Rule as StopRule
+from evenhand.claims.stopping import parse_stop
 from evenhand.strategies import Rule, Strategy, parse_strategy
 
 __all__ = ["Parts", "as_refit", "as_seconds", "check_change", "make_settings", "parts_of"]
@@ -233,7 +233,7 @@ def _learner_settings(learner: Any, rule: Any, given: dict[str, Any]) -> dict[st
         learner_from_text(learner, loss)
         return {"learner": learner}
     from evenhand.learners import as_learner
-    from evenhand.learners.text import describe_learner
+    from evenhand.learners.parsing import describe_learner
 
     given["learner"] = made = as_learner(learner, loss)
     return {"learner": describe_learner(made) or f"{_OWN}{type(getattr(made, 'estimator', made)).__name__}"}

@@ -9,7 +9,7 @@ import numpy as np
 from evenhand.campaign.deciding import offered
 from evenhand.campaign.requests import as_time
 from evenhand.campaign.state import State
-from evenhand.certificates import Evidence, Running
+from evenhand.claims.certificates import Evidence, Running
 from evenhand.ledger.base import Event, Reader
 
 if TYPE_CHECKING:

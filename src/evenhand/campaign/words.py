@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from evenhand.decision import Decision
+from evenhand.strategies.decision import Decision
 
 __all__ = ["explain"]
 

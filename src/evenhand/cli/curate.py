@@ -11,7 +11,7 @@ import typer
 from evenhand.errors import InputError
 
 if TYPE_CHECKING:
-    from evenhand.curating import Curated
+    from evenhand.curation.curate import Curated
 
 __all__ = ["curate", "print_curated"]
 
@@ -54,9 +54,9 @@ def curate(
         raise InputError(f"--out must end in .parquet or .csv, not {out.name!r}")
     if out.exists() and not (resume or force):
         raise InputError(f"{out} exists: --resume goes on from it, --force overwrites it")
-    from evenhand.curating import curate as run
+    from evenhand.curation.curate import curate as run
     from evenhand.datasets import load
-    from evenhand.learners.text import parse_learner
+    from evenhand.learners.parsing import parse_learner
 
     settings: dict[str, Any] = {"validation": validation, "use_group_as_feature": use_group_as_feature}
     if pool in {"adult", "german"} and not Path(pool).exists():

@@ -19,7 +19,7 @@ def demo(
     import warnings
 
     from evenhand.cli.curate import print_curated
-    from evenhand.curating import curate
+    from evenhand.curation.curate import curate
     from evenhand.datasets import load
 
     typer.echo(

@@ -11,8 +11,8 @@ import typer
 from evenhand.errors import InputError
 
 if TYPE_CHECKING:
-    from evenhand.guarantees import Problem
-    from evenhand.sources.synthetic import SyntheticModel1
+    from evenhand.claims.guarantees import Problem
+    from evenhand.sources.synthetic.model1 import SyntheticModel1
 
 __all__ = ["plan"]
 
@@ -45,8 +45,8 @@ def plan(
     trials: Annotated[int, typer.Option(help="trials of the simulated curve; 0: none")] = 20,
 ) -> None:
     """What the theory promises for a budget, and the budget for a promise."""
-    from evenhand.bounds import Bound, RademacherBound, VCBound
-    from evenhand.guarantees.report import report
+    from evenhand.claims.bounds import Bound, RademacherBound, VCBound
+    from evenhand.claims.guarantees.report import report
 
     model = _model(source)
     bound: Bound = VCBound(vc, delta, not printed) if alpha is None else RademacherBound(b, alpha, delta=delta)
@@ -65,7 +65,7 @@ def plan(
 def _model(source: str | None) -> SyntheticModel1 | None:
     if source is None:
         return None
-    from evenhand.sources.synthetic import SyntheticModel1
+    from evenhand.sources.synthetic.model1 import SyntheticModel1
 
     name, _, which = source.partition(":")
     if name != "synthetic1":
@@ -74,8 +74,8 @@ def _model(source: str | None) -> SyntheticModel1 | None:
 
 
 def _problem(model: SyntheticModel1 | None, settings: dict[str, Any]) -> Problem:
-    from evenhand.guarantees import Problem
-    from evenhand.guarantees.report import problem_of
+    from evenhand.claims.guarantees import Problem
+    from evenhand.claims.guarantees.report import problem_of
 
     if model is not None:
         return problem_of(model, **settings)
@@ -91,12 +91,12 @@ def _plot(
 ) -> None:  # fmt: skip
     import numpy as np
 
-    from evenhand.guarantees.excess import simulated_excess
-    from evenhand.guarantees.picture import plot_plan
+    from evenhand.claims.guarantees.excess import simulated_excess
+    from evenhand.plotting.guarantees import plot_plan
 
     simulated = None
     if model is not None and trials > 0:
-        from evenhand.simulation import simulate
+        from evenhand.simulation.simulate import simulate
 
         rule = "optimistic" if epsilon is None else f"epsilon-greedy:epsilon={epsilon}"
         budgets = [50, 100, 200, 500, 1000, 2000]
@@ -109,7 +109,7 @@ def _show(found: dict[str, Any], plot: Path | None) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from evenhand.guarantees.promise import count
+    from evenhand.claims.guarantees.promise import count
 
     console = Console()
     inputs = Table("input", "value", title="what is assumed", title_justify="left")
@@ -128,7 +128,7 @@ def _show(found: dict[str, Any], plot: Path | None) -> None:
 
 
 def _sentences(found: dict[str, Any]) -> list[str]:
-    from evenhand.guarantees.promise import count
+    from evenhand.claims.guarantees.promise import count
 
     lines = []
     if found.get("exploration", {}).get("stuck"):

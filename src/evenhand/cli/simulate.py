@@ -12,7 +12,7 @@ import typer
 from evenhand.errors import InputError
 
 if TYPE_CHECKING:
-    from evenhand.result import Result
+    from evenhand.simulation.result import Result
 
 __all__ = ["print_result", "simulate"]
 
@@ -61,8 +61,8 @@ def simulate(
         raise InputError("--resume needs the --out folder to go on from")
     if out is not None and out.exists() and any(out.iterdir()) and not (resume or force):
         raise InputError(f"{out} is not empty: --resume goes on from it, --force overwrites it")
-    from evenhand.result import load
-    from evenhand.simulation import simulate as run
+    from evenhand.simulation.result import load
+    from evenhand.simulation.simulate import simulate as run
     from evenhand.sources.catalogue import open_source
 
     given = {"data_dir": data_dir, "ignore": ignore, "separator": separator, "decimal": decimal, "encoding": encoding}
@@ -105,7 +105,7 @@ def simulate(
 
 def _learner(source: Any, text: str | None) -> Any:
     """The learner named; `network:update=epoch,…` sets what differs from the source's own network."""
-    from evenhand.learners.text import parse_learner
+    from evenhand.learners.parsing import parse_learner
     from evenhand.notation import parse_settings
 
     if text is None:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from evenhand.datasets.packaged import original
 from evenhand.errors import InputError
-from evenhand.sources.table import Table
+from evenhand.sources.table.table import Table
 
 __all__ = ["adult", "adult_frame"]
 

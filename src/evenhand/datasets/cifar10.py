@@ -14,7 +14,7 @@ from evenhand.datasets.download import Remote, data_folder, find
 from evenhand.datasets.fashion_mnist import as_pairs
 from evenhand.errors import InputError
 from evenhand.files import write_atomically
-from evenhand.sources.images import Images
+from evenhand.sources.images.images import Images
 
 __all__ = ["CIFAR_PAIRS", "cifar10"]
 

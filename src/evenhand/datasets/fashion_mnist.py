@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.datasets.download import Remote, find
-from evenhand.sources.images import Images
+from evenhand.sources.images.images import Images
 
 __all__ = ["FASHION_PAIRS", "fashion_mnist"]
 

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from evenhand.datasets.packaged import original
-from evenhand.sources.table import Table
+from evenhand.sources.table.table import Table
 
 __all__ = ["german", "german_frame"]
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from evenhand.datasets.download import data_folder
 from evenhand.errors import InputError
-from evenhand.sources.image_store import LazyStore
-from evenhand.sources.images import Images
+from evenhand.sources.images.store import LazyStore
+from evenhand.sources.images.images import Images
 
 __all__ = ["RACES", "LeakingSplit", "utkface"]
 

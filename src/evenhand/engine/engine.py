@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.decision import Decision
-from evenhand.engine.memory import Memory
-from evenhand.standing import Standing
-from evenhand.stats import RunningTrend
+from evenhand.strategies.decision import Decision
+from evenhand.engine.memories.base import Memory
+from evenhand.strategies.standing import Standing
+from evenhand.strategies.trend import RunningTrend
 from evenhand.strategies.base import COINS, Rule, Strategy
 from evenhand.uniforms import Uniforms, role_states, roles
 

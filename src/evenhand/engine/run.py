@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from evenhand.engine.lockstep import LockstepLogistic
-from evenhand.engine.pool_memory import PoolMemory
-from evenhand.engine.pooled import PooledTrials
+from evenhand.engine.memories.lockstep import LockstepLogistic
+from evenhand.engine.memories.fixed_pool import PoolMemory
+from evenhand.engine.fixed_pool import PooledTrials
 from evenhand.engine.trials import Settings, Step, Trials
 from evenhand.sources.base import Source
 from evenhand.strategies.base import Strategy

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.decision import Decision
-from evenhand.engine.build import make_memory
+from evenhand.strategies.decision import Decision
+from evenhand.engine.memories.build import make_memory
 from evenhand.engine.engine import Engine
 from evenhand.engine.labels import Labels
-from evenhand.engine.memory import Memory
+from evenhand.engine.memories.base import Memory
 from evenhand.engine.settings import learner_seed
 from evenhand.sources.base import Draw, Source
 from evenhand.strategies.base import Strategy

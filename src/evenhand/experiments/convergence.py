@@ -9,7 +9,7 @@ from evenhand.experiments.base import Experiment, Findings, Runs, judge
 from evenhand.experiments.drawing import draw_share, panels
 from evenhand.experiments.measures import curves, final_share, mean_number
 from evenhand.experiments.study import Study
-from evenhand.sources.synthetic import SyntheticModel1
+from evenhand.sources.synthetic.model1 import SyntheticModel1
 
 RULES = {"A_opt": "optimistic:c0=0.1", "ε-greedy": "epsilon-greedy:epsilon=0.1", "Greedy": "greedy"}
 STUDIES = {

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from evenhand.engine.run import Record
 from evenhand.experiments.measures import share
-from evenhand.plots import COLOURS
+from evenhand.plotting.results import COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

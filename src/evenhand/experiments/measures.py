@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from evenhand.engine.run import Record
 from evenhand.experiments.base import Number
-from evenhand.stats import paired_difference
+from evenhand.claims.intervals import paired_difference
 
 __all__ = ["Gain", "ceilings", "curves", "final_share", "gain", "mean_number", "paired", "share", "spread_of", "worst"]
 
@@ -120,7 +120,7 @@ _SPREAD = {"mean": _mean, "sd": _sd}
 
 def ceilings(source: Any, trials: int = 1) -> dict[str, tuple[float, float]]:
     """For every group: accuracy of a logistic rule trained on its whole pool alone, and on everybody's."""
-    from evenhand.engine.rows import stack
+    from evenhand.engine.memories.rows import stack
     from evenhand.learners import Logistic
 
     alone, together = [], []

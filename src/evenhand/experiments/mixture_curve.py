@@ -10,8 +10,8 @@ import pandas as pd
 from evenhand.experiments.base import Experiment, Findings, Number, Runs, judge
 from evenhand.experiments.drawing import panels
 from evenhand.learners import Logistic
-from evenhand.plots import COLOURS
-from evenhand.sources.synthetic import SyntheticModel1
+from evenhand.plotting.results import COLOURS
+from evenhand.sources.synthetic.model1 import SyntheticModel1
 
 VALUES = {"paper": 1001, "quick": 101}
 EXAMPLES = {"paper": 10_000, "quick": 2_000}

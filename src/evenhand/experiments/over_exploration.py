@@ -8,7 +8,7 @@ from evenhand.experiments.base import Experiment, Findings, Runs, judge
 from evenhand.experiments.drawing import draw_share, panels
 from evenhand.experiments.measures import curves, final_share, mean_number, share
 from evenhand.experiments.study import Study
-from evenhand.sources.synthetic import SyntheticModel1
+from evenhand.sources.synthetic.model1 import SyntheticModel1
 
 RULES = {
     "A_opt, c0 = 0.1": "optimistic:c0=0.1",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import traceback
 from collections.abc import Mapping, Sequence
@@ -12,13 +11,13 @@ from importlib.metadata import version
 from typing import Any
 
 from evenhand.engine.run import Record, Settings, run_block
-from evenhand.learners.text import parse_learner
+from evenhand.learners.parsing import parse_learner
 from evenhand.notation import parse_settings
 from evenhand.sources.base import Source
 from evenhand.sources.catalogue import open_source
 from evenhand.strategies import parse_strategy
 
-__all__ = ["Block", "Study", "check_ready", "key_of", "open_study_source", "run_trials"]
+__all__ = ["Block", "Study", "check_ready", "open_study_source", "run_trials"]
 
 _SCHEMA = 1
 
@@ -112,11 +111,6 @@ class Block:
     study: Study
     label: str
     trials: tuple[int, ...]
-
-
-def key_of(settings: Mapping[str, Any]) -> str:
-    """A short name that settings alone decide."""
-    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def run_trials(block: Block) -> tuple[list[Record], dict[int, str]]:

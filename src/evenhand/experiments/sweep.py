@@ -12,7 +12,7 @@ import pandas as pd
 
 from evenhand.errors import InputError
 from evenhand.experiments.measures import Gain, paired
-from evenhand.simulation import simulate
+from evenhand.simulation.simulate import simulate
 from evenhand.sources.base import Source
 from evenhand.strategies import parse_strategy
 
@@ -47,7 +47,7 @@ class Sweep:
 
     def plot(self) -> Figure:
         """A heat map over two settings, a line over one; further settings at their best."""
-        from evenhand.experiments.sweep_figure import draw
+        from evenhand.plotting.sweep import draw
 
         return draw(self)
 

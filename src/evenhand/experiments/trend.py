@@ -13,8 +13,8 @@ from evenhand.experiments.base import Experiment, Findings, Runs, judge
 from evenhand.experiments.drawing import draw_band
 from evenhand.experiments.measures import curves, final_share, mean_number, paired
 from evenhand.experiments.study import Study
-from evenhand.plots import COLOURS
-from evenhand.sources.synthetic2 import SyntheticModel2
+from evenhand.plotting.results import COLOURS
+from evenhand.sources.synthetic.model2 import SyntheticModel2
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,7 +11,7 @@ from typing import Any
 
 from evenhand.errors import InputError
 from evenhand.learners.base import Learner, Loss, Model
-from evenhand.learners.logistic import Logistic
+from evenhand.learners.logistic.learner import Logistic
 from evenhand.learners.sklearn import ConstantModel, SklearnLearner, SklearnModel
 
 __all__ = ["ConstantModel", "Learner", "Logistic", "Loss", "Model", "SklearnLearner", "SklearnModel", "as_learner"]

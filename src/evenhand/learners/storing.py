@@ -10,9 +10,9 @@ import numpy as np
 
 from evenhand.errors import InputError
 from evenhand.learners.base import Model
-from evenhand.learners.logistic import Logistic
+from evenhand.learners.logistic.learner import Logistic
 from evenhand.learners.sklearn import ConstantModel, SklearnModel
-from evenhand.learners.table import Encoding, TableModel
+from evenhand.learners.logistic.table import Encoding, TableModel
 
 __all__ = ["dump_model", "load_model"]
 
@@ -123,8 +123,8 @@ def _safetensors(model: Any) -> bytes:
 def _network(data: bytes, learner: Any) -> Model:
     from safetensors.torch import load
 
-    from evenhand.learners.torch import TorchModel
-    from evenhand.learners.torch_update import Trainer
+    from evenhand.learners.torch.learner import TorchModel
+    from evenhand.learners.torch.trainer import Trainer
 
     if learner is None or not hasattr(learner, "module_factory"):
         raise InputError("this model is a network: give the learner whose factory makes it")

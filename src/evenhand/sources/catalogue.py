@@ -43,7 +43,7 @@ def open_source(
 
 
 def _synthetic(name: str, variant: str, text: str) -> Source:
-    from evenhand.sources import synthetic, synthetic2
+    from evenhand.sources.synthetic import model1 as synthetic, model2 as synthetic2
 
     if name == "synthetic1":
         return synthetic.SyntheticModel1.instance(variant or "I")
@@ -53,9 +53,9 @@ def _synthetic(name: str, variant: str, text: str) -> Source:
 
 
 def _table(path: Path, label: str | None, groups: Sequence[str], test: str | None, settings: dict[str, Any]) -> Source:
-    from evenhand.sources.image_files import is_manifest
-    from evenhand.sources.images import Images
-    from evenhand.sources.table import Table
+    from evenhand.sources.images.files import is_manifest
+    from evenhand.sources.images.images import Images
+    from evenhand.sources.table.table import Table
 
     if not path.exists():
         raise InputError(f"there is no file {str(path)!r}")

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
-from evenhand.sources.problems import TableError
+from evenhand.sources.table.problems import TableError
 
 __all__ = ["CsvFormat", "read_csv"]
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from evenhand.sources.pool import TestPart
+from evenhand.sources.table.pool import TestPart
 
 __all__ = ["LinearScores", "by_group"]
 

@@ -9,9 +9,9 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.decision import KINDS, Decision
+from evenhand.strategies.decision import KINDS, Decision
 from evenhand.errors import InputError
-from evenhand.standing import Standing
+from evenhand.strategies.standing import Standing
 
 __all__ = ["COINS", "Rule", "Strategy", "choose_start", "decide", "draw", "either", "pick"]
 

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from evenhand.bounds import RademacherBound, VCBound, as_bound
-from evenhand.decision import Decision
+from evenhand.claims.bounds import RademacherBound, VCBound, as_bound
+from evenhand.strategies.decision import Decision
 from evenhand.errors import InputError
-from evenhand.standing import Standing
+from evenhand.strategies.standing import Standing
 from evenhand.strategies import terms as named
 from evenhand.strategies.base import FORCED, SCORE, WARM_UP, Loss, Numbers, Rule, decide, either, pick
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.standing import Standing
+from evenhand.strategies.standing import Standing
 
 __all__ = ["Term", "behind", "confidence", "count", "coupling", "deviation", "loss", "trend"]
 

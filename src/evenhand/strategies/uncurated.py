@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from evenhand.decision import Decision
+from evenhand.strategies.decision import Decision
 from evenhand.errors import InputError
-from evenhand.standing import Standing
+from evenhand.strategies.standing import Standing
 from evenhand.strategies import terms as named
 from evenhand.strategies.base import POPULATION, Numbers, Rule, decide, draw, pick
 

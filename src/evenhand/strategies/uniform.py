@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from evenhand.decision import Decision
-from evenhand.standing import Standing
+from evenhand.strategies.decision import Decision
+from evenhand.strategies.standing import Standing
 from evenhand.strategies import terms as named
 from evenhand.strategies.base import FEWEST, Numbers, Rule, decide, pick
 

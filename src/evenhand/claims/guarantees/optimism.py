@@ -1,0 +1,105 @@
+"""Theorem 1: what the optimistic sampler promises for a budget, and the budget for a promise."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from evenhand.errors import InputError
+from evenhand.claims.guarantees.problem import Problem
+from evenhand.claims.guarantees.promise import Condition, Promise
+from evenhand.claims.search import FOREVER, smallest
+
+
+def value(problem: Problem, rounds: float) -> float:
+    """Σ_i (4C/A_i + 2)·max_z e_z(N_A) with N_A = A·n·π_min/(2π_min − A)."""
+    return float(problem.phase_sums(problem.max_e(examples(problem, rounds)))[-1])
+
+
+def examples(problem: Problem, rounds: float) -> float:
+    """N_A: training examples every group is sure to have in the last phases."""
+    return problem.a * rounds * problem.pi_min / (2 * problem.pi_min - problem.a)
+
+
+def optimistic(problem: Problem, labels: int) -> Promise:
+    """What Theorem 1 promises for A_opt after this many labels."""
+    rounds = budget_rounds(labels)
+    found = conditions(problem, labels)
+    return Promise(
+        rule="optimistic",
+        labels=labels,
+        rounds=rounds,
+        value=value(problem, rounds),
+        order=problem.groups * problem.C / problem.pi_min * problem.max_e(examples(problem, rounds)),
+        deviation=problem.max_e(examples(problem, rounds)),
+        probability=1 - problem.failure,
+        conditions=found,
+        speaks_from=from_labels(lambda n: value(problem, n) < 1, found),
+        rate=problem.rate,
+    )
+
+
+def labels_for(problem: Problem, target: float) -> int | None:
+    """The smallest budget, in labels, whose promise is at most the target and whose known conditions hold."""
+    check_target(target)
+    return from_labels(lambda n: value(problem, n) <= target, conditions(problem, 2))
+
+
+def conditions(problem: Problem, labels: int) -> tuple[Condition, ...]:
+    """The budget from which Theorem 1 holds, condition by condition."""
+    return tuple(condition(name, need, labels, unknown) for name, need, unknown in _needs(problem))
+
+
+def _needs(p: Problem) -> list[tuple[str, int | None, str | None]]:
+    """Name, rounds needed, and the input that is missing."""
+    power = 1 / (1 - p.xi)
+    early = max(1, int(np.ceil(min(p.pi_min**-power * (1 - 1e-12), FOREVER))))
+    late = p.a**-power * (2 * p.pi_min - p.a) / p.pi_min
+    needs: list[tuple[str, int | None, str | None]] = [
+        ("forced rounds are over: n ≥ π_min^(−1/(1−ξ))", early, None),
+        ("forced rounds stay over: A·t ≥ t^ξ", max(1, int(np.ceil(min(late * (1 - 1e-12), FOREVER)))), None),
+    ]
+    floor = p.epsilon0
+    close = None if floor is None else smallest(lambda n: 2 * p.max_e((p.pi_min * n) ** p.xi) <= floor)
+    needs.append(("the fit is close: 2·max e ≤ ε₀", close, "epsilon0" if floor is None else None))
+    for i in range(p.groups):
+        need = None if p.gap is None else smallest_budget(p, i)
+        needs.append((f"phase {i}: the mixture is near π*", need, "gap" if p.gap is None else None))
+    return needs
+
+
+def smallest_budget(p: Problem, i: int) -> int | None:
+    """n_i: rounds from which (c_0 + … + c_i)·max_z e_z((π_min n)^ξ) ≤ γ((i+1)(π_min − A)/m)."""
+    radius = (i + 1) * (p.pi_min - p.a) / p.groups
+    gap = p.gap(radius) if callable(p.gap) else p.gap
+    if gap is None:
+        raise InputError("the gap γ(r) is not known: give `gap`")
+    return smallest(lambda n: float(p.phase_sums(p.max_e((p.pi_min * n) ** p.xi))[i]) <= gap)
+
+
+def condition(name: str, rounds: int | None, labels: int, unknown: str | None) -> Condition:
+    """A condition in labels, two a round."""
+    need = None if rounds is None else 2 * rounds
+    met = None if unknown else need is not None and labels >= need
+    return Condition(name, need, met, unknown)
+
+
+def from_labels(good: Callable[[int], bool], found: tuple[Condition, ...]) -> int | None:
+    """Labels from which a monotone statement about rounds is good and the known conditions hold."""
+    known = [c.labels for c in found if c.unknown is None]
+    rounds = smallest(good)
+    if rounds is None or None in known:
+        return None
+    return max([2 * rounds, *(k for k in known if k is not None)])
+
+
+def budget_rounds(labels: int) -> int:
+    """Rounds of a budget: two labels each."""
+    if labels < 2:
+        raise InputError(f"a budget needs at least 2 labels, one round; got {labels!r}")
+    return labels // 2
+
+
+def check_target(target: float) -> None:
+    """Refuse a promise that is not a positive excess risk."""
+    if not target > 0:
+        raise InputError(f"the promised excess risk must be positive, got {target!r}")

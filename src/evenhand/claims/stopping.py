@@ -1,0 +1,277 @@
+"""When to stop: rules on what a campaign knows, joined with `&` and `|`.
+
+`TargetError` rests on a certificate. `NoImprovement` looks at validation scores: a rule of thumb, without a claim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+
+import numpy as np
+
+from evenhand.claims import checks
+from evenhand.claims.certificates import Evidence
+from evenhand.errors import InputError
+
+__all__ = [
+    "AllOf", "AnyOf", "Deadline", "LabelsSpent", "NoImprovement", "Rule", "Seen", "TargetError", "parse_stop",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What stopping rules look at.
+
+    Attributes:
+        groups: the names of the groups.
+        labels: labels spent.
+        now: the ledger's time.
+        scores: every group's mean validation loss at the last scores, oldest first; None without any.
+        errors, validated: every group's error on the steering validation set and its size: an indication, no claim.
+        evidence: gives the evidence on the frozen model, None without one.
+        version: how many models have been frozen.
+        frozen_labels: labels spent when the last one was.
+    """
+
+    groups: tuple[str, ...]
+    labels: int = 0
+    now: datetime = datetime(1970, 1, 1, tzinfo=UTC)
+    scores: Sequence[Sequence[float | None]] = ()
+    errors: Sequence[float] = ()
+    validated: Sequence[int] = ()
+    evidence: Callable[[], Evidence | None] = lambda: None
+    version: int = 0
+    frozen_labels: int = 0
+
+
+class Rule:
+    """A stopping rule: `reason` says why to stop now, or None."""
+
+    @property
+    def rounds_back(self) -> int:
+        """How many rounds of scores the rule looks back on."""
+        return 0
+
+    @property
+    def needs_certificate(self) -> bool:
+        """Whether the rule looks at evidence on a frozen model."""
+        return False
+
+    def reason(self, seen: Seen) -> str | None:
+        """Why to stop, None to go on."""
+        raise NotImplementedError
+
+    def freeze(self, seen: Seen) -> bool:
+        """Whether the rule wants the current model frozen, to gather evidence on it."""
+        return False
+
+    def __and__(self, other: Rule) -> AllOf:
+        return AllOf((self, other))
+
+    def __or__(self, other: Rule) -> AnyOf:
+        return AnyOf((self, other))
+
+
+@dataclass(frozen=True)
+class TargetError(Rule):
+    """Stop when it is certified that no group's error is above `target`.
+
+    The rule freezes a model by itself: when the steering validation set, were it evidence, would do; and again when
+    the labels have doubled since without success.
+    """
+
+    target: float
+    confidence: float = 0.95
+
+    def __post_init__(self) -> None:
+        checks.probability("target", self.target)
+        checks.probability("confidence", self.confidence)
+
+    @property
+    def needs_certificate(self) -> bool:
+        """It rests on one."""
+        return True
+
+    def __str__(self) -> str:
+        return f"target={self.target:g}" + ("" if self.confidence == 0.95 else f",{self.confidence:g}")
+
+    def reason(self, seen: Seen) -> str | None:
+        """Certified, or not yet."""
+        evidence = seen.evidence()
+        if evidence is None or not evidence.worst_is_at_most(self.target, seen.version, 1 - self.confidence):
+            return None
+        return f"no group's error is above {self.target:g} (confidence {self.confidence:.0%})"
+
+    def freeze(self, seen: Seen) -> bool:
+        """When scores as good as now, on as many new labels, would do."""
+        if seen.labels < 2 * seen.frozen_labels or not all(seen.validated):
+            return False
+        hoped = Evidence(seen.groups)
+        hoped.n = np.array(seen.validated)
+        hoped.total = np.rint(np.array(seen.errors) * hoped.n)
+        return hoped.worst_is_at_most(self.target, seen.version + 1, 1 - self.confidence)
+
+
+@dataclass(frozen=True)
+class NoImprovement(Rule):
+    """Stop when no group's validation loss has fallen by more than `by` over the last `rounds` rounds."""
+
+    rounds: int
+    by: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.rounds < 1:
+            raise InputError(f"rounds must be at least 1, got {self.rounds!r}")
+
+    @property
+    def rounds_back(self) -> int:
+        """The rounds compared."""
+        return self.rounds
+
+    def __str__(self) -> str:
+        return f"no-improvement={self.rounds}" + (f",{self.by:g}" if self.by else "")
+
+    def reason(self, seen: Seen) -> str | None:
+        """The best of these rounds, compared with the round before them."""
+        if len(seen.scores) <= self.rounds:
+            return None
+        before, *later = list(seen.scores)[-1 - self.rounds :]
+        for first, *rest in zip(before, *later, strict=True):
+            # a group without a score is still to come
+            if first is None or any(x is None or first - x > self.by for x in rest):
+                return None
+        return f"no group improved for {self.rounds} rounds"
+
+
+@dataclass(frozen=True)
+class LabelsSpent(Rule):
+    """Stop once this many labels are spent."""
+
+    labels: int
+
+    def __post_init__(self) -> None:
+        if self.labels < 1:
+            raise InputError(f"labels must be at least 1, got {self.labels!r}")
+
+    def __str__(self) -> str:
+        return f"labels={self.labels}"
+
+    def reason(self, seen: Seen) -> str | None:
+        """Spent, or not yet."""
+        return f"{self.labels:,} labels are spent" if seen.labels >= self.labels else None
+
+
+@dataclass(frozen=True)
+class Deadline(Rule):
+    """Stop from a moment on: a date (its beginning, UTC), a datetime, or its ISO text."""
+
+    when: date | str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.when, str):
+            object.__setattr__(self, "when", self.when.isoformat())
+        self.moment()
+
+    def moment(self) -> datetime:
+        """The moment, with a time zone."""
+        found = datetime.fromisoformat(str(self.when))
+        return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+    def __str__(self) -> str:
+        return f"until={self.when}"
+
+    def reason(self, seen: Seen) -> str | None:
+        """Past it, or not yet."""
+        return f"it is past {self.moment().isoformat()}" if seen.now >= self.moment() else None
+
+
+@dataclass(frozen=True)
+class _Several(Rule):
+    rules: Sequence[Rule]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rules", tuple(self.rules))
+        if not self.rules or not all(isinstance(rule, Rule) for rule in self.rules):
+            raise InputError(f"give at least one stopping rule, got {self.rules!r}")
+
+    @property
+    def rounds_back(self) -> int:
+        """As far as the rule that looks back furthest."""
+        return max(rule.rounds_back for rule in self.rules)
+
+    @property
+    def needs_certificate(self) -> bool:
+        """Whether one of them does."""
+        return any(rule.needs_certificate for rule in self.rules)
+
+    def freeze(self, seen: Seen) -> bool:
+        """Whether one of them wants it."""
+        return any(rule.freeze(seen) for rule in self.rules)
+
+    def _reasons(self, seen: Seen) -> list[str]:
+        return [reason for rule in self.rules if (reason := rule.reason(seen)) is not None]
+
+
+@dataclass(frozen=True)
+class AnyOf(_Several):
+    """Stop as soon as one of the rules says so."""
+
+    def __str__(self) -> str:
+        return " | ".join(map(str, self.rules))
+
+    def reason(self, seen: Seen) -> str | None:
+        """The first reason."""
+        return next(iter(self._reasons(seen)), None)
+
+
+@dataclass(frozen=True)
+class AllOf(_Several):
+    """Stop when all of the rules say so."""
+
+    def __str__(self) -> str:
+        return " & ".join(map(str, self.rules))
+
+    def reason(self, seen: Seen) -> str | None:
+        """All reasons, joined."""
+        found = self._reasons(seen)
+        return " and ".join(found) if len(found) == len(self.rules) else None
+
+
+def parse_stop(stop: Rule | str | Sequence[str] | None) -> Rule | None:
+    """A stopping rule from its text; several texts, or `|` between them, stop as soon as one does, `&` when all do.
+
+    >>> str(parse_stop(["labels=2000", "no-improvement=50 & until=2027-03-01"]))
+    'labels=2000 | no-improvement=50 & until=2027-03-01'
+    """
+    if stop is None or isinstance(stop, Rule):
+        return stop
+    texts = [stop] if isinstance(stop, str) else list(stop) if isinstance(stop, Iterable) else [stop]
+    if not all(isinstance(text, str) for text in texts):
+        raise InputError(f"stop must be stopping rules such as TargetError(0.1) or 'target=0.1', not {stop!r}")
+    some = [_joined(AllOf, [_parse(one) for one in part.split("&")]) for text in texts for part in text.split("|")]
+    return _joined(AnyOf, some) if some else None
+
+
+def _joined(kind: type[_Several], rules: list[Rule]) -> Rule:
+    return rules[0] if len(rules) == 1 else kind(rules)
+
+
+_RULES: dict[str, Callable[..., Rule]] = {
+    "target": lambda target, confidence="0.95": TargetError(float(target), float(confidence)),
+    "labels": lambda labels: LabelsSpent(int(labels)),
+    "until": Deadline,
+    "no-improvement": lambda rounds, by="0": NoImprovement(int(rounds), float(by)),
+}
+
+
+def _parse(text: str) -> Rule:
+    name, mark, values = text.strip().partition("=")
+    if not mark or name not in _RULES:
+        known = "target=0.1, labels=2000, until=2027-03-01 or no-improvement=50"
+        raise InputError(f"cannot read the stopping rule {text!r}: write {known}")
+    try:
+        return _RULES[name](*values.split(","))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"cannot read the stopping rule {text!r}: {error}") from None

@@ -1,0 +1,232 @@
+"""A curated set as a page: self-contained HTML with inline charts, out of plain values."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jinja2 import Environment, PackageLoader, select_autoescape
+from markupsafe import Markup
+from numpy.typing import NDArray
+
+from evenhand.report import charts
+from evenhand.simulation.result import Result
+from evenhand.claims.intervals import wilson
+
+__all__ = ["by_group_rows", "render"]
+
+MOST_GROUPS = 30
+MOST_AREAS = 8
+BINS = 40
+WHY = {
+    "warm-up": "first examples of every group",
+    "forced": "too few examples so far",
+    "explore": "drawn at random to explore",
+    "score": "largest score",
+    "fewest": "fewest examples",
+    "population": "drawn by population share",
+}
+
+
+def by_group_rows(
+    table: Any,
+    train: NDArray[np.int64],
+    validation: NDArray[np.int64],
+    accuracy: NDArray[np.float64],
+    n: NDArray[np.int64],
+    result: Result,
+) -> list[dict[str, Any]]:
+    """A row for each group: accuracy with its 95 % interval and n, what was chosen, and the other rules' accuracy."""
+    right = np.rint(np.nan_to_num(accuracy) * n)
+    low, high = wilson(right, n)
+    final = result.final
+    rows = []
+    for z, group in enumerate(table.groups):
+        tested = n[z] > 0 and not np.isnan(accuracy[z])
+        row: dict[str, Any] = {"group": group, "count": int(n[z])}
+        row["accuracy"] = float(accuracy[z]) if tested else None
+        row["low"], row["high"] = (float(low[z]), float(high[z])) if tested else (None, None)
+        row |= {"train": int(train[z]), "validation": int(validation[z]), "pool": int(table.counts[z])}
+        for label in result.labels[1:]:
+            other = final.loc[(final["strategy"] == label) & (final["group"] == group), "final_test_accuracy"].mean()
+            row[label] = None if np.isnan(other) else float(other)
+        rows.append(row)
+    return rows
+
+
+def render(summary: dict[str, Any]) -> str:
+    """The report as one HTML page that needs nothing else."""
+    environment = Environment(
+        loader=PackageLoader("evenhand.report", "templates"),
+        autoescape=select_autoescape(["html"]),
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"percent": _percent, "count": lambda value: f"{value:,}", "points": _points}
+    tested = [row for row in summary["by_group"] if row["accuracy"] is not None]
+    worst = min(tested, key=lambda row: row["accuracy"]) if tested else None
+    shown = sorted(tested, key=lambda row: row["accuracy"])[:MOST_GROUPS]
+    return environment.get_template("report.html").render(
+        s=summary,
+        worst=worst,
+        others=list(summary["comparison"]["strategies"])[1:],
+        differences=_differences(summary),
+        accuracy_chart=_accuracy_chart(shown, list(summary["comparison"]["strategies"])),
+        hidden=len(tested) - len(shown),
+        mixture_chart=_mixture_chart(summary),
+        time_chart=_time_chart(summary),
+        why_chart=_why_chart(summary),
+        terms_chart=_terms_chart(summary),
+    )
+
+
+def _percent(value: float | None, digits: int = 1) -> str:
+    return "—" if value is None else f"{100 * value:.{digits}f}%"
+
+
+def _points(value: float) -> str:
+    points = round(100 * value, 1)
+    return f"{points:+.1f}".replace("-", "−") if points else "0.0"
+
+
+def _differences(summary: dict[str, Any]) -> list[dict[str, Any]]:
+    """How much better the worst group is served than under each other rule, paired."""
+    own = next(iter(summary["comparison"]["strategies"]))
+    found = summary["comparison"]["differences"]
+    return [d for d in found if d["metric"] == "final_worst_group_accuracy" and d["a"] == own]
+
+
+def _accuracy_chart(rows: Sequence[dict[str, Any]], rules: Sequence[str]) -> Markup:
+    marks = ["these rows, 95% interval", *rules[1:]]
+    bars = [
+        charts.Interval(
+            row["group"],
+            row["accuracy"],
+            row["low"],
+            row["high"],
+            tuple(row.get(rule) for rule in rules[1:]),
+            f"n = {row['count']:,}",
+        )
+        for row in rows
+    ]
+    said = "; ".join(f"{row['group']} {_percent(row['accuracy'])}" for row in rows)
+    title = "Test accuracy of every group, worst first"
+    return Markup(charts.intervals(bars, marks, title=title, description=said, x_label="test accuracy"))
+
+
+def _worst_first(summary: dict[str, Any]) -> list[int]:
+    """The groups by accuracy, those without test rows last: one order, hence one colour, in every chart."""
+    rows = summary["by_group"]
+    return sorted(range(len(rows)), key=lambda z: math.inf if rows[z]["accuracy"] is None else rows[z]["accuracy"])
+
+
+def _mixture_chart(summary: dict[str, Any]) -> Markup:
+    counts = np.array(summary["rounds"]["counts"], dtype=float)
+    if not len(counts):
+        return Markup("")
+    order = _worst_first(summary)
+    share = (counts / counts.sum(axis=1, keepdims=True))[:, order]
+    names = [summary["groups"][z] for z in order]
+    if len(names) > MOST_AREAS:
+        rest = share[:, MOST_AREAS - 1 :].sum(axis=1, keepdims=True)
+        share = np.concatenate([share[:, : MOST_AREAS - 1], rest], axis=1)
+        names = [*names[: MOST_AREAS - 1], f"{len(names) - MOST_AREAS + 1} other groups"]
+    said = "; ".join(f"{name} {_percent(value)}" for name, value in zip(names, share[-1], strict=True))
+    return Markup(
+        charts.areas(
+            names,
+            summary["rounds"]["labels"],
+            share.tolist(),
+            title="Share of every group in the training rows",
+            description=f"At the end: {said}",
+            x_label="labels",
+            y_label="share of training rows",
+        )
+    )
+
+
+def _time_chart(summary: dict[str, Any]) -> Markup:
+    rounds = summary["rounds"]
+    at = [i for i, found in enumerate(rounds["accuracy"]) if found is not None]
+    shown = _worst_first(summary)[: MOST_AREAS if len(summary["groups"]) == MOST_AREAS else MOST_AREAS - 1]
+    series = [
+        charts.Line(
+            summary["groups"][z],
+            [rounds["labels"][i] for i in at],
+            [_value(rounds["accuracy"][i][z]) for i in at],
+        )
+        for z in shown
+    ]
+    return Markup(
+        charts.lines(
+            series,
+            title="Test accuracy as the labels came in",
+            description="A line for each group, for the model fitted on the training rows alone",
+            x_label="labels",
+            y_label="test accuracy",
+        )
+    )
+
+
+def _value(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def _binned(rounds: int) -> list[range]:
+    """Rounds in at most `BINS` stretches of equal length."""
+    edges = np.linspace(0, rounds, min(rounds, BINS) + 1).round().astype(int).tolist()
+    return [range(a, b) for a, b in itertools.pairwise(edges)]
+
+
+def _why_chart(summary: dict[str, Any]) -> Markup:
+    rounds = summary["rounds"]
+    kinds = [kind for kind in WHY if kind in rounds["kind"]]
+    bins = _binned(len(rounds["kind"]))
+    shares = [[sum(rounds["kind"][i] == kind for i in b) / len(b) for kind in kinds] for b in bins]
+    labels = [0, *rounds["labels"]]
+    return Markup(
+        charts.areas(
+            [WHY[kind] for kind in kinds],
+            [at for b in bins for at in (labels[b[0]], labels[b[-1] + 1])],
+            [share for share in shares for _ in range(2)],
+            title="Why a group was chosen",
+            description="; ".join(f"{WHY[kind]}: {rounds['kind'].count(kind):,} rounds" for kind in kinds),
+            x_label="labels",
+            y_label="share of rounds",
+        )
+    )
+
+
+def _terms_chart(summary: dict[str, Any]) -> Markup:
+    rounds = summary["rounds"]
+    names = list(
+        dict.fromkeys(
+            name
+            for kind, terms in zip(rounds["kind"], rounds["terms"], strict=True)
+            for name in terms
+            if kind == "score"
+        )
+    )
+    bins = [[i for i in b if rounds["kind"][i] == "score"] for b in _binned(len(rounds["kind"]))]
+    kept = [b for b in bins if b]
+    series = [
+        charts.Line(
+            name,
+            [rounds["labels"][b[-1]] for b in kept],
+            [float(np.mean([rounds["terms"][i].get(name, math.nan) for i in b])) for b in kept],
+        )
+        for name in names
+    ]
+    return Markup(
+        charts.lines(
+            series,
+            title="The score of the chosen group, term by term",
+            description="Means over rounds in which the largest score decided",
+            x_label="labels",
+            y_label="value of the term",
+            y_format=lambda value: f"{value:g}",
+        )
+    )

@@ -1,0 +1,185 @@
+"""One run over a pool, with the row numbers, reasons and accuracies of every round; it can stop and go on."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from evenhand.strategies.decision import KINDS, Decision
+from evenhand.engine.run import Record
+from evenhand.engine.trials import Settings, Trials
+from evenhand.errors import InputError
+from evenhand.sources.base import Draw
+from evenhand.sources.table.table import Table
+
+__all__ = ["Curation", "Rounds", "hold_interrupt"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass
+class Rounds:
+    """What happened, one entry a round: the choice, its reason and what was known after it."""
+
+    group: list[int] = field(default_factory=list)
+    kind: list[str] = field(default_factory=list)
+    labels: list[int] = field(default_factory=list)
+    terms: list[dict[str, float]] = field(default_factory=list)
+    counts: list[list[int]] = field(default_factory=list)
+    validation_loss: list[list[float | None]] = field(default_factory=list)
+    accuracy: list[list[float | None] | None] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.group)
+
+
+class Curation:
+    """Chooses rows of a pool round by round.
+
+    Args:
+        table: the pool.
+        strategy: which group next.
+        learner: what is trained.
+        settings: budget, batch, seed and so on.
+    """
+
+    def __init__(self, table: Table, strategy: Any, learner: Any, settings: Settings) -> None:
+        self.table, self.settings = table, settings
+        self._trial = Trials(table, strategy, learner, settings, [0])
+        self.rounds = Rounds()
+        self.used_up: dict[str, int] = {}
+        self.interrupted = False
+        self._rows: list[NDArray[np.int64]] = []
+        self._validates: list[NDArray[np.bool_]] = []
+
+    def run(self, on_labels: Callable[[int], None] = lambda labels: None) -> None:
+        """Go on to the end of the budget; Ctrl-C ends the run after the round it came in."""
+        tested = self.settings.evaluated()
+        with threadpool_limits(1), hold_interrupt() as stopped:
+            while not stopped() and (step := self._trial.step()) is not None:
+                self._keep(step.drawn, step.validation)
+                self._trial.engine.refit()
+                self._note(step.decision, bool(tested[min(len(self.rounds), len(tested) - 1)]))
+                on_labels(len(step.drawn.trial))
+            self.interrupted = stopped()
+
+    def replay(self, earlier: Rounds, rows: NDArray[np.int64]) -> None:
+        """Take over the rounds of an earlier run on the same pool, whose rows these were."""
+        engine = self._trial.engine
+        for group, labels in zip(earlier.group, earlier.labels, strict=True):
+            self._keep(*self._trial.take(np.array([group]), np.array([labels - self.labels])))
+            if engine.track:
+                engine.refit()
+        if not np.array_equal(self.rows, rows):
+            raise InputError("cannot go on: the pool is not the one these rows were chosen from.")
+        engine.refit()
+        self.rounds = earlier
+
+    @property
+    def labels(self) -> int:
+        """Labels spent so far."""
+        return int(self._trial.used[0])
+
+    def _keep(self, drawn: Draw, validation: NDArray[np.bool_]) -> None:
+        """Remember the rows of a round, and which groups have nothing left after it."""
+        assert drawn.rows is not None
+        self._rows.append(drawn.rows)
+        self._validates.append(validation)
+        left = self._trial.stream.left()
+        if left is not None:
+            for z in np.flatnonzero(left[0] < 2):
+                self.used_up.setdefault(self.table.groups[z], len(self._rows))
+
+    def _note(self, decision: Decision, test: bool) -> None:
+        engine, rounds = self._trial.engine, self.rounds
+        chosen = int(decision.index[0])
+        rounds.group.append(chosen)
+        rounds.kind.append(KINDS[int(decision.code[0])])
+        rounds.labels.append(self.labels)
+        terms = {name: float(values[0, chosen]) for name, values in decision.terms.items()}
+        rounds.terms.append({name: value for name, value in terms.items() if np.isfinite(value)})
+        rounds.counts.append(engine.counts[0].tolist())
+        rounds.validation_loss.append(_plain(self._trial.mean_losses()[0]))
+        rounds.accuracy.append(_plain(self._trial.accuracies()[0]) if test else None)
+
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """The row numbers chosen, in the order in which they were drawn."""
+        return np.concatenate([np.empty(0, dtype=np.int64), *self._rows])
+
+    @property
+    def round_of_row(self) -> NDArray[np.int64]:
+        """The round of every chosen row, from 1."""
+        return np.repeat(np.arange(1, len(self._rows) + 1), [len(rows) for rows in self._rows])
+
+    @property
+    def group_of_row(self) -> NDArray[np.int64]:
+        """The group of every chosen row, as a position in the table's groups."""
+        chosen = np.array(self.rounds.group, dtype=np.int64)
+        return np.repeat(chosen, [len(rows) for rows in self._rows])
+
+    @property
+    def validates(self) -> NDArray[np.bool_]:
+        """Which of the chosen rows validate."""
+        return np.concatenate([np.empty(0, dtype=np.bool_), *self._validates])
+
+    def final_accuracy(self) -> Floats:
+        """Test accuracy of every group with the model fitted on every chosen row."""
+        return np.asarray(self._trial.stream.accuracies(self._trial.memory.final_models())[0])
+
+    def test_rows(self) -> NDArray[np.int64]:
+        """How many test rows every group has."""
+        stream: Any = self._trial.stream
+        counts: NDArray[np.int64] = stream.tests()[0].counts
+        return counts
+
+    def record(self) -> Record:
+        """The run as a simulation of one trial would tell it."""
+        rounds, m = self.rounds, len(self.table.groups)
+        accuracy = [[None] * m if found is None else found for found in rounds.accuracy]
+        if rounds.accuracy and rounds.accuracy[-1] is None:
+            accuracy[-1] = _plain(self._trial.accuracies()[0])
+        return Record(
+            groups=self.table.groups,
+            trials=np.array([0]),
+            labels=np.array(rounds.labels)[:, None],
+            chosen=np.array(rounds.group)[:, None],
+            kind=np.array([KINDS.index(kind) for kind in rounds.kind])[:, None],
+            counts=np.array(rounds.counts)[:, None, :],
+            validation_loss=np.array(rounds.validation_loss, dtype=float)[:, None, :],
+            accuracy=np.array(accuracy, dtype=float)[:, None, :],
+            final_accuracy=self.final_accuracy()[None],
+            seconds=0.0,
+        )
+
+
+def _plain(values: Floats) -> list[float | None]:
+    return [None if np.isnan(value) else float(value) for value in values]
+
+
+@contextmanager
+def hold_interrupt() -> Iterator[Callable[[], bool]]:
+    """Turns the first Ctrl-C into a flag, so that nothing is left half done; the second one interrupts at once."""
+    stop = False
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+
+    def handle(number: int, frame: Any) -> None:
+        nonlocal stop
+        stop = True
+        signal.signal(signal.SIGINT, before)
+
+    before = signal.signal(signal.SIGINT, handle)
+    try:
+        yield lambda: stop
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,77 @@
+"""T trials of a strategy that buys all its labels first and then takes gradient steps on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.engine.memories.fixed_pool import PoolMemory
+from evenhand.engine.trials import Settings, Step, Trials
+from evenhand.sources.base import Draw, Source
+from evenhand.strategies.peers import Peers
+from evenhand.uniforms import Uniforms, role_states, roles
+
+__all__ = ["PooledTrials"]
+
+_COINS = 7
+"""The purpose of these coins, apart from those of the other strategies and of roles."""
+_EXPLORE, _WHICH, _TIE = 0, 1, 3
+"""Places of a round's coins; all others say which examples are drawn."""
+
+Counts = NDArray[np.int64]
+
+
+class PooledTrials(Trials):
+    """Trials whose labels are all there before the first round.
+
+    The pool of a trial is the first examples of every group, so it is made of what other strategies meet. The counts
+    are those of the examples stepped on: the mixture the model has learnt from.
+    """
+
+    memory: PoolMemory
+
+    def __init__(self, source: Source, strategy: Peers, settings: Settings, trials: Sequence[int]) -> None:
+        super().__init__(source, strategy, None, settings, trials)
+        self._rule = strategy
+        self._coins = Uniforms(settings.seed, _COINS, self.engine.trials, 3 + settings.batch)
+        self._buy(self.shares(source.population))
+        self.engine.fresh[:] = True
+        self.engine.refit()
+
+    def make_memory(self, source: Source, strategy: Any, learner: Any, trials: Sequence[int]) -> PoolMemory:
+        """The pool and its models."""
+        return PoolMemory(source.classes, source.groups, len(trials), strategy.rate)
+
+    def shares(self, population: NDArray[np.float64]) -> Counts:
+        """Pairs of labels bought of every group: its share of the budget rounded down, but one at least."""
+        pairs = np.maximum(np.floor(population * self.settings.budget / 2).astype(np.int64), 1)
+        while pairs.sum() > self.settings.budget // 2:  # many groups with tiny shares: the largest one pays for them
+            pairs[np.argmax(pairs)] -= 1
+        return pairs
+
+    def _buy(self, pairs: Counts) -> None:
+        every = np.ones(len(self.used), dtype=np.int64)
+        for z, count in enumerate(pairs.tolist()):
+            drawn = self.stream.draw(z * every, 2 * count * every)
+            validation = drawn.validation
+            if validation is None:
+                place = np.arange(len(drawn.trial)) - np.searchsorted(drawn.trial, drawn.trial)
+                state = role_states(self.settings.seed, self.engine.trials[drawn.trial], z)
+                validation = roles(state, place, self.settings.validation)
+            self.memory.add(drawn.trial, drawn.X, drawn.y, drawn.group, validation)
+            self.used += np.bincount(drawn.trial, minlength=len(self.used))
+
+    def step(self) -> Step:
+        """Choose a group and take a gradient step on its examples; nothing new is drawn."""
+        coins = self._coins.at(self.engine.asked)
+        decision = self._rule(self.engine.standing(), coins[:, [_TIE, _EXPLORE, _WHICH]])
+        self.memory.step(decision.index, np.delete(coins, [_EXPLORE, _WHICH, _TIE], axis=1))
+        chosen = (np.arange(len(self.used)), decision.index)
+        self.engine.counts[chosen] += self.settings.batch
+        self.engine.fresh[chosen] = True
+        self.engine.asked += 1
+        none = np.empty(0, dtype=np.int64)
+        return Step(decision, decision.index, Draw(none, none, none, none), none.astype(bool))

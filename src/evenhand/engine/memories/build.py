@@ -1,0 +1,42 @@
+"""The memory that fits a learner."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evenhand.engine.labels import Labels
+from evenhand.engine.memories.lockstep import LockstepLogistic
+from evenhand.engine.memories.base import Memory
+from evenhand.engine.memories.single import SingleMemory
+from evenhand.errors import InputError
+from evenhand.learners.logistic.learner import Logistic
+from evenhand.learners.torch.learner import TorchLearner
+
+__all__ = ["make_memory", "runs_in_lockstep"]
+
+
+def runs_in_lockstep(learner: Any) -> bool:
+    """Whether many trials of this learner can be fitted together."""
+    return type(learner) is Logistic
+
+
+def make_memory(
+    learner: Any,
+    labels: Labels,
+    groups: int,
+    *,
+    trials: int = 1,
+    seed: int = 0,
+    names: tuple[str, ...] = (),
+    run: str = "run",
+) -> Memory:
+    """Example sets and models of `trials` trials for this learner; `run` names its checkpoint, where it keeps one."""
+    if runs_in_lockstep(learner):
+        return LockstepLogistic(learner, labels.classes, groups, trials)
+    if trials != 1:
+        raise InputError(f"{type(learner).__name__} fits one trial at a time, not {trials}")
+    if isinstance(learner, TorchLearner):
+        from evenhand.engine.memories.torch import TorchMemory
+
+        return TorchMemory(learner, labels.classes, groups, seed, names=names, run=run)
+    return SingleMemory(learner, labels.names, groups, seed)

@@ -1,0 +1,128 @@
+"""What a long run has computed so far, kept in a file, so that a killed run goes on to the same result.
+
+Everything but training is cheap to do again: the source draws the same examples, the strategy decides the same from
+the same scores. So a checkpoint holds the network of the last update and, of all rounds before it, the scores and
+test results that were handed out; the run started again is given those until it has caught up.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import re
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.engine.memories.base import Scores
+from evenhand.errors import InputError
+from evenhand.files import write_atomically
+
+__all__ = ["Journal"]
+
+_VERSION = 1
+
+
+class Journal:
+    """The events of one run, in order; `replaying` while there are some to be handed out again.
+
+    Args:
+        folder: where the checkpoint lies.
+        run: what tells this run from others: rule, seed, trial.
+        settings: what must be the same for a checkpoint to be of use.
+    """
+
+    def __init__(self, folder: str | Path, run: str, settings: str) -> None:
+        slug = re.sub(r"[^A-Za-z0-9.]+", "-", run).strip("-")[:60]
+        self.path = Path(folder) / f"{slug}-{hashlib.sha256(run.encode()).hexdigest()[:8]}.pt"
+        self.settings = settings
+        self.events: list[dict[str, Any]] = []
+        self._ahead: deque[dict[str, Any]] = deque()
+
+    @property
+    def replaying(self) -> bool:
+        """Whether the next event is one of the checkpoint's."""
+        return bool(self._ahead)
+
+    def open(self) -> dict[str, Any] | None:
+        """The network's state in the checkpoint, if there is one; its events are then handed out again."""
+        import torch
+
+        if not self.path.exists():
+            return None
+        try:
+            kept = torch.load(self.path, weights_only=True, map_location="cpu")
+        except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
+            raise InputError(f"{self.path} is no checkpoint of ours ({error}): remove it") from error
+        if kept["version"] != _VERSION or kept["settings"] != self.settings:
+            raise InputError(
+                f"the checkpoint {self.path} was made with other settings ({kept['settings']}, now {self.settings}): "
+                "remove it, or name another folder"
+            )
+        self._ahead = deque(kept["events"])
+        state: dict[str, Any] = kept["state"]
+        return state
+
+    def save(self, state: dict[str, Any]) -> None:
+        """Write everything so far beside the network's state."""
+        import torch
+
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        whole = {"version": _VERSION, "settings": self.settings, "events": self.events, "state": state}
+        write_atomically(self.path, lambda path: torch.save(whole, path))
+
+    def fit(self, examples: int, came: str, train: Callable[[], None]) -> bool:
+        """One update, trained only where the checkpoint does not have it; says whether it was.
+
+        `came` is a digest of the labels, groups and roles that came so far: other examples, another run.
+        """
+        if self._next("fit", examples, came) is not None:
+            return False
+        train()
+        self.events.append({"kind": "fit", "n": examples, "came": came})
+        return True
+
+    def scores(self, examples: int, compute: Callable[[], Scores]) -> Scores:
+        """Validation scores."""
+        found = self._next("score", examples)
+        if found is not None:
+            return Scores(*(found[name].numpy() for name in ("loss_sum", "correct", "count")))
+        scores = compute()
+        self.events.append({"kind": "score", "n": examples} | _tensors(scores))
+        return scores
+
+    def errors(self, examples: int, compute: Callable[[], NDArray[np.float64]], kind: str) -> NDArray[np.float64]:
+        """Zero-one losses on other examples (a test set), kept as one bit each."""
+        import torch
+
+        found = self._next(kind, examples)
+        if found is not None:
+            return np.unpackbits(found["bits"].numpy(), count=examples).astype(float)
+        wrong = compute()
+        self.events.append({"kind": kind, "n": examples, "bits": torch.from_numpy(np.packbits(wrong > 0))})
+        return wrong
+
+    def _next(self, kind: str, examples: int, came: str = "") -> dict[str, Any] | None:
+        if kind != "final" and self._ahead and self._ahead[0]["kind"] == "final":
+            self._ahead.clear()  # the run was at its end and is now taken further
+        if not self._ahead:
+            return None
+        event = self._ahead.popleft()
+        if (event["kind"], event["n"], event.get("came", "")) != (kind, examples, came):
+            raise InputError(
+                f"the checkpoint {self.path} is of another run (where this one has {kind} of {examples:,} examples it "
+                f"has {event['kind']} of {event['n']:,}, or other ones): remove it, or name another folder"
+            )
+        self.events.append(event)
+        return event
+
+
+def _tensors(scores: Scores) -> dict[str, Any]:
+    import torch
+
+    parts = {"loss_sum": scores.loss_sum, "correct": scores.correct, "count": scores.n}
+    return {name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in parts.items()}

@@ -1,0 +1,153 @@
+"""Fixed pools of T trials and a linear model of each, moved by stochastic gradient steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.special import expit
+
+from evenhand.engine.memories.base import Scores
+from evenhand.errors import InputError
+from evenhand.learners.base import Loss, Model, losses
+from evenhand.learners.logistic.learner import Logistic
+
+__all__ = ["PoolMemory"]
+
+Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Rows of one role, ordered by trial and group."""
+
+    trial: Counts
+    X: sparse.csr_array
+    y: Counts
+    group: Counts
+
+    def counts(self, trials: int, groups: int) -> Counts:
+        found = np.bincount(self.trial * groups + self.group, minlength=trials * groups)
+        return np.asarray(found.reshape(trials, groups))
+
+    @cached_property
+    def wide(self) -> sparse.csr_array:
+        """The rows with columns of its own for every trial, so that one product serves all trials."""
+        width, trials = self.X.shape[1], int(self.trial.max()) + 1
+        columns = self.X.indices + np.repeat(self.trial * width, np.diff(self.X.indptr))
+        return sparse.csr_array((self.X.data, columns, self.X.indptr), shape=(len(self.y), trials * width))
+
+
+class PoolMemory:
+    """Training and validation examples of T trials, all added before the first step.
+
+    A step on examples (x, y) moves coefficients and intercept by rate × the mean of (y − σ(x·w + b))·(x, 1): logistic
+    regression without a penalty, from zero.
+
+    Args:
+        classes: the two labels, sorted.
+        groups: the names of the groups.
+        trials: how many trials there are.
+        rate: step size.
+    """
+
+    def __init__(self, classes: NDArray[Any], groups: Sequence[str], trials: int, rate: float) -> None:
+        if len(classes) != 2:
+            raise InputError(f"the peers' rule knows two classes, not {len(classes)}")
+        self.classes, self.groups, self.rate = np.asarray(classes), tuple(groups), rate
+        self.coef, self.intercept = np.zeros((trials, 0)), np.zeros(trials)
+        self._added: list[tuple[Counts, sparse.csr_array, Counts, Counts, NDArray[np.bool_]]] = []
+
+    def add(
+        self,
+        trial: NDArray[np.int64],
+        X: Any,
+        y: NDArray[np.int64],
+        group: NDArray[np.int64],
+        validation: NDArray[np.bool_],
+    ) -> None:
+        """Take in rows of the pool."""
+        if np.ndim(X) != 2 and not sparse.issparse(X):
+            raise InputError("the peers' rule trains a linear model: it takes rows of numbers, not images")
+        self.coef = np.zeros((len(self.coef), X.shape[1]))
+        self._added.append((trial, sparse.csr_array(X, dtype=float), y, group, validation))
+
+    @cached_property
+    def _parts(self) -> tuple[_Part, _Part]:
+        """The training and the validation rows."""
+        trial, y, group, validation = (np.concatenate([rows[i] for rows in self._added]) for i in (0, 2, 3, 4))
+        X = sparse.csr_array(sparse.vstack([rows[1] for rows in self._added]))
+        self._added.clear()
+        parts = []
+        for role, does in ((False, "train"), (True, "validate")):
+            rows = np.flatnonzero(validation == role)
+            rows = rows[np.lexsort((group[rows], trial[rows]))]
+            part = _Part(trial[rows], X[rows], y[rows], group[rows])
+            empty = part.counts(len(self.coef), len(self.groups)) == 0
+            if empty.any():
+                name = self.groups[int(np.argwhere(empty)[0, 1])]
+                raise InputError(f"the pool has no example of group {name!r} to {does} with: raise the budget")
+            parts.append(part)
+        return parts[0], parts[1]
+
+    @cached_property
+    def _places(self) -> tuple[Counts, Counts]:
+        """Where the training rows of every trial and group begin, and how many there are."""
+        counts = self._parts[0].counts(*self._shape)
+        return (np.cumsum(counts) - counts.ravel()).reshape(self._shape), counts
+
+    @property
+    def _shape(self) -> tuple[int, int]:
+        return len(self.coef), len(self.groups)
+
+    def _margins(self, X: sparse.csr_array, trial: Counts) -> Floats:
+        return np.asarray(X @ self.coef.ravel() + self.intercept[trial])
+
+    def step(self, group: Counts, coins: Floats) -> None:
+        """A gradient step of every trial on examples of its group, one for each of its coins."""
+        training, every = self._parts[0], np.arange(len(self.coef))
+        start, count = (values[every, group][:, None] for values in self._places)
+        rows = (start + (coins * count).astype(np.int64)).ravel()
+        X = training.wide[rows]
+        move = (training.y[rows] - expit(self._margins(X, training.trial[rows]))) * self.rate / coins.shape[1]
+        self.coef += (X.T @ move).reshape(self.coef.shape)
+        self.intercept += move.reshape(coins.shape).sum(axis=1)
+
+    def fit(self) -> None:
+        """Nothing to do: steps are all the fitting there is."""
+
+    def score(self, loss: Loss) -> Scores:
+        """Losses and correct answers on the validation sets."""
+        held = self._parts[1]
+        wrong = ((self._margins(held.wide, held.trial) > 0) != (held.y == 1)).astype(float)
+        losses = wrong if loss == "zero_one" else self._losses(held, loss)
+        cell = held.trial * len(self.groups) + held.group
+        size = len(self.coef) * len(self.groups)
+        sums = [np.bincount(cell, values, size).astype(float).reshape(self._shape) for values in (losses, wrong)]
+        n = held.counts(*self._shape)
+        return Scores(sums[0], n - sums[1].round().astype(np.int64), n)
+
+    def _losses(self, held: _Part, loss: Loss) -> Floats:
+        found = []
+        for t, model in enumerate(self._fitted()):
+            rows = held.trial == t
+            found.append(losses(model, held.X[rows], self.classes[held.y[rows]], loss))
+        return np.concatenate(found)
+
+    def _fitted(self) -> list[Model]:
+        theta = np.column_stack([self.coef, self.intercept])
+        return [Logistic.fitted(Logistic(), self.classes, row[None], np.nan) for row in theta]
+
+    def models(self) -> list[Model | None]:
+        """The current model of every trial."""
+        return list(self._fitted())
+
+    def final_models(self) -> list[Model]:
+        """The models as they are: this rule has no fit on training and validation examples together."""
+        return self._fitted()

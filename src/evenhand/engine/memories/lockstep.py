@@ -1,0 +1,109 @@
+"""`Logistic` on T trials at once: example sets, refits and scores.
+
+Two classes: all trials in one solve (`lockstep_binary`), dense rows in one array with a trial axis. More classes: the
+same solver, trial after trial (`lockstep_softmax`). Either way a trial's numbers are its own: they do not depend on
+which other trials share the block.
+
+**Cost of a round.** Refit: one to three passes over the training rows, O(t·d), plus O(d²) per new row; now and then
+a new inverse Hessian, O(t·d² + d³). Scores: O(new validation rows) where the model did not change, one pass over the
+trial's validation rows where it did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from evenhand.engine.memories.lockstep_binary import BinaryTrials
+from evenhand.engine.memories.lockstep_softmax import SoftmaxTrials
+from evenhand.engine.memories.base import Scores
+from evenhand.errors import InputError
+from evenhand.learners.base import Loss, Model
+from evenhand.learners.logistic.learner import Logistic, numeric
+from evenhand.learners.logistic.objectives import Floats
+
+__all__ = ["LockstepLogistic"]
+
+
+class LockstepLogistic:
+    """Training and validation sets of T trials and their logistic models.
+
+    Args:
+        learner: its settings are used; it is not fitted.
+        classes: the labels, sorted; examples carry positions in it.
+        groups: how many groups there are.
+        trials: how many trials, T.
+        capacity: rows of each kind to expect per trial; only spares some copying.
+    """
+
+    def __init__(
+        self, learner: Logistic, classes: Sequence[Any] | NDArray[Any], groups: int, trials: int = 1, capacity: int = 64
+    ) -> None:
+        self.learner, self.classes = learner, np.asarray(classes)
+        self.groups, self.trials, self.capacity = groups, trials, capacity
+        self._sets: BinaryTrials | SoftmaxTrials | None = None
+
+    def add(
+        self,
+        trial: NDArray[np.int64],
+        X: Any,
+        y: NDArray[np.int64],
+        group: NDArray[np.int64],
+        validation: NDArray[np.bool_],
+    ) -> None:
+        """Take in rows; `y` are positions in the classes, `validation` says which rows validate."""
+        if not isinstance(X, sparse.csr_array):
+            X = sparse.csr_array(X) if hasattr(X, "tocsr") else np.asarray(numeric(X), dtype=float)
+        if isinstance(X, sparse.csr_array) and not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        if self._sets is None:
+            self._sets = self._make(X)
+        if X.shape[1] != self._sets.features:
+            raise InputError(f"X has {X.shape[1]} features, earlier rows had {self._sets.features}")
+        self._sets.add(trial, X, y, group, validation)
+
+    def fit(self) -> None:
+        """Bring the model of every trial with new training rows to its optimum."""
+        if self._sets is not None:
+            self._sets.fit()
+
+    def score(self, loss: Loss) -> Scores:
+        """Losses and correct answers on the validation sets; nothing is scored in a trial without a model."""
+        if self._sets is None:
+            shape = (self.trials, self.groups)
+            return Scores(np.zeros(shape), np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64))
+        return self._sets.score(loss)
+
+    def models(self) -> list[Model | None]:
+        """The current model of every trial, None before its first training example."""
+        return [None] * self.trials if self._sets is None else self._sets.models()
+
+    def final_models(self) -> list[Model]:
+        """Models fitted on training and validation examples together; the current ones stay as they are."""
+        if self._sets is None:
+            raise InputError("no trial has an example yet: nothing to fit")
+        return self._sets.final_models()
+
+    @property
+    def coef(self) -> Floats:
+        """Weights (T, d) for two classes; NaN where a trial has no model yet."""
+        return self._parameters()[:, :-1]
+
+    @property
+    def intercept(self) -> Floats:
+        """Intercepts (T,) for two classes; the second class is predicted where x·coef + intercept > 0."""
+        return self._parameters()[:, -1]
+
+    def _parameters(self) -> Floats:
+        if not isinstance(self._sets, BinaryTrials):
+            raise InputError("coef and intercept are there for two classes, once examples have arrived")
+        return self._sets.binary_parameters()
+
+    def _make(self, X: Any) -> BinaryTrials | SoftmaxTrials:
+        kind = BinaryTrials if len(self.classes) == 2 else SoftmaxTrials
+        return kind(self.learner, self.classes, self.groups, self.trials, X, self.capacity)

@@ -1,0 +1,176 @@
+"""More than two classes: the same solver, one trial after the other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from evenhand.engine.memories.growable import GrowingSet
+from evenhand.engine.memories.lockstep_binary import STEP
+from evenhand.engine.memories.base import Scores
+from evenhand.errors import InputError
+from evenhand.learners.base import Loss, Model
+from evenhand.learners.logistic.learner import Logistic, constant, log_losses, problem_of
+from evenhand.learners.logistic.objectives import BinaryRows, Floats, Softmax
+from evenhand.learners.logistic.solver import DENSE_LIMIT, append, inverse_hessian, minimise
+
+__all__ = ["SoftmaxTrials"]
+
+Counts = NDArray[np.int64]
+
+
+class SoftmaxTrials:
+    """Example sets of T trials, held one by one."""
+
+    def __init__(
+        self, learner: Logistic, classes: NDArray[Any], groups: int, trials: int, X: Any, capacity: int
+    ) -> None:
+        self.features: int = X.shape[1]
+        self._trials = [
+            _Trial(learner, classes, groups, self.features, is_sparse=sparse.issparse(X)) for _ in range(trials)
+        ]
+
+    def add(self, trial: Counts, X: Any, y: Counts, group: Counts, validation: NDArray[np.bool_]) -> None:
+        """Take in rows."""
+        for row, (t, code, z, held) in enumerate(
+            zip(trial.tolist(), y.tolist(), group.tolist(), validation.tolist(), strict=True)
+        ):
+            part = self._trials[t].validation if held else self._trials[t].training
+            part.append(X, row, code, z)
+
+    def fit(self) -> None:
+        """Bring every trial with new rows to its optimum."""
+        for trial in self._trials:
+            trial.fit()
+
+    def score(self, loss: Loss) -> Scores:
+        """Scores of every trial."""
+        scores = [trial.score(loss) for trial in self._trials]
+        sums, correct, n = (np.array(part) for part in zip(*scores, strict=True))
+        return Scores(sums, correct, n)
+
+    def models(self) -> list[Model | None]:
+        """The current models."""
+        return [trial.model() for trial in self._trials]
+
+    def final_models(self) -> list[Model]:
+        """Models of training and validation examples together."""
+        return [trial.final_model() for trial in self._trials]
+
+
+class _Trial:
+    """One trial: its sets, its parameters (of the classes seen so far), its scores."""
+
+    def __init__(
+        self, learner: Logistic, classes: NDArray[Any], groups: int, features: int, *, is_sparse: bool
+    ) -> None:
+        self.learner, self.classes, self.groups, self.features = learner, classes, groups, features
+        self.training, self.validation = (GrowingSet(features, groups, is_sparse=is_sparse) for _ in range(2))
+        self.seen = np.zeros(0, dtype=np.intp)
+        self.theta, self.norm = np.zeros((1, 0)), 0.0
+        self.inverse: Floats | None = None
+        self.fitted = self.scored = 0
+        self.loss: Loss = "zero_one"
+        self.sums, self.errors = np.zeros(groups), np.zeros(groups, dtype=np.int64)
+
+    def fit(self) -> None:
+        """Refit if there are new training rows."""
+        new = self.training.n - self.fitted
+        if new == 0:
+            return
+        seen = np.union1d(self.seen, self.training.y(self.fitted))
+        if len(seen) == 1:
+            self.theta, self.norm = constant(self.features, self.training.n)[None], 0.0
+        else:
+            problem = self._problem(seen, self.training)
+            if len(seen) != len(self.seen):
+                self.theta, self.inverse = _start(problem.scale.shape[1])
+            follows = self.inverse is not None and len(seen) == len(self.seen) and self._follow(problem, new)
+            self.norm = float(minimise(problem, self.theta, self.inverse, self.learner.tol, STEP)[0])
+            if self.inverse is not None and not follows:
+                self.inverse = inverse_hessian(problem, self.theta)
+        self.seen, self.fitted, self.scored = seen, self.training.n, 0
+
+    def score(self, loss: Loss) -> tuple[Floats, Counts, Counts]:
+        """Loss sums, correct answers and examples per group; only new rows where model and loss are the same."""
+        if self.fitted == 0:
+            return np.zeros(self.groups), np.zeros_like(self.errors), np.zeros_like(self.errors)
+        if loss != self.loss:
+            self.loss, self.scored = loss, 0
+        if self.scored == 0:
+            self.sums, self.errors = np.zeros(self.groups), np.zeros_like(self.errors)
+        if self.scored < self.validation.n:
+            wrong, losses = self._losses(self.scored)
+            group = self.validation.group(self.scored)
+            self.errors = self.errors + np.bincount(group[wrong], minlength=self.groups)
+            self.sums = self.sums + np.bincount(group, weights=losses, minlength=self.groups)
+            self.scored = self.validation.n
+        held = self.validation.by_group.copy()
+        return self.sums, held - self.errors, held
+
+    def model(self) -> Logistic | None:
+        """The current model."""
+        return Logistic.fitted(self.learner, self.classes[self.seen], self.theta, self.norm) if self.fitted else None
+
+    def final_model(self) -> Logistic:
+        """A model of all rows, from the current parameters where they have its classes."""
+        sets = [part for part in (self.training, self.validation) if part.n]
+        if not sets:
+            raise InputError("a trial has no example yet: nothing to fit")
+        seen = np.unique(np.concatenate([part.y() for part in sets]))
+        if len(seen) == 1:
+            theta, norm = constant(self.features, sum(part.n for part in sets)), 0.0
+        else:
+            problem = self._problem(seen, *sets)
+            theta, inverse = _start(problem.scale.shape[1])
+            if len(seen) == len(self.seen):
+                theta[:] = self.theta
+            norm = float(minimise(problem, theta, inverse, self.learner.tol)[0])
+        return Logistic.fitted(self.learner, self.classes[seen], theta, norm)
+
+    def _follow(self, problem: BinaryRows | Softmax, new: int) -> bool:
+        """Let parameters and inverse follow the new rows; not while only two of several classes are seen."""
+        assert self.inverse is not None
+        if not isinstance(problem, Softmax) or new > self.features:
+            self.inverse[:] = np.nan
+            return False
+        rows, codes = self.training.rows(self.fitted), np.searchsorted(self.seen, self.training.y(self.fitted))
+        append(Softmax(rows, codes, problem.K, problem.C, problem.scale), self.theta, self.inverse)
+        return True
+
+    def _problem(self, seen: NDArray[np.intp], *sets: GrowingSet) -> BinaryRows | Softmax:
+        """The objective of all rows of these sets, whose classes are `seen`."""
+        parts: list[Any] = [part.rows() for part in sets]
+        stack: Any = sparse.vstack if sparse.issparse(parts[0]) else np.concatenate
+        rows = parts[0] if len(parts) == 1 else stack(parts)
+        codes = np.searchsorted(seen, np.concatenate([part.y() for part in sets]))
+        size = np.maximum(rows.shape[0], sum(part.size for part in sets))
+        scale = self.learner.C * np.tile(size, len(seen) if len(seen) > 2 else 1)[None]
+        return problem_of(rows, codes, len(seen), self.learner.C, scale)
+
+    def _losses(self, start: int) -> tuple[NDArray[np.bool_], Floats]:
+        """Errors and losses of the validation rows from `start` on."""
+        rows, y, K = self.validation.rows(start), self.validation.y(start), len(self.seen)
+        score: Floats = rows @ self.theta.reshape(K if K > 2 else 1, -1).T
+        if K <= 2:
+            score = score[:, 0]
+            predicted = self.seen[(score > 0).astype(np.intp)] if K == 2 else np.repeat(self.seen, len(y))
+        else:
+            predicted = self.seen[score.argmax(axis=1)]
+        wrong = predicted != y
+        if self.loss == "zero_one":
+            return wrong, wrong.astype(float)
+        if self.loss == "log":
+            position = np.minimum(np.searchsorted(self.seen, y), K - 1)
+            return wrong, log_losses(score, position, self.seen[position] == y, K)
+        model = self.model()
+        assert model is not None
+        return wrong, model.losses(rows[:, :-1], self.classes[y], self.loss)
+
+
+def _start(size: int) -> tuple[Floats, Floats | None]:
+    """Parameters zero and no inverse yet."""
+    return np.zeros((1, size)), np.full((1, size, size), np.nan) if size <= DENSE_LIMIT else None

@@ -1,0 +1,239 @@
+"""Example sets of one trial and the network that is updated on them once a round.
+
+**Cost of a round.** One pass forward and backward over the different training examples, one pass forward over the
+different validation examples; examples that came since the last update are all that is scored if there was none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import dataclass, fields
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.engine.memories.checkpoint import Journal
+from evenhand.engine.memories.base import Scores
+from evenhand.engine.memories.rows import take
+from evenhand.learners.base import Loss, Model
+from evenhand.learners.torch.learner import TorchLearner, TorchModel
+from evenhand.learners.torch.data import Batch
+from evenhand.learners.torch.trainer import Trainer
+
+__all__ = ["TorchMemory"]
+
+Floats = NDArray[np.float64]
+
+
+class TorchMemory:
+    """Training and validation sets of one trial, kept on the device, and their network.
+
+    Args:
+        learner: the network's settings.
+        classes: the labels, sorted; examples carry positions in it.
+        groups: how many groups there are.
+        seed: of initial weights, order of mini-batches, augmentation.
+        names: the groups' names, for messages.
+        run: what tells this run's checkpoint from others.
+    """
+
+    def __init__(
+        self,
+        learner: TorchLearner,
+        classes: list[Any],
+        groups: int,
+        seed: int,
+        *,
+        names: tuple[str, ...] = (),
+        run: str = "run",
+    ) -> None:
+        self.learner, self.classes, self.groups, self.names = learner, np.asarray(classes), groups, names
+        self.trainer = Trainer(learner, seed)
+        self.fits: list[int] = []
+        self._training, self._validation = self.trainer.kept(), self.trainer.kept()
+        self._scored: _Scored | None = None
+        self._came = sha256()
+        self._journal = self._open(learner, seed, run)
+
+    def _open(self, learner: TorchLearner, seed: int, run: str) -> Journal | None:
+        if learner.checkpoint is None:
+            return None
+        names = [
+            f.name for f in fields(learner) if f.name not in ("device", "threads", "checkpoint", "checkpoint_every")
+        ]
+        settings = ", ".join(f"{name}={_lasting(getattr(learner, name))}" for name in names)
+        journal = Journal(learner.checkpoint, run, f"seed={seed}, {settings}")
+        state = journal.open()
+        if state is not None:
+            self.trainer.load(state)
+        return journal
+
+    # ---------------------------------------------------------------- examples
+
+    def add(
+        self,
+        trial: NDArray[np.int64],
+        X: Any,
+        y: NDArray[np.int64],
+        group: NDArray[np.int64],
+        validation: NDArray[np.bool_],
+    ) -> None:
+        """Take in rows; those that come again only count once more."""
+        for array in (y, group, validation):
+            self._came.update(array.tobytes())
+        for kept, mask in ((self._training, ~validation), (self._validation, validation)):
+            if mask.any():
+                first = kept.n == 0
+                kept.add(take(X, mask), y[mask], group[mask])
+                if first:
+                    self.trainer.check(next(kept.blocks()).X, len(self.classes))
+
+    # ---------------------------------------------------------------- training
+
+    def fit(self) -> None:
+        """One update on all training examples, where new ones have come."""
+        n = self._training.total
+        if n == 0 or (self.fits and self.fits[-1] == n):
+            return
+        if self._journal is None:
+            self._update()
+        else:
+            trained = self._journal.fit(n, self._came.hexdigest(), self._update)
+            if trained and (len(self.fits) + 1) % self.learner.checkpoint_every == 0:
+                self._journal.save(self.trainer.state())
+        self.fits.append(n)
+
+    def _update(self) -> None:
+        self.trainer.update([self._training], self.names)
+
+    def replay(self, fits: list[int]) -> None:
+        """Go through the same updates again, to have the same network after loading."""
+        X, y, group = self._all()
+        self._training = self.trainer.kept()
+        for n in fits:
+            done = self._training.total
+            self._training.add(X[done:n], y[done:n], group[done:n])
+            self._update()
+        rest = self._training.total
+        self._training.add(X[rest:], y[rest:], group[rest:])
+        self.fits = list(fits)
+
+    def _all(self) -> tuple[Any, NDArray[np.int64], NDArray[np.int64]]:
+        import torch
+
+        blocks = list(self._training.blocks())
+        y, group = (torch.cat([getattr(b, name) for b in blocks]).cpu().numpy() for name in ("y", "group"))
+        return torch.cat([b.X for b in blocks]), y, group
+
+    def models(self) -> list[Model | None]:
+        """The current network."""
+        return [self._told(TorchModel(self.trainer, self.classes), "test") if self.fits else None]
+
+    def final_models(self) -> list[Model]:
+        """A copy of the network, fitted on training and validation examples together.
+
+        It gets `final_updates` more updates. Examples it has never seen can throw a trained network far off at first,
+        so of all networks on the way, the first one among them, the one with the smallest loss on all labels is given.
+        """
+        trainer, sets = self.trainer.copy(), [self._training, self._validation]
+        if self.learner.final_updates and (self._journal is None or not self._journal.replaying):
+            best, kept = trainer.mean_loss(sets), deepcopy(trainer.state())
+            for _ in range(self.learner.final_updates):
+                trainer.update(sets, self.names)
+                if (loss := trainer.mean_loss(sets)) < best:
+                    best, kept = loss, deepcopy(trainer.state())
+            trainer.load(kept)
+        return [self._told(TorchModel(trainer, self.classes), "final")]
+
+    def _told(self, model: TorchModel, kind: str) -> Model:
+        return model if self._journal is None else _Told(model, kind, self._journal, self.trainer.state)
+
+    # ---------------------------------------------------------------- scores
+
+    def score(self, loss: Loss) -> Scores:
+        """Losses and correct answers on the validation set."""
+        if not self.fits or self._validation.n == 0:
+            shape = (1, self.groups)
+            return Scores(np.zeros(shape), np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64))
+        if self._journal is None:
+            return self._score(loss)
+        return self._journal.scores(self._validation.total, lambda: self._score(loss))
+
+    def _score(self, loss: Loss) -> Scores:
+        kept, known = self._validation, self._scored
+        if known is None or known.updates != self.trainer.updates or known.loss != loss:
+            known = _Scored(self.trainer.updates, loss, np.zeros(0), np.zeros(0))
+        new = [self._losses(batch, loss) for batch in kept.blocks(len(known.wrong))]
+        wrong, losses = (np.concatenate([old, *(pair[i] for pair in new)]) for i, old in enumerate(known.arrays))
+        self._scored = _Scored(known.updates, loss, wrong, losses)
+        blocks = list(kept.blocks())
+        group, weight = (
+            np.concatenate([getattr(b, name).cpu().numpy() for b in blocks]) for name in ("group", "weight")
+        )
+        n = np.bincount(group, weight, self.groups).round().astype(np.int64)
+        errors = np.bincount(group, weight * wrong, self.groups).round().astype(np.int64)
+        total = np.bincount(group, weight * losses, self.groups).astype(float)
+        return Scores(total[None], (n - errors)[None], n[None])
+
+    def _losses(self, batch: Batch, loss: Loss) -> tuple[Floats, Floats]:
+        """Zero-one losses and the losses asked for, of every example of a batch."""
+        import torch
+
+        outputs = self.trainer.logits(batch.X)[:, : len(self.classes)]
+        wrong = (outputs.argmax(dim=1) != batch.y).double().cpu().numpy()
+        if loss == "zero_one":
+            return wrong, wrong
+        if loss == "log":
+            losses = torch.nn.functional.cross_entropy(outputs.double(), batch.y, reduction="none").cpu().numpy()
+            return wrong, np.minimum(losses, -np.log(1e-15))
+        model = TorchModel(self.trainer, self.classes)
+        return wrong, model.losses(batch.X.cpu().numpy(), self.classes[batch.y.cpu().numpy()], loss)
+
+
+def _lasting(value: Any) -> str:
+    """A text that is the same in every process: a function of the user's by its kind alone."""
+    text = repr(value)
+    return type(value).__name__ if " at 0x" in text else text
+
+
+@dataclass(frozen=True)
+class _Scored:
+    """Losses of the validation examples under the network after so many updates."""
+
+    updates: int
+    loss: Loss
+    wrong: Floats
+    losses: Floats
+
+    @property
+    def arrays(self) -> tuple[Floats, Floats]:
+        return self.wrong, self.losses
+
+
+@dataclass(frozen=True)
+class _Told:
+    """A model whose test results are written into the journal, and read from it while a killed run catches up."""
+
+    model: TorchModel
+    kind: str
+    journal: Journal
+    state: Callable[[], dict[str, Any]]
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        return self.model.classes
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        return self.model.predict(X)
+
+    def losses(self, X: Any, y: Any, kind: Loss = "zero_one") -> Floats:
+        if kind != "zero_one":
+            return self.model.losses(X, y, kind)
+        live = not self.journal.replaying
+        wrong = self.journal.errors(len(y), lambda: self.model.losses(X, y), self.kind)
+        if self.kind == "final" and live:
+            self.journal.save(self.state())
+        return wrong

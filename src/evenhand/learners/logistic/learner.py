@@ -1,0 +1,211 @@
+"""Logistic regression, exact and quick to refit, as a learner and as a scikit-learn classifier."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.special import logsumexp
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from evenhand.errors import InputError
+from evenhand.learners.base import Loss, losses_of
+from evenhand.learners.logistic.objectives import BinaryRows, Floats, Ints, Rows, Softmax, softmax
+from evenhand.learners.logistic.solver import DENSE_LIMIT, minimise
+
+__all__ = ["Logistic"]
+
+UNSEEN = -np.log(1e-15)  # log loss of a label the model has never seen
+
+
+class Logistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """L2-regularised logistic regression with a free intercept: scikit-learn's objective, solved exactly.
+
+    Two classes, or several (softmax); dense or sparse rows; numeric pandas, polars and pyarrow frames. With one class
+    only it is the constant classifier of that class, with probability (k+1)/(k+2) after k examples.
+
+    Args:
+        C: the inverse of the penalty's strength.
+        tol: the largest entry allowed in the gradient of the mean objective, relative to a column's mean
+            absolute value where that is above 1. Reached, or `ConvergenceError` is raised.
+
+    Attributes:
+        coef_: weights, (1, d) for two classes, (K, d) for more.
+        intercept_: intercepts, (1,) or (K,) with sum zero.
+        classes_: the labels seen, sorted.
+        gradient_norm_: the certificate: the gradient's size, measured as `tol` is, at the returned point.
+
+    Example:
+        >>> model = Logistic(C=1.0).fit([[0.0], [1.0], [2.0], [3.0]], ["no", "no", "yes", "yes"])
+        >>> model.predict([[0.5], [2.5]]).tolist()
+        ['no', 'yes']
+        >>> bool(model.gradient_norm_ <= model.tol)
+        True
+    """
+
+    classes_: NDArray[Any]
+    coef_: Floats
+    intercept_: Floats
+    gradient_norm_: float
+
+    def __init__(self, C: float = 1.0, tol: float = 1e-8) -> None:
+        self.C = C
+        self.tol = tol
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, previous: Any = None, seed: int = 0) -> Self:
+        """Fit, starting from the fitted Logistic `previous` if there is one; nothing is random, `seed` is ignored."""
+        self.check_settings()
+        X, y = validate_data(self, numeric(X), y, accept_sparse="csr", dtype=np.float64)
+        check_classification_targets(y)
+        weight = None if sample_weight is None else _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+        if weight is not None:
+            X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        K = len(self.classes_)
+        if K == 1:
+            self.gradient_norm_ = 0.0
+            return self._set_parameters(constant(X.shape[1], X.shape[0] if weight is None else weight.sum()))
+        rows = augment(X)
+        scale = column_scale(rows, weight, self.C, K)
+        theta = self._start(previous, scale.shape[1])
+        inverse = np.full((1, theta.size, theta.size), np.nan) if theta.size <= DENSE_LIMIT else None
+        problem = problem_of(rows, codes, K, self.C, scale, weight)
+        self.gradient_norm_ = float(minimise(problem, theta, inverse, self.tol)[0])
+        return self._set_parameters(theta)
+
+    @classmethod
+    def fitted(cls, settings: Logistic, classes: NDArray[Any], theta: Floats, norm: float) -> Self:
+        """A fitted model from the parameters of its classes, each with the intercept last."""
+        model = cls(C=settings.C, tol=settings.tol)
+        model.classes_, model.gradient_norm_ = classes, float(norm)
+        return model._set_parameters(theta)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The predicted label of every row."""
+        score = self.decision_function(X)
+        if len(self.classes_) == 1:
+            return np.repeat(self.classes_, len(score))
+        best: Any = (score > 0).astype(np.intp) if score.ndim == 1 else score.argmax(axis=1)
+        labels: NDArray[Any] = self.classes_[best]
+        return labels
+
+    def decision_function(self, X: Any) -> Floats:
+        """Scores: (n,) for two classes, the second is predicted where positive; (n, K) for more."""
+        check_is_fitted(self)
+        X = numeric(X)
+        if hasattr(X, "columns") and not hasattr(self, "feature_names_in_"):
+            X = X.to_numpy()  # it was fitted on plain numbers
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        scores: Floats = X @ self.coef_.T + self.intercept_
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict_proba(self, X: Any) -> Floats:
+        """The probability of every class; with one class seen, the rest of it belongs to classes not seen yet."""
+        score = self.decision_function(X)
+        if score.ndim == 1:
+            score = np.column_stack((np.zeros_like(score), score))
+        return softmax(score)[:, -len(self.classes_) :]
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """The labels seen, sorted."""
+        return self.classes_
+
+    def losses(self, X: Any, y: Any, kind: Loss = "zero_one") -> Floats:
+        """One loss per row: `"zero_one"`, `"log"` or a callable `(model, X, y)`."""
+        if kind != "log":
+            return losses_of(self, X, y, kind)
+        y = np.asarray(y)
+        position = np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
+        return log_losses(self.decision_function(X), position, self.classes_[position] == y, len(self.classes_))
+
+    def check_settings(self) -> None:
+        """Refuse settings that are no positive numbers."""
+        for name in ("C", "tol"):
+            value = getattr(self, name)
+            if not (isinstance(value, (int, float, np.number)) and 0 < value < np.inf):
+                raise InputError(f"{name} must be a positive number, not {value!r}")
+
+    def _start(self, previous: Any, size: int) -> Floats:
+        """The parameters of `previous` where they fit this problem, else zero."""
+        if isinstance(previous, Logistic) and np.array_equal(getattr(previous, "classes_", ()), self.classes_):
+            theta = np.column_stack((previous.coef_, previous.intercept_)).reshape(1, -1)
+            if theta.size == size:
+                return theta
+        return np.zeros((1, size))
+
+    def _set_parameters(self, theta: Floats) -> Self:
+        K = len(self.classes_)
+        parts = theta.reshape(K if K > 2 else 1, -1)
+        self.coef_, self.intercept_ = parts[:, :-1].copy(), parts[:, -1].copy()
+        self.n_features_in_ = self.coef_.shape[1]
+        if K > 2:
+            self.intercept_ -= self.intercept_.mean()
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def numeric(X: Any) -> Any:
+    """X in a form scikit-learn reads; the columns of a frame that are not numbers are refused by name."""
+    frame = X if isinstance(X, np.ndarray) else nw.from_native(X, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        return X
+    other = [name for name, kind in frame.schema.items() if not (kind.is_numeric() or kind == nw.Boolean)]
+    if other:
+        raise InputError(
+            f"Logistic needs numbers, but the columns {other} are not: encode them, or give "
+            "SklearnLearner(make_pipeline(encoder, classifier)) as the learner"
+        )
+    named = frame.implementation.is_pandas() or frame.implementation.is_polars()
+    return X if named else frame.to_numpy()
+
+
+def constant(features: int, examples: float) -> Floats:
+    """Parameters of the constant classifier: probability (k+1)/(k+2) of the only class after k examples."""
+    return np.append(np.zeros(features), np.log(examples + 1.0))
+
+
+def augment(X: Any) -> Rows:
+    """Rows with a trailing 1 for the intercept."""
+    ones = np.ones((X.shape[0], 1))
+    if isinstance(X, np.ndarray):
+        return np.hstack((X, ones))
+    rows: sparse.csr_array = sparse.hstack((sparse.csr_array(X), sparse.csr_array(ones)), format="csr")
+    return rows
+
+
+def column_scale(rows: Rows, weight: Floats | None, C: float, K: int) -> Floats:
+    """What gradients are divided by to measure them, (1, q): C·Σs and each column's size where it exceeds 1."""
+    s = np.ones(rows.shape[0]) if weight is None else weight
+    absolute: Any = abs(rows)
+    size = np.maximum(s.sum(), absolute.T @ s)
+    return C * np.tile(size, K if K > 2 else 1)[None]
+
+
+def problem_of(
+    rows: Rows, codes: Ints, K: int, C: float, scale: Floats, weight: Floats | None = None
+) -> BinaryRows | Softmax:
+    """The objective of one data set with K classes, all of them seen."""
+    if K == 2:
+        return BinaryRows(rows, np.where(codes == 1, 1.0, -1.0), C, scale, weight)
+    return Softmax(rows, codes, K, C, scale, weight)
+
+
+def log_losses(score: Floats, position: Ints, known: NDArray[np.bool_], K: int) -> Floats:
+    """Log losses from the scores of a model of K classes; `position` of each label, where it is `known`."""
+    if K == 1:
+        return np.logaddexp(0.0, np.where(known, -score, score))
+    if K == 2:
+        losses = np.logaddexp(0.0, np.where(position == 1, -score, score))
+    else:
+        losses = logsumexp(score, axis=1) - score[np.arange(len(score)), position]
+    return np.where(known, losses, UNSEEN)

@@ -1,0 +1,123 @@
+"""Logistic regression on raw columns: numbers standardised, text one-hot, missing values a category of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.errors import InputError
+from evenhand.learners.base import Loss, losses_of
+from evenhand.learners.logistic.learner import Logistic
+
+__all__ = ["TableLearner", "TableModel"]
+
+
+@dataclass(frozen=True)
+class TableLearner:
+    """Fits `Logistic` on a frame as it is; the encoding is learned from the rows it is fitted on.
+
+    Args:
+        C: the inverse of the penalty's strength.
+    """
+
+    C: float = 1.0
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, previous: Any = None, seed: int = 0) -> TableModel:
+        """The fitted model; nothing is random, and nothing is taken over from `previous`."""
+        encoding = Encoding.of(X)
+        return TableModel(encoding, Logistic(C=self.C).fit(encoding(X), y, sample_weight))
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """How raw columns become numbers.
+
+    Attributes:
+        columns: the columns, in order.
+        centre, scale: of number columns; NaN for others.
+        values: the values of text columns, sorted; None for numbers. Missing is the value None's text, "".
+    """
+
+    columns: tuple[str, ...]
+    centre: tuple[float, ...]
+    scale: tuple[float, ...]
+    values: tuple[tuple[str, ...] | None, ...]
+
+    @classmethod
+    def of(cls, X: Any) -> Encoding:
+        """The encoding learned from these rows."""
+        frame = nw.from_native(X, eager_only=True)
+        centre, scale = list[float](), list[float]()
+        values = list[tuple[str, ...] | None]()
+        for name in frame.columns:
+            if frame[name].dtype.is_numeric():
+                numbers = _numbers(frame[name])
+                seen = numbers[np.isfinite(numbers)]
+                centre.append(float(seen.mean()) if len(seen) else 0.0)
+                # the spread of equal numbers comes out as the rounding of their mean, not as 0
+                scale.append(float(seen.std()) if len(seen) and seen.min() < seen.max() else 1.0)
+                values.append(None)
+            else:
+                centre.append(np.nan)
+                scale.append(np.nan)
+                values.append(tuple(sorted(set(_texts(frame[name])))))
+        return cls(tuple(map(str, frame.columns)), tuple(centre), tuple(scale), tuple(values))
+
+    def __call__(self, X: Any) -> NDArray[np.float64]:
+        """The rows as numbers; a value never seen is none of those known."""
+        frame = nw.from_native(X, eager_only=True)
+        missing = [name for name in self.columns if name not in frame.columns]
+        if missing:
+            raise InputError(f"the rows have no column {missing[0]!r}")
+        parts: list[NDArray[np.float64]] = []
+        for name, centre, scale, values in zip(self.columns, self.centre, self.scale, self.values, strict=True):
+            if values is None:
+                numbers = (_numbers(frame[name]) - centre) / scale
+                gaps = ~np.isfinite(numbers)
+                parts += [np.where(gaps, 0.0, numbers)[:, None], gaps[:, None].astype(float)]
+            else:
+                parts.append((np.array(_texts(frame[name]))[:, None] == np.array(values)[None]).astype(float))
+        return np.hstack(parts) if parts else np.zeros((len(frame), 0))
+
+
+@dataclass(frozen=True)
+class TableModel:
+    """A fitted encoding and the classifier behind it."""
+
+    encoding: Encoding
+    classifier: Logistic
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """The labels it knows."""
+        return self.classifier.classes_
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The predicted label of every row."""
+        return self.classifier.predict(self.encoding(X))
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The probability of every class."""
+        return self.classifier.predict_proba(self.encoding(X))
+
+    def losses(self, X: Any, y: Any, kind: Loss = "zero_one") -> NDArray[np.float64]:
+        """One loss per row."""
+        return losses_of(self, X, y, kind) if callable(kind) else self.classifier.losses(self.encoding(X), y, kind)
+
+
+def _numbers(series: Any) -> NDArray[np.float64]:
+    return np.array([np.nan if _is_missing(value) else value for value in series.to_list()], dtype=float)
+
+
+def _texts(series: Any) -> Sequence[str]:
+    return ["" if _is_missing(value) else str(value) for value in series.to_list()]
+
+
+def _is_missing(value: Any) -> bool:
+    """None, NaN, or what pandas writes instead."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)

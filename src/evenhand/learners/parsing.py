@@ -1,0 +1,92 @@
+"""Learners written as text: `logistic:C=1`, or a scikit-learn class by its import path."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from evenhand.errors import InputError
+from evenhand.learners.logistic.learner import Logistic
+from evenhand.learners.sklearn import SklearnLearner
+from evenhand.learners.logistic.table import TableLearner
+from evenhand.notation import parse_settings
+
+__all__ = ["ALLOWED", "describe_learner", "parse_learner"]
+
+ALLOWED = ("sklearn.",)
+"""Import paths a text may name begin with one of these; nothing else is ever imported from a text."""
+
+
+def parse_learner(text: str) -> Any:
+    """The learner a text describes.
+
+    >>> parse_learner("logistic:C=0.5")
+    Logistic(C=0.5)
+    >>> parse_learner("sklearn.naive_bayes.GaussianNB").estimator
+    GaussianNB()
+    """
+    name, _, tail = text.partition(":")
+    settings = parse_settings(tail, where=f"learner {name!r}")
+    if name == "logistic":
+        return _make(Logistic, settings, text)
+    if name == "table":
+        return _make(TableLearner, settings, text)
+    if name.startswith(ALLOWED) and "." in name:
+        update = settings.pop("update", "refit")
+        return SklearnLearner(_make(_classifier(name), settings, text), update=update)
+    raise InputError(
+        f"unknown learner {name!r}: use logistic, table (logistic with text encoded), or a scikit-learn classifier by its path, "
+        "e.g. sklearn.ensemble.RandomForestClassifier:n_estimators=50"
+    )
+
+
+def describe_learner(learner: Any) -> str | None:
+    """The text that `parse_learner` reads back to this learner, or None where there is none."""
+    if isinstance(learner, TableLearner):
+        return "table" if learner.C == 1.0 else f"table:C={learner.C}"
+    prefix, settings = "", {}
+    if isinstance(learner, SklearnLearner):
+        settings = {"update": learner.update} if learner.update != "refit" else {}
+        learner = learner.estimator
+        prefix = f"{type(learner).__module__}."
+        if not prefix.startswith(ALLOWED):
+            return None
+    elif not isinstance(learner, Logistic):
+        return None
+    default = type(learner)().get_params() if not prefix or _plain(learner) else None
+    if default is None:
+        return None
+    settings |= {k: v for k, v in learner.get_params(deep=False).items() if v != default[k]}
+    name = f"{prefix}{type(learner).__name__}" if prefix else "logistic"
+    tail = ",".join(f"{key}={value}" for key, value in settings.items())
+    return f"{name}:{tail}" if tail else name
+
+
+def _plain(estimator: Any) -> bool:
+    """Whether every setting is a number, a truth value, None or a text, and all have defaults."""
+    values = estimator.get_params(deep=False).values()
+    try:
+        type(estimator)()
+    except TypeError:
+        return False
+    return all(value is None or isinstance(value, bool | int | float | str) for value in values)
+
+
+def _make(kind: Any, settings: dict[str, Any], text: str) -> Any:
+    try:
+        return kind(**settings)
+    except TypeError as error:
+        raise InputError(f"learner {text!r}: {error}") from error
+
+
+def _classifier(path: str) -> Any:
+    from sklearn.base import is_classifier
+
+    module, _, name = path.rpartition(".")
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError):
+        raise InputError(f"scikit-learn has no {path!r}") from None
+    if not (isinstance(found, type) and hasattr(found, "fit") and is_classifier(found())):
+        raise InputError(f"{path!r} is no classifier")
+    return found

@@ -1,0 +1,136 @@
+"""Any PyTorch network as a learner: the paper's heuristic form, for models too large to refit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.errors import InputError
+from evenhand.learners.base import Loss, losses_of
+from evenhand.learners.torch.data import as_tensor
+from evenhand.learners.torch.device import require_torch
+from evenhand.learners.torch.trainer import Trainer
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["TorchLearner", "TorchModel"]
+
+_CHOICES = {"update": ("step", "epoch"), "precision": ("float32", "bf16")}
+_COUNTS = ("chunk", "minibatch", "threads", "checkpoint_every")
+
+
+@dataclass(frozen=True)
+class TorchLearner:
+    """A network that is updated once a round instead of being refitted (extra `[torch]`).
+
+    Args:
+        module_factory: makes the module, with one output for each class; called once a trial.
+        optimizer: parameters → optimiser; Adam with learning rate 0.001 by default.
+        loss: (outputs, positions of labels) → one loss per example; the cross entropy by default.
+        update: `"step"`, one optimiser step over the whole training set, its gradient accumulated over chunks; or
+            `"epoch"`, one pass of mini-batches.
+        chunk: examples computed at once. Memory is bounded by the data and one chunk.
+        minibatch: examples of a mini-batch of `"epoch"`.
+        device: `"auto"`, `"cpu"`, `"cuda"`, `"mps"`.
+        transform: (batch, training) → network input, on the device; image bytes are divided by 255 by default.
+        precision: `"float32"`, or `"bf16"` where the processor can.
+        channels_last: PyTorch's layout for convolutions that is often faster.
+        threads: CPU threads; the last digits of a result may depend on it.
+        final_updates: how many more updates, on all labels together, are tried for the final model.
+        checkpoint: a folder; a run that was killed and is started again goes on from there, to the same result.
+        checkpoint_every: updates between two checkpoints.
+    """
+
+    module_factory: Callable[[], torch.nn.Module]
+    optimizer: Callable[[Iterable[Any]], torch.optim.Optimizer] | None = None
+    loss: Callable[[torch.Tensor, torch.Tensor], torch.Tensor] | None = None
+    update: str = "step"
+    chunk: int = 200
+    minibatch: int = 50
+    device: str = "auto"
+    transform: Callable[[torch.Tensor, bool], torch.Tensor] | None = None
+    precision: str = "float32"
+    channels_last: bool = False
+    threads: int = 1
+    final_updates: int = 10
+    checkpoint: str | Path | None = None
+    checkpoint_every: int = 25
+
+    incremental = True
+    gives_probabilities = True
+
+    def __post_init__(self) -> None:
+        require_torch()
+        for name, choices in _CHOICES.items():
+            if getattr(self, name) not in choices:
+                raise InputError(f"{name} must be {' or '.join(map(repr, choices))}, not {getattr(self, name)!r}")
+        for name in _COUNTS:
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 1:
+                raise InputError(f"{name} must be a whole number from 1 up, not {value!r}")
+        if not callable(self.module_factory) or hasattr(self.module_factory, "parameters"):
+            raise InputError("module_factory must make a new module when called: give lambda: MyNet(), or the class")
+
+    def fit(self, X: Any, y: Any, *, previous: Any = None, seed: int = 0) -> TorchModel:
+        """One update: of a copy of `previous` where it knows these classes, else of a new network."""
+        y = np.asarray(y)
+        goes_on = isinstance(previous, TorchModel) and np.isin(y, previous.classes).all()
+        classes = previous.classes if goes_on else np.unique(y)
+        trainer = previous.trainer.copy() if goes_on else Trainer(self, seed)
+        rows = as_tensor(X if not hasattr(X, "rows") else np.asarray(X))
+        trainer.check(rows, len(classes))
+        kept = trainer.kept()
+        kept.add(rows, np.searchsorted(classes, y).astype(np.int64), np.zeros(len(y), dtype=np.int64))
+        trainer.update([kept])
+        return TorchModel(trainer, classes)
+
+    def make_optimizer(self, parameters: Iterable[Any]) -> torch.optim.Optimizer:
+        """The optimiser of these parameters."""
+        import torch
+
+        return torch.optim.Adam(parameters, lr=0.001) if self.optimizer is None else self.optimizer(parameters)
+
+    def losses_of(self, outputs: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        """The training loss of every example."""
+        import torch
+
+        if self.loss is not None:
+            return self.loss(outputs, y)
+        return torch.nn.functional.cross_entropy(outputs, y, reduction="none")
+
+
+@dataclass(frozen=True, eq=False)
+class TorchModel:
+    """A network in training. It changes with the next update of its campaign; `copy()` stays as it is."""
+
+    trainer: Trainer
+    classes: NDArray[Any]
+
+    @property
+    def module(self) -> torch.nn.Module:
+        """The network itself."""
+        return self.trainer.module
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The probability of every class."""
+        scores = self.trainer.outputs(X)[:, : len(self.classes)].astype(float)
+        chance = np.exp(scores - scores.max(axis=1, keepdims=True))
+        return np.asarray(chance / chance.sum(axis=1, keepdims=True))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The predicted label of every row."""
+        return np.asarray(self.classes[self.trainer.outputs(X)[:, : len(self.classes)].argmax(axis=1)])
+
+    def losses(self, X: Any, y: Any, kind: Loss = "zero_one") -> NDArray[np.float64]:
+        """One loss per row."""
+        return losses_of(self, X, y, kind)
+
+    def copy(self) -> TorchModel:
+        """The same network as it is now."""
+        return TorchModel(self.trainer.copy(), self.classes)

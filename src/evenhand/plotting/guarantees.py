@@ -1,0 +1,53 @@
+"""The promise, the lower bound and simulated excess risk against the budget, on log axes."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.claims.guarantees import exploring, optimism
+from evenhand.claims.guarantees.lower import lower_bound
+from evenhand.claims.guarantees.problem import Problem
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Floats = NDArray[np.float64]
+
+
+def promise_curve(problem: Problem, labels: Floats, epsilon: float | None = None, beta: float | None = None) -> Floats:
+    """The promised excess risk at every budget, vacuous or not."""
+    if epsilon is None:
+        return np.array([optimism.value(problem, n / 2) for n in labels])
+    half = exploring.largest_beta(problem, epsilon) / 2 if beta is None else beta
+    return np.array([exploring.value(problem, epsilon, n / 2, half) for n in labels])
+
+
+def plot_plan(
+    problem: Problem,
+    *,
+    epsilon: float | None = None,
+    beta: float | None = None,
+    radius: float = 1.0,
+    simulated: tuple[Floats, Floats] | None = None,
+    most: float = 1e12,
+) -> "Figure":
+    """Bound, lower bound and simulated excess risk (budgets, and (budgets, trials)) against labels."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.4, 4.2), layout="constrained")
+    axes = figure.subplots()
+    labels = np.geomspace(max(2.0, 1 / radius**2), most, 200)
+    axes.loglog(labels, promise_curve(problem, labels, epsilon, beta), label="promised at most, if its conditions hold")
+    lowest = [lower_bound(int(np.ceil(n)), radius) for n in labels]
+    axes.loglog(labels, lowest, label=f"no rule below, worse of two instances (r = {radius:g})", linestyle="--")
+    if simulated is not None:
+        budgets, excess = simulated
+        axes.loglog(
+            budgets, excess.mean(axis=1), "o-", markersize=3, label=f"simulated, mean of {excess.shape[1]} trials"
+        )
+    axes.axhline(1.0, color="0.6", linewidth=0.8)
+    axes.annotate("above 1 nothing is said", (labels[-1], 1.0), ha="right", va="bottom", fontsize=8, color="0.4")
+    axes.set(xlabel="labels", ylabel="excess risk of the worst group")
+    axes.legend(fontsize=8)
+    return figure

@@ -1,0 +1,108 @@
+"""Pictures of a result, drawn with matplotlib."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from evenhand.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from evenhand.simulation.result import Result
+
+__all__ = ["COLOURS", "plot_groups", "plot_mixture", "plot_worst_group"]
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6D31", "#000000")
+"""Okabe and Ito's palette, which colour-blind readers can tell apart."""
+
+
+def _axes(title: str, y: str, panels: int = 1) -> tuple[Figure, list[Axes]]:
+    figure = Figure(figsize=(6.4 if panels == 1 else 4.6 * panels, 4.0), layout="constrained")
+    axes = list(np.atleast_1d(figure.subplots(1, panels, sharey=True)))
+    figure.suptitle(title, fontsize=12)
+    for ax in axes:
+        ax.set_xlabel("labels")
+        ax.grid(alpha=0.25, linewidth=0.6)
+        ax.spines[["top", "right"]].set_visible(False)
+    axes[0].set_ylabel(y)
+    return figure, axes
+
+
+def _band(ax: Axes, series: pd.Series, label: str, colour: str) -> None:
+    """Mean over trials with a band of one standard deviation; `series` is indexed by trial and labels.
+
+    The last of several rounds with as many labels counts; a strategy that bought all at once is a point.
+    """
+    last = series.dropna().groupby(level=[0, 1]).last()
+    found = last.groupby(level=1).agg(["mean", "std"]).fillna({"std": 0.0})
+    x: Any = found.index.to_numpy()
+    mean, sd = found["mean"].to_numpy(), found["std"].to_numpy()
+    if len(x) == 1:
+        ax.errorbar(x, mean, sd, label=label, color=colour, marker="o", markersize=4, capsize=3)
+        return
+    ax.plot(x, mean, label=label, color=colour, linewidth=1.6)
+    low, high = np.clip(mean - sd, 0, 1), np.clip(mean + sd, 0, 1)
+    ax.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
+
+
+def _need(result: Result) -> pd.DataFrame:
+    if result.settings["trace"] != "full" or result.trace.empty:
+        raise InputError("the pictures need a full trace: run with trace='full'")
+    return result.trace
+
+
+def plot_mixture(result: Result, group: str | None = None) -> Figure:
+    """Share of one group (the first by default) over time, a line for each strategy, and π* where it is known."""
+    group = result.groups[0] if group is None else group
+    if group not in result.groups:
+        raise InputError(f"unknown group {group!r}: the groups are {', '.join(map(repr, result.groups))}")
+    trace = _need(result)
+    figure, (ax,) = _axes(f"Mixture over time — {result.settings['source']}", f"share of {group}")
+    own = trace[trace["group"] == group]
+    for label, colour in zip(result.labels, _cycle(len(result.labels)), strict=True):
+        _band(ax, own[own["strategy"] == label].set_index(["trial", "labels"])["mixture"], label, colour)
+    if result.fair_mixture is not None:
+        star = result.fair_mixture[group]
+        ax.axhline(star, color="#444444", linewidth=1, linestyle="--", label=f"fair mixture π* = {star:.2f}")
+    ax.set_ylim(0, 1)
+    ax.legend(frameon=False, fontsize=9)
+    return figure
+
+
+def plot_worst_group(result: Result) -> Figure:
+    """Test accuracy of the worst group, a line for each strategy."""
+    trace = _need(result)
+    figure, (ax,) = _axes(f"Worst group — {result.settings['source']}", "test accuracy of the worst group")
+    for label, colour in zip(result.labels, _cycle(len(result.labels)), strict=True):
+        own = trace[trace["strategy"] == label].dropna(subset=["test_accuracy"])
+        worst = own.groupby(["trial", "labels", "round"])["test_accuracy"].min().droplevel("round")
+        _band(ax, worst, label, colour)
+    ax.legend(frameon=False, fontsize=9, loc="lower right")
+    return figure
+
+
+def plot_groups(result: Result, strategies: Sequence[str] | None = None) -> Figure:
+    """Test accuracy of every group, a panel for each strategy."""
+    shown = list(result.labels if strategies is None else strategies)
+    unknown = [label for label in shown if label not in result.labels]
+    if unknown:
+        raise InputError(f"unknown strategy {unknown[0]!r}: there are {', '.join(map(repr, result.labels))}")
+    trace = _need(result)
+    figure, axes = _axes(f"Every group — {result.settings['source']}", "test accuracy", len(shown))
+    for ax, label in zip(axes, shown, strict=True):
+        ax.set_title(label, fontsize=10)
+        own = trace[trace["strategy"] == label]
+        for group, colour in zip(result.groups, _cycle(len(result.groups)), strict=True):
+            _band(ax, own[own["group"] == group].set_index(["trial", "labels"])["test_accuracy"], group, colour)
+    axes[0].legend(frameon=False, fontsize=9, loc="lower right")
+    return figure
+
+
+def _cycle(count: int) -> list[str]:
+    return [COLOURS[i % len(COLOURS)] for i in range(count)]

@@ -1,0 +1,230 @@
+"""Many strategies, many trials, the same examples for all of them."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from evenhand.simulation.backends import spread
+from evenhand.engine.memories.build import runs_in_lockstep
+from evenhand.engine.run import Record, Settings, run_block
+from evenhand.engine.settings import as_seed, check_settings, forced_warning
+from evenhand.errors import InputError
+from evenhand.learners import Logistic, Loss, as_learner
+from evenhand.simulation.result import Result
+from evenhand.sources.base import Source
+from evenhand.strategies import Strategy, parse_strategy
+
+__all__ = ["BLOCK", "simulate"]
+
+BLOCK = 100
+"""Trials run in lockstep; fewer where the record of a block would grow large. Never a function of `jobs`."""
+
+_RECORD_SIZE = 4_000_000
+
+
+@dataclass(frozen=True)
+class _Task:
+    label: str
+    strategy: Strategy
+    trials: tuple[int, ...]
+
+
+def simulate(
+    source: Source,
+    strategies: Sequence[Strategy | str] | Mapping[str, Strategy],
+    learner: Any = None,
+    *,
+    budget: int,
+    trials: int = 100,
+    seed: int = 0,
+    jobs: int = 1,
+    evaluate: int = 100,
+    batch: int = 1,
+    warmup: int | None = None,
+    validation: float = 0.5,
+    loss: Loss | None = None,
+    trace: str = "full",
+    progress: Callable[[int, int], None] | bool = False,
+    resume: Result | None = None,
+    backend: str = "processes",
+    address: str | None = None,
+) -> Result:
+    """Run every strategy on the same trials and compare them.
+
+    The k-th example of a group in a trial is the same for every strategy, so differences are truly paired.
+    Ctrl-C keeps the trials that are finished: the result says so in `interrupted`.
+
+    Args:
+        source: where the examples come from.
+        strategies: objects, texts such as `"optimistic:c0=0.1"`, or a mapping from labels to objects.
+        learner: what is trained; the source's own (a network for images) or `Logistic()` by default. `Peers` brings
+            its own.
+        budget: labels of a trial, training and validation together.
+        trials: how many trials.
+        seed: the same seed, the same result, whatever `jobs` is.
+        jobs: processes.
+        evaluate: at how many evenly spaced rounds test accuracy is taken (closed forms: at every round).
+        batch: examples of each role a round draws.
+        warmup: warm-up rounds, groups in turn.
+        validation: the share of each group's examples that validates.
+        loss: the loss of every strategy that has the default one.
+        trace: `"full"` a row per round and group, `"chosen"` a row per round, `"none"`.
+        progress: True for a bar, or a callable (done, total).
+        resume: an earlier, interrupted result of the same settings to go on from.
+        backend: `"processes"` on this machine, or `"dask"` for the cluster at `address`; the result is the same.
+        address: a Dask scheduler's address, such as `tcp://10.0.0.5:8786`.
+
+    >>> import evenhand as eh
+    >>> result = eh.simulate(eh.SyntheticModel1.instance("I"), [eh.Uniform()], budget=20, trials=2)
+    >>> len(result.trace)
+    40
+    """
+    named = _named(strategies, loss)
+    if hasattr(source, "with_validation"):
+        source = source.with_validation(validation)
+    number, _ = as_seed(seed)
+    fitted = as_learner(getattr(source, "default_learner", Logistic)() if learner is None else learner)
+    settings = Settings(budget, batch, warmup, validation, number, evaluate)
+    _check(source, named, settings, fitted, trials, evaluate, trace)
+    result = Result.empty(source, named, fitted, settings, trials, jobs, trace)
+    if resume is not None:
+        result.take_over(resume)
+    blocks = _tasks(named, trials, _block(settings, source, named, fitted))
+    tasks = [replace(task, trials=new) for task in blocks if (new := result.missing(task.label, task.trials))]
+    started = time.perf_counter()
+    # a trial of a network may take hours: its rounds are shown, where they are run in this process
+    by_round = progress is True and jobs == 1 and backend == "processes" and not runs_in_lockstep(fitted)
+    total = sum(len(task.trials) * (settings.rounds_of(task.strategy) if by_round else 1) for task in tasks)
+    report = _reporter(progress, total, "rounds" if by_round else "trials")
+    tick = partial(report, 1) if by_round else None
+    try:
+        for task, record in _run(source, fitted, settings, tasks, jobs, backend, address, tick):
+            result.take_in(task.label, record)
+            if not by_round:
+                report(len(task.trials))
+    except KeyboardInterrupt:
+        result.interrupted = True
+    finally:
+        report(0)
+    result.elapsed += time.perf_counter() - started
+    return result
+
+
+def _named(strategies: Any, loss: Loss | None) -> dict[str, Strategy]:
+    if isinstance(strategies, str) or callable(strategies):
+        strategies = [strategies]
+    pairs: list[tuple[str, Strategy]] = []
+    for item in strategies.items() if isinstance(strategies, Mapping) else strategies:
+        if isinstance(item, str):
+            pairs.append(parse_strategy(item))
+        elif isinstance(item, tuple):
+            pairs.append(item)
+        else:
+            pairs.append((_label(item), item))
+    if not pairs:
+        raise InputError("there are no strategies: give at least one, e.g. [Optimistic(), Uniform()]")
+    found: dict[str, Strategy] = {}
+    for label, strategy in pairs:
+        if label in found:
+            raise InputError(f"two strategies are named {label!r}: give one a label of its own, LABEL=name:…")
+        found[label] = _with_loss(strategy, loss)
+    return found
+
+
+def _label(strategy: Any) -> str:
+    return str(strategy) if hasattr(strategy, "settings") else getattr(strategy, "__name__", type(strategy).__name__)
+
+
+def _with_loss(strategy: Any, loss: Loss | None) -> Any:
+    default = (
+        next((f.default for f in fields(strategy) if f.name == "loss"), None) if hasattr(strategy, "loss") else None
+    )
+    if loss is None or default is None or strategy.loss != default:
+        return strategy
+    return replace(strategy, loss=loss)
+
+
+def _check(
+    source: Source, named: dict[str, Strategy], settings: Settings, learner: Any, trials: int, evaluate: int, trace: str
+) -> None:
+    if trials < 1:
+        raise InputError(f"trials must be 1 or more, not {trials}")
+    if evaluate < 1:
+        raise InputError(f"evaluate must be 1 round or more, not {evaluate}")
+    if trace not in ("full", "chosen", "none"):
+        raise InputError(f"trace must be 'full', 'chosen' or 'none', not {trace!r}")
+    examples = settings.budget * (1 - settings.validation)
+    for strategy in named.values():
+        check_settings(
+            source.groups,
+            strategy,
+            budget=settings.budget,
+            batch=settings.batch,
+            warmup=settings.warmup,
+            validation=settings.validation,
+            simulated=True,
+        )
+        as_learner(learner, getattr(strategy, "loss", "zero_one"))
+        if message := forced_warning(strategy, len(source.groups), examples):
+            warnings.warn(message, stacklevel=3)
+
+
+def _block(settings: Settings, source: Source, named: dict[str, Strategy], learner: Any) -> int:
+    if not runs_in_lockstep(learner):
+        return 1
+    rounds = max(settings.rounds_of(strategy) for strategy in named.values())
+    return int(np.clip(_RECORD_SIZE // (rounds * len(source.groups)), 1, BLOCK))
+
+
+def _tasks(named: dict[str, Strategy], trials: int, block: int) -> list[_Task]:
+    return [
+        _Task(label, strategy, tuple(range(start, min(start + block, trials))))
+        for start in range(0, trials, block)
+        for label, strategy in named.items()
+    ]
+
+
+def _run(
+    source: Source,
+    learner: Any,
+    settings: Settings,
+    tasks: list[_Task],
+    jobs: int,
+    backend: str,
+    address: str | None,
+    tick: Callable[[], None] | None,
+) -> Iterator[tuple[_Task, Record]]:
+    work = partial(_run_task, source, learner, settings, tick)
+    for outcome in spread(work, tasks, jobs=jobs, backend=backend, address=address):
+        if outcome.error is not None:
+            raise outcome.error
+        yield tasks[outcome.index], outcome.value
+
+
+def _run_task(source: Source, learner: Any, settings: Settings, tick: Callable[[], None] | None, task: _Task) -> Record:
+    return run_block(source, task.strategy, learner, settings, task.trials, tick=tick)
+
+
+def _reporter(progress: Callable[[int, int], None] | bool, total: int, unit: str) -> Callable[[int], None]:
+    """A callable that takes the number of trials just finished, 0 at the end."""
+    if progress is False or total == 0:
+        return lambda finished: None
+    if callable(progress):
+        done = 0
+
+        def tell(finished: int) -> None:
+            nonlocal done
+            done += finished
+            progress(done, total)
+
+        return tell
+    from evenhand.progress import bar
+
+    return bar(unit, total)

@@ -1,0 +1,129 @@
+"""Finished trials on disk: a folder for each setting, a file for each block of trials."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from evenhand.engine.run import Record
+from evenhand.errors import InputError
+from evenhand.files import write_atomically
+
+__all__ = ["Store", "key_of", "read_record"]
+
+_BY_ROUND = ("labels", "chosen", "kind", "counts", "validation_loss", "accuracy")
+_SMALL = {"labels": np.int32, "chosen": np.int16, "kind": np.int8, "counts": np.int32}
+
+
+def key_of(settings: Mapping[str, Any]) -> str:
+    """A short name that settings alone decide."""
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
+
+
+class Store:
+    """Trials that are done, found again by their settings and number.
+
+    A changed setting is another folder, so old and new results never meet. Files appear whole or not at all.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def missing(self, settings: Mapping[str, Any], trials: Iterable[int]) -> list[int]:
+        """The trials that are not there yet."""
+        kept = {trial for path in self._files(settings) for trial in _numbers(path)}
+        return [trial for trial in trials if trial not in kept]
+
+    def put(self, settings: Mapping[str, Any], record: Record) -> None:
+        """Keep the trials of a record."""
+        folder = self.folder / key_of(settings)
+        folder.mkdir(parents=True, exist_ok=True)
+        about = json.dumps(dict(settings), indent=2) + "\n"
+        write_atomically(folder / "settings.json", lambda path: path.write_text(about, encoding="utf-8"))
+        arrays = {name: getattr(record, name).astype(_SMALL.get(name, np.float64)) for name in _BY_ROUND}
+        arrays |= {"trials": record.trials, "final_accuracy": record.final_accuracy, "groups": np.array(record.groups)}
+        arrays["seconds"] = np.array(record.seconds)
+        name = "+".join(f"{run[0]}-{run[-1]}" for run in _runs(record.trials.tolist()))
+        write_atomically(folder / f"{name}.npz", lambda path: _write(path, arrays))
+
+    def get(self, settings: Mapping[str, Any], trials: Sequence[int]) -> Record | None:
+        """One record of these trials in this order, as far as they are there; None without any."""
+        records = []
+        wanted = set(trials)
+        for path in self._files(settings):
+            if wanted & set(_numbers(path)):
+                records.append(read_record(path))
+                wanted -= set(_numbers(path))
+        return _joined(records, trials) if records else None
+
+    def _files(self, settings: Mapping[str, Any]) -> list[Path]:
+        return sorted((self.folder / key_of(settings)).glob("*.npz"))
+
+
+def _write(path: Path, arrays: dict[str, Any]) -> None:
+    with path.open("wb") as file:
+        np.savez_compressed(file, **arrays)
+
+
+def read_record(path: Path) -> Record:
+    """The record a file holds."""
+    try:
+        with path.open("rb") as file, np.load(file) as kept:
+            found = {name: kept[name] for name in kept.files}
+    except (OSError, ValueError, zipfile.BadZipFile) as error:
+        raise InputError(f"{path} cannot be read ({error}): delete it and its trials are run again") from None
+    found["groups"] = tuple(found["groups"].tolist())
+    found["seconds"] = float(found["seconds"])
+    for name in _SMALL:
+        found[name] = found[name].astype(np.int64)
+    return Record(**found)
+
+
+def _joined(records: list[Record], trials: Sequence[int]) -> Record:
+    """The records as one; trials that ended earlier repeat their last round with nothing chosen."""
+    rounds = max(len(record.labels) for record in records)
+    numbers = np.concatenate([record.trials for record in records])
+    place = {int(trial): i for i, trial in reversed(list(enumerate(numbers)))}
+    order = np.array([place[trial] for trial in trials if trial in place])
+    arrays: dict[str, Any] = {}
+    for name in _BY_ROUND:
+        parts = [_padded(getattr(record, name), rounds, name) for record in records]
+        arrays[name] = np.concatenate(parts, axis=1)[:, order]
+    return Record(
+        groups=records[0].groups,
+        trials=numbers[order],
+        final_accuracy=np.concatenate([record.final_accuracy for record in records])[order],
+        seconds=sum(record.seconds for record in records),
+        **arrays,
+    )
+
+
+def _padded(values: Any, rounds: int, name: str) -> Any:
+    short = rounds - len(values)
+    if not short:
+        return values
+    last = np.repeat(values[-1:], short, axis=0)
+    return np.concatenate([values, np.full_like(last, -1) if name in ("chosen", "kind") else last])
+
+
+def _runs(numbers: list[int]) -> list[list[int]]:
+    """Consecutive numbers together: [1, 2, 5] → [[1, 2], [5]]."""
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and runs[-1][-1] == number - 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return runs
+
+
+def _numbers(path: Path) -> list[int]:
+    """The trials a file's name tells of."""
+    ends = [part.split("-") for part in path.stem.split("+")]
+    return [trial for first, last in ends for trial in range(int(first), int(last) + 1)]

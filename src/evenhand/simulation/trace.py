@@ -1,0 +1,114 @@
+"""The record of a run as tidy tables, and what they come to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evenhand.strategies.decision import KINDS
+from evenhand.engine.run import Record
+from evenhand.claims.intervals import paired_difference
+
+__all__ = ["FINAL_COLUMNS", "TRACE_COLUMNS", "differences", "final_frame", "summarise", "trace_frame"]
+
+TRACE_COLUMNS = (
+    "trial", "strategy", "round", "labels", "group", "chosen", "kind", "count", "mixture", "validation_loss",
+    "test_accuracy",
+)  # fmt: skip
+FINAL_COLUMNS = ("trial", "strategy", "group", "mixture", "test_accuracy", "final_test_accuracy")
+
+
+def trace_frame(label: str, record: Record, *, chosen_only: bool = False) -> pd.DataFrame:
+    """A row per round and group of every trial in the record, or per round with the chosen group alone."""
+    R, T, m = record.counts.shape
+    trial, round_, group = np.meshgrid(record.trials, np.arange(1, R + 1), np.arange(m), indexing="ij")
+    happened = np.broadcast_to((record.chosen >= 0).T[:, :, None], (T, R, m))
+    chosen = record.chosen.T[:, :, None] == np.arange(m)
+    keep = chosen if chosen_only else happened
+    total = record.counts.sum(axis=-1, keepdims=True)
+
+    def column(values: Any) -> Any:
+        return np.broadcast_to(np.moveaxis(values, 0, 1), (T, R, m))[keep]
+
+    return pd.DataFrame(
+        {
+            "trial": trial[keep],
+            "strategy": pd.Categorical.from_codes(
+                np.zeros(int(keep.sum()), dtype=np.int8), categories=pd.Index([label])
+            ),
+            "round": round_[keep],
+            "labels": column(record.labels[:, :, None]),
+            "group": pd.Categorical.from_codes(group[keep], categories=pd.Index(record.groups)),
+            "chosen": chosen[keep],
+            "kind": pd.Categorical.from_codes(column(record.kind[:, :, None]), categories=pd.Index(KINDS)),
+            "count": column(record.counts),
+            "mixture": column(record.counts / np.maximum(total, 1)),
+            "validation_loss": column(record.validation_loss),
+            "test_accuracy": column(record.accuracy),
+        }
+    )
+
+
+def final_frame(label: str, record: Record) -> pd.DataFrame:
+    """A row per trial and group: where the run ended, with the model on half of the labels and on all."""
+    T, m = record.final_accuracy.shape
+    last = np.maximum((record.chosen >= 0).sum(axis=0) - 1, 0)
+    counts = record.counts[last, np.arange(T)]
+    tested = record.accuracy[-1]
+    return pd.DataFrame(
+        {
+            "trial": np.repeat(record.trials, m),
+            "strategy": label,
+            "group": np.tile(list(record.groups), T),
+            "mixture": (counts / np.maximum(counts.sum(axis=-1, keepdims=True), 1)).ravel(),
+            "test_accuracy": tested.ravel(),
+            "final_test_accuracy": record.final_accuracy.ravel(),
+        }
+    )
+
+
+def _spread(values: pd.Series) -> dict[str, float | None]:
+    found = values.dropna()
+    sd = found.std(ddof=1) if len(found) > 1 else 0.0
+    return {"mean": float(found.mean()) if len(found) else None, "sd": float(sd) if len(found) else None}
+
+
+def _worst(final: pd.DataFrame, column: str) -> pd.Series:
+    return final.groupby("trial")[column].min()
+
+
+def summarise(final: pd.DataFrame, labels: Sequence[str], seconds: dict[str, float]) -> dict[str, Any]:
+    """Means and standard deviations over trials, strategy by strategy."""
+    found: dict[str, Any] = {}
+    for label in labels:
+        own = final[final["strategy"] == label]
+        groups = list(dict.fromkeys(own["group"]))
+        by_group = {group: own[own["group"] == group] for group in groups}
+        found[label] = {
+            "mixture": {g: _spread(rows["mixture"]) for g, rows in by_group.items()},
+            "test_accuracy": {g: _spread(rows["test_accuracy"]) for g, rows in by_group.items()},
+            "worst_group_accuracy": _spread(_worst(own, "test_accuracy")),
+            "final_worst_group_accuracy": _spread(_worst(own, "final_test_accuracy")),
+            "trials": int(own["trial"].nunique()),
+            "seconds": seconds.get(label, 0.0),
+        }
+    return found
+
+
+def differences(final: pd.DataFrame, labels: Sequence[str]) -> list[dict[str, Any]]:
+    """Paired differences a − b over the trials both have, with 95 % intervals."""
+    metrics = {"worst_group_accuracy": "test_accuracy", "final_worst_group_accuracy": "final_test_accuracy"}
+    found = []
+    for metric, column in metrics.items():
+        worst = {label: _worst(final[final["strategy"] == label], column) for label in labels}
+        for a, b in combinations(labels, 2):
+            both = pd.concat([worst[a], worst[b]], axis=1, join="inner").dropna().to_numpy()
+            if len(both) < 2:
+                continue
+            mean, low, high, trials = paired_difference(both[:, 0], both[:, 1])
+            found.append({"a": a, "b": b, "metric": metric, "mean": mean, "low": low, "high": high, "trials": trials})
+    return found

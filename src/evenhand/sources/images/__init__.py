@@ -1,0 +1,1 @@
+"""Images as sources: files, a store of decoded bytes, draws."""

@@ -1,0 +1,1 @@
+"""Synthetic sources, whose risks are known exactly."""

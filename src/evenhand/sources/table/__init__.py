@@ -1,0 +1,1 @@
+"""Tables as sources: reading, groups out of columns, coded features, draws."""

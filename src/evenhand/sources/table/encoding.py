@@ -1,0 +1,89 @@
+"""From coded rows to features, trial by trial, by what the trial's training rows show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from evenhand.sources.table.columns import Coded
+
+__all__ = ["Encoders", "Missing", "fit_encoders"]
+
+Missing = Literal["category", "median"]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Encoders:
+    """The encoders of T trials: numbers become (x − low)·scale, a category counts only where the trial has seen it.
+
+    A missing number is `fill` before scaling; its own position in the layout tells that it was missing.
+    """
+
+    low: Floats
+    scale: Floats
+    fill: Floats
+    seen: Floats
+    dense: bool
+
+    def encode(self, rows: Coded, trial: NDArray[np.int64]) -> Any:
+        """Features of these rows, each for its trial: an array, or CSR with the same number of entries in every row."""
+        numbers = np.where(np.isnan(rows.numbers), self.fill[trial], rows.numbers)
+        numbers = (numbers - self.low[trial]) * self.scale[trial]
+        none = rows.categories < 0
+        position = np.where(none, ~rows.categories, rows.categories)
+        value = np.where(none, 0.0, self.seen[trial[:, None], position])
+        k, p = numbers.shape
+        d = self.seen.shape[1]
+        if self.dense:
+            features = np.zeros((k, d))
+            features[:, :p] = numbers
+            features[np.arange(k)[:, None], position] = value
+            return features
+        indices = np.empty((k, p + position.shape[1]), dtype=np.int32)
+        indices[:, :p] = np.arange(p)
+        indices[:, p:] = position
+        data = np.concatenate([numbers, value], axis=1)
+        indptr = np.arange(k + 1, dtype=np.int32) * np.int32(indices.shape[1])
+        return sparse.csr_array((data.ravel(), indices.ravel(), indptr), shape=(k, d))
+
+    def fold(self, trials: NDArray[np.int64], coef: Floats, intercept: Floats) -> tuple[Floats, Floats, Floats]:
+        """Linear rules of these trials, (k, d) and (k,), for unscaled rows; and what a missing number adds, (k, p)."""
+        p = self.low.shape[1]
+        slopes = coef[:, :p] * self.scale[trials]
+        folded = np.concatenate([slopes, coef[:, p:] * self.seen[trials, p:]], axis=1)
+        return folded, intercept - (slopes * self.low[trials]).sum(axis=1), slopes * self.fill[trials]
+
+
+def fit_encoders(training: Sequence[Coded], width: int, missing: Missing, dense: bool) -> Encoders:
+    """One encoder per trial, each from its own training rows alone."""
+    p = training[0].numbers.shape[1]
+    low, scale, fill = np.zeros((3, len(training), p))
+    seen = np.zeros((len(training), width))
+    for t, rows in enumerate(training):
+        low[t], high = _range(rows.numbers)
+        spread = high - low[t]
+        scale[t] = np.divide(1.0, spread, out=np.zeros(p), where=spread > 0)
+        fill[t] = _median(rows.numbers, low[t]) if missing == "median" else low[t]
+        seen[t] = np.bincount(rows.categories[rows.categories >= 0], minlength=width) > 0
+    return Encoders(low, scale, fill, seen, dense)
+
+
+def _range(numbers: Floats) -> tuple[Floats, Floats]:
+    """Smallest and largest value of every column; 0 and 0 for one without any."""
+    empty = np.isnan(numbers).all(axis=0)
+    low = np.where(empty, 0.0, np.fmin.reduce(numbers, axis=0, initial=np.inf))
+    return low, np.where(empty, 0.0, np.fmax.reduce(numbers, axis=0, initial=-np.inf))
+
+
+def _median(numbers: Floats, low: Floats) -> Floats:
+    middle = low.copy()
+    gaps = np.isnan(numbers)
+    for j in np.flatnonzero(~gaps.all(axis=0)):
+        middle[j] = np.median(numbers[~gaps[:, j], j])
+    return middle

@@ -1,0 +1,175 @@
+"""Parquet pools larger than memory: one scan of a few columns, then only the rows that are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from urllib.parse import unquote
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from evenhand.sources.table.columns import Coded, Layout
+from evenhand.sources.table.problems import TableError
+
+__all__ = ["ParquetFiles", "ParquetRows", "larger_than"]
+
+BATCH = 1 << 16
+SAMPLED_ROW_GROUPS = 4
+SAMPLE = 10_000
+
+
+class ParquetFiles:
+    """The Parquet files of a path, in order of their names, as one table that stays on disk."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.name = self.path.name
+        self.broken: dict[str, str] = {}
+        if not self.path.exists():
+            raise TableError(f"there is no file {str(path)!r}.")
+        self.files = sorted(self.path.rglob("*.parquet")) if self.path.is_dir() else [self.path]
+        if not self.files:
+            raise TableError(f"the folder {str(path)!r} holds no .parquet file.")
+        if len({tuple(zip(schema.names, schema.types, strict=True)) for schema in self._schemas}) > 1:
+            raise TableError(f"the files in {str(path)!r} do not have the same columns.")
+
+    @cached_property
+    def _schemas(self) -> list[pa.Schema]:
+        try:
+            return [pq.read_schema(file) for file in self.files]
+        except (pa.ArrowInvalid, OSError) as error:
+            raise TableError(f"{self.name} cannot be read as Parquet: {error}") from error
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns and their types, those that folders name (`sex=f`) last."""
+        found = self._schemas[0]
+        for name in self._partitions[0]:
+            found = found.append(pa.field(name, pa.string()))
+        return found
+
+    @cached_property
+    def _partitions(self) -> list[dict[str, str]]:
+        """What the folders of every file say of its rows, as hive writes them."""
+        inside = set(self._schemas[0].names)
+        found = [_partition(file.relative_to(self.path).parent, inside) for file in self.files]
+        if len({tuple(partition) for partition in found}) > 1:
+            raise TableError(f"the files in {str(self.path)!r} do not have the same partitions.")
+        return found
+
+    def _said(self, file: Path) -> dict[str, str]:
+        return self._partitions[self.files.index(file)]
+
+    @cached_property
+    def pieces(self) -> list[tuple[Path, int, int]]:
+        """File, row group and number of rows of every row group."""
+        found = []
+        for file in self.files:
+            metadata = pq.read_metadata(file)
+            found += [(file, i, metadata.row_group(i).num_rows) for i in range(metadata.num_row_groups)]
+        return found
+
+    def read(self) -> pa.Table:
+        """The whole of it."""
+        return pa.concat_tables([_with(pq.ParquetFile(file).read(), self._said(file)) for file in self.files])
+
+    def column(self, name: str) -> Iterator[pa.Array]:
+        """One column, chunk by chunk, text as dictionaries."""
+        kind = self.schema.field(name).type
+        text = [name] if pa.types.is_string(kind) or pa.types.is_large_string(kind) else []
+        for file in self.files:
+            said = self._said(file)
+            if name in said:
+                yield pa.repeat(said[name], pq.read_metadata(file).num_rows)
+            else:
+                yield from pq.ParquetFile(file, read_dictionary=text).read([name]).column(0).chunks
+
+    def sample(self, columns: Sequence[str]) -> pa.Table:
+        """Some rows of some row groups, spread over the files, to learn what the columns hold."""
+        pieces = self.pieces
+        picked = {int(i) for i in np.linspace(0, len(pieces) - 1, min(len(pieces), SAMPLED_ROW_GROUPS))}
+        batches = []
+        for i in sorted(picked):
+            file, row_group, _ = pieces[i]
+            said = self._said(file)
+            inside = [name for name in columns if name not in said]
+            with pq.ParquetFile(file) as opened:
+                batch = next(opened.iter_batches(SAMPLE, row_groups=[row_group], columns=inside))
+            batches.append(_with(pa.Table.from_batches([batch]), said).select(list(columns)))
+        return pa.concat_tables(batches)
+
+    def take(self, rows: NDArray[np.int64], columns: Sequence[str]) -> pa.Table:
+        """These rows, ascending, in one pass over the row groups that hold them."""
+        wanted = list(columns)
+        taken = [self.schema.empty_table().select(wanted)]
+        first = 0
+        for file, row_group, size in self.pieces:
+            start, stop = np.searchsorted(rows, [first, first + size])
+            if stop > start:
+                said = self._said(file)
+                inside = [name for name in wanted if name not in said]
+                parts = _take(file, row_group, rows[start:stop] - first, inside)
+                taken += [_with(part, said).select(wanted) for part in parts]
+            first += size
+        return pa.concat_tables(taken)
+
+
+def _partition(folder: Path, inside: set[str]) -> dict[str, str]:
+    """What a folder like `sex=f/year=2020` says; columns that the files hold themselves are left to them."""
+    pairs = [part.partition("=") for part in folder.parts]
+    return {unquote(name): unquote(value) for name, sign, value in pairs if sign and unquote(name) not in inside}
+
+
+def _with(table: pa.Table, said: dict[str, str]) -> pa.Table:
+    """A table with the columns that its folder names."""
+    for name, value in said.items():
+        table = table.append_column(name, pa.repeat(value, table.num_rows))
+    return table
+
+
+def _take(file: Path, row_group: int, rows: NDArray[np.int64], columns: list[str]) -> list[pa.Table]:
+    taken = []
+    first = 0
+    with pq.ParquetFile(file) as opened:
+        for batch in opened.iter_batches(BATCH, row_groups=[row_group], columns=columns):
+            start, stop = np.searchsorted(rows, [first, first + batch.num_rows])
+            if stop > start:
+                taken.append(pa.Table.from_batches([batch.take(pa.array(rows[start:stop] - first))]).select(columns))
+            first += batch.num_rows
+    return taken
+
+
+class ParquetRows:
+    """Coded rows of a pool on disk; those once fetched stay."""
+
+    def __init__(self, files: ParquetFiles, layout: Layout) -> None:
+        self._files = files
+        self._layout = layout
+        self._numbers = np.empty(0, dtype=np.int64)
+        self._coded = layout.code(files.schema.empty_table().select(layout.columns))
+
+    def fetch(self, rows: NDArray[np.int64]) -> None:
+        """Read those of the rows not read yet."""
+        new = np.setdiff1d(rows, self._numbers)
+        if not len(new):
+            return
+        read = self._layout.code(self._files.take(new, self._layout.columns))
+        merged = np.concatenate([self._numbers, new])
+        order = np.argsort(merged, kind="stable")
+        self._numbers = merged[order]
+        self._coded = Coded(
+            np.concatenate([self._coded.numbers, read.numbers])[order],
+            np.concatenate([self._coded.categories, read.categories])[order],
+        )
+
+    def __getitem__(self, rows: NDArray[np.int64]) -> Coded:
+        return self._coded[np.searchsorted(self._numbers, rows)]
+
+
+def larger_than(path: str | Path, rows: int) -> bool:
+    """Whether the Parquet files of a path hold more rows than this."""
+    return sum(size for _, _, size in ParquetFiles(path).pieces) > rows

@@ -1,0 +1,224 @@
+"""A table made ready: groups, labels and coded rows, with everything that is wrong said at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from evenhand.sources.table.columns import Coded, Layout, column_problem, counts_the_rows, plan
+from evenhand.sources.table.grouping import Coding, GroupColumn, Groups, code_column, group_column, intersect
+from evenhand.sources.table.parquet import ParquetFiles, ParquetRows
+from evenhand.sources.table.problems import TableError, missing_column, names, raise_all
+from evenhand.sources.table.reading import Frame
+
+__all__ = ["Columns", "Pool", "TestPart", "make_pool", "make_test"]
+
+MOST_CLASSES = 200
+TINY = 30
+
+
+class CodedRows(Protocol):
+    """Coded rows by row number."""
+
+    def __getitem__(self, rows: Any) -> Coded: ...
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns of a table play which part."""
+
+    label: str
+    groups: tuple[str, ...]
+    features: tuple[str, ...] | None = None
+    ignore: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    use_group_as_feature: bool = False
+    max_categories: int = 1000
+    unseen: str = "error"
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Everything a source needs to know of its table."""
+
+    groups: Groups
+    by_group: list[NDArray[np.int64]]
+    y: NDArray[np.int16]
+    classes: NDArray[Any]
+    layout: Layout
+    rows: CodedRows
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TestPart:
+    """Test rows, sorted by group, and how many each group has."""
+
+    rows: Coded
+    y: NDArray[np.int16]
+    counts: NDArray[np.int64]
+
+    __test__ = False
+
+
+def make_pool(data: Frame | ParquetFiles, columns: Columns) -> Pool:
+    """Check a table and make it ready; pools on disk are scanned for groups and labels only."""
+    title, available = data.name, list(data.schema.names)
+    parts = _group_columns(columns, available, title)
+    problems = _missing(columns, available)
+    problems += [_unusable(data, name) for name in (columns.label, *(part.name for part in parts)) if name in available]
+    raise_all(problems, title)
+    labels = code_column(data.column(columns.label), GroupColumn(columns.label), keep_order=False)
+    codings = [code_column(data.column(part.name), part) for part in parts]
+    groups = intersect([part.name for part in parts], codings, columns.exclude)
+    features = _features(columns, available, [part.name for part in parts])
+    sample = data.sample(features)
+    problems = _label_problems(columns.label, labels) + _group_problems(groups)
+    for name in features:
+        problems.append(data.broken.get(name) or column_problem(name, sample.column(name), columns.max_categories))
+    raise_all(problems, title)
+    layout = plan(sample)
+    rows: CodedRows = ParquetRows(data, layout) if isinstance(data, ParquetFiles) else layout.code(sample)
+    return Pool(
+        groups=groups,
+        by_group=_by_group(groups),
+        y=labels.codes.astype(np.int16),
+        classes=np.array(labels.values),
+        layout=layout,
+        rows=rows,
+        notes=(*_notes(columns, groups), *_row_numbers(sample)),
+    )
+
+
+def make_test(frame: Frame, columns: Columns, pool: Pool) -> tuple[TestPart, tuple[str, ...]]:
+    """A test table in the terms of the pool, and what is worth knowing about it."""
+    table = frame.table
+    title = f"the test part ({frame.name})"
+    parts = _group_columns(columns, table.column_names, title)
+    needed = [(columns.label, "label"), *((name, "a feature of the pool") for name in pool.layout.columns)]
+    raise_all(_absent(needed, table.column_names), title)
+    labels = code_column(frame.column(columns.label), GroupColumn(columns.label), keep_order=False)
+    groups = intersect([p.name for p in parts], [code_column(frame.column(p.name), p) for p in parts])
+    known = {str(value): code for code, value in enumerate(pool.classes.tolist())}
+    strange = [value for value in labels.values if str(value) not in known]
+    unseen = [name for name in groups.names if name not in pool.groups.names and name not in columns.exclude]
+    problems = [f"label {columns.label!r} has values the pool has not: {names(strange)}."] if strange else []
+    problems += [f"there are groups the pool has not: {names(unseen)}; exclude them."] if unseen else []
+    problems += [f"label {columns.label!r} is missing in some rows; remove them."] if labels.missing else []
+    new = _unseen_categories(table, pool.layout)
+    refuse = columns.unseen == "error" and not isinstance(pool.rows, ParquetRows)
+    problems += [f"{each}; remove those rows, or let them count as none (unseen='ignore')." for each in new if refuse]
+    raise_all(problems, title)
+    position = np.array([pool.groups.names.index(n) if n in pool.groups.names else -1 for n in groups.names])
+    group = position[groups.codes]
+    order = np.argsort(group, kind="stable")[np.count_nonzero(group < 0) :]
+    y = np.array([known[str(value)] for value in labels.values], dtype=np.int16)[labels.codes]
+    try:
+        coded = pool.layout.code(table)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise TableError(f"{title}: a column has another type than in the pool: {error}") from error
+    counts = np.bincount(group[order], minlength=len(pool.groups.names))
+    notes = [f"no test row of group {pool.groups.names[z]!r}" for z in np.flatnonzero(counts == 0)]
+    return TestPart(coded[order], y[order], counts), (*notes, *(f"{each}: they count as none" for each in new))
+
+
+def _unusable(data: Frame | ParquetFiles, name: str) -> str | None:
+    kind = data.schema.field(name).type
+    if pa.types.is_nested(kind):
+        return f"column {name!r} is nested ({kind}); flatten it."
+    return data.broken.get(name)
+
+
+def _group_columns(columns: Columns, available: Sequence[str], title: str) -> list[GroupColumn]:
+    if not columns.groups:
+        raise TableError("name at least one group column: groups=['sex'] (--group sex).")
+    try:
+        parts = [group_column(text, available) for text in columns.groups]
+    except TableError as error:
+        raise TableError(f"{title}: {error}") from error
+    chosen = [part.name for part in parts]
+    if len(set(chosen)) < len(chosen) or columns.label in chosen:
+        raise TableError(f"{title}: label and group columns must all be different, got {[columns.label, *chosen]}.")
+    return parts
+
+
+def _missing(columns: Columns, available: Sequence[str]) -> list[str | None]:
+    asked = [(columns.label, "label")]
+    asked += [(name, "feature") for name in columns.features or ()] + [(name, "ignore") for name in columns.ignore]
+    return _absent(asked, available)
+
+
+def _absent(asked: Sequence[tuple[str, str]], available: Sequence[str]) -> list[str | None]:
+    return [missing_column(name, available, what) for name, what in asked if name not in available]
+
+
+def _features(columns: Columns, available: Sequence[str], group_columns: Sequence[str]) -> list[str]:
+    chosen = columns.features if columns.features is not None else tuple(available)
+    out = {columns.label, *columns.ignore}
+    if not columns.use_group_as_feature:
+        out |= set(group_columns)
+    features = [name for name in chosen if name not in out]
+    if not features:
+        raise TableError("no column is left as a feature; name some with features=[...].")
+    return features
+
+
+def _label_problems(label: str, coding: Coding) -> list[str | None]:
+    counts = np.bincount(coding.codes, minlength=len(coding.values))
+    if coding.missing:
+        return [f"label {label!r} is missing in {counts[-1]:,} rows; remove them, or fill them in."]
+    if len(coding.values) < 2:
+        return [f"label {label!r} is always {coding.values[0]!r}; there is nothing to learn."]
+    if len(coding.values) > MOST_CLASSES:
+        return [f"label {label!r} has {len(coding.values):,} values; make classes of it, at most {MOST_CLASSES}."]
+    single = [value for value, count in zip(coding.values, counts, strict=True) if count == 1]
+    return [f"label {label!r} has a single example of {names(single)}; merge or remove it."] if single else []
+
+
+def _group_problems(groups: Groups) -> list[str | None]:
+    single = [name for name, count in zip(groups.names, groups.counts, strict=True) if count == 1]
+    if not groups.names:
+        return ["every group is excluded."]
+    if not single:
+        return []
+    return [f"a group needs 2 rows, one to train on and one to validate; {names(single)} has one: merge or exclude it."]
+
+
+def _by_group(groups: Groups) -> list[NDArray[np.int64]]:
+    order = np.argsort(groups.codes, kind="stable")
+    if len(order) < np.iinfo(np.int32).max:
+        order = order.astype(np.int32)
+    return np.split(order[len(order) - groups.counts.sum() :], np.cumsum(groups.counts)[:-1])
+
+
+def _notes(columns: Columns, groups: Groups) -> tuple[str, ...]:
+    notes = [f"no row of {name!r}" for name in groups.empty]
+    notes += [
+        f"{n} rows of {name!r}: too few to say much"
+        for name, n in zip(groups.names, groups.counts, strict=True)
+        if n < TINY
+    ]
+    notes += [f"rows of {name!r} left out" for name in columns.exclude]
+    used = "also features" if columns.use_group_as_feature else "not features"
+    return (*notes, f"group columns ({', '.join(groups.columns)}) are {used}")
+
+
+def _row_numbers(sample: pa.Table) -> list[str]:
+    found = [name for name in sample.column_names if counts_the_rows(sample.column(name))]
+    return [f"column {name!r} only numbers the rows: you may want to ignore it" for name in found]
+
+
+def _unseen_categories(table: pa.Table, layout: Layout) -> list[str]:
+    found = []
+    for name, values, _ in layout.categories:
+        column = table.column(name)
+        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        new = sorted(set(column.cast(kind).unique().drop_null().to_pylist()) - set(values))
+        if new:
+            found.append(f"test column {name!r} has values never seen in the pool ({names(new, 3)})")
+    return found

@@ -1,0 +1,100 @@
+"""Reads a frame or a file into Arrow, whatever library or format it comes from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import pandas as pd
+import pyarrow as pa
+
+from evenhand.sources.csv_files import CsvFormat, read_csv
+from evenhand.sources.table.parquet import ParquetFiles
+from evenhand.sources.table.problems import TableError, names
+
+__all__ = ["CsvFormat", "Frame", "is_parquet", "read"]
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A table in Arrow, and what is wrong with the columns that could not be brought there."""
+
+    table: pa.Table
+    name: str
+    broken: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns and their types."""
+        return self.table.schema
+
+    def column(self, name: str) -> Iterator[pa.Array]:
+        """One column, chunk by chunk."""
+        return iter(self.table.column(name).chunks)
+
+    def sample(self, columns: Sequence[str]) -> pa.Table:
+        """Rows to learn from what the columns hold: all of them."""
+        return self.table.select(list(columns))
+
+
+def is_parquet(data: object) -> bool:
+    """Whether the data is a path to a Parquet file or a folder of them."""
+    return isinstance(data, str | Path) and (Path(data).is_dir() or Path(data).suffix in {".parquet", ".pq"})
+
+
+def read(data: Any, form: CsvFormat) -> Frame:
+    """A pandas, polars or Arrow table, or the path of a CSV or Parquet file, as Arrow."""
+    if isinstance(data, str | Path):
+        path = Path(data)
+        if not path.exists():
+            raise TableError(f"there is no file {str(path)!r}.")
+        frame = Frame(ParquetFiles(path).read() if is_parquet(path) else read_csv(path, form), path.name)
+    else:
+        frame = _native(data)
+    doubled = [name for name, count in Counter(frame.table.column_names).items() if count > 1]
+    if doubled:
+        raise TableError(f"{frame.name}: more than one column is called {names(doubled)}; rename them.")
+    if not frame.table.num_rows:
+        raise TableError(f"{frame.name}: the table has no rows.")
+    return frame
+
+
+def _native(data: Any) -> Frame:
+    if isinstance(data, pd.DataFrame):
+        return _pandas(data)
+    try:
+        frame = nw.from_native(data)
+    except TypeError as error:
+        raise TableError(
+            "the data must be a pandas, polars or Arrow table or the path of a CSV or Parquet file, "
+            f"got {type(data).__name__}."
+        ) from error
+    return Frame(
+        frame.collect("pyarrow").to_native() if isinstance(frame, nw.LazyFrame) else _arrow(frame), "the table"
+    )
+
+
+def _arrow(frame: nw.DataFrame[Any]) -> pa.Table:
+    objects = [name for name, kind in frame.schema.items() if kind == nw.Object]
+    if objects:
+        raise TableError(f"column {names(objects)} holds Python objects; make it numbers or text.")
+    return frame.to_arrow()
+
+
+def _pandas(data: pd.DataFrame) -> Frame:
+    columns = [str(name) for name in data.columns]
+    arrays: list[Any] = []
+    broken: dict[str, str] = {}
+    for position, name in enumerate(columns):
+        series = data.iloc[:, position]
+        try:
+            arrays.append(pa.array(series, from_pandas=True))
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+            kinds = sorted({type(value).__name__ for value in series.dropna()})
+            broken[name] = f"column {name!r} mixes types ({', '.join(kinds[:4])}); make it one type, or ignore it."
+            arrays.append(pa.nulls(len(series)))
+    return Frame(pa.table(arrays, names=columns), "the table", broken)

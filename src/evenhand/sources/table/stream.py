@@ -1,0 +1,203 @@
+"""The draws of a table for a block of trials, and the accuracy on its test rows."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.learners.base import losses
+from evenhand.sources.base import Draw
+from evenhand.sources.table.encoding import Encoders, Missing, fit_encoders
+from evenhand.sources.order import Order, Replace
+from evenhand.sources.table.parquet import ParquetRows
+from evenhand.sources.table.pool import Pool, TestPart
+from evenhand.sources.scoring import LinearScores, by_group
+
+__all__ = ["Settings", "TableStream"]
+
+MOST_TEST_ROWS = 10_000
+READ_AHEAD = 2048
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a table's rows are split, encoded and drawn."""
+
+    held_out: float
+    test: TestPart | None
+    missing: Missing
+    by_training: bool
+    replace: Replace
+    validation: float
+    dense: bool
+
+
+class TableStream:
+    """The rows of T trials in their drawing order, kept flat so that a draw for all of them is a few array steps."""
+
+    def __init__(self, pool: Pool, settings: Settings, seed: int, trials: Sequence[int]) -> None:
+        self._pool = pool
+        self._settings = settings
+        self._sizes = pool.groups.counts
+        held_out = np.minimum(np.round(self._sizes * settings.held_out), MOST_TEST_ROWS).astype(np.int64)
+        # A group keeps two rows to draw, even if none is left to test on.
+        self._held_out = np.clip(held_out, int(settings.held_out > 0), self._sizes - 2)
+        self._orders = [[self._order(seed, trial, z) for z in range(len(self._sizes))] for trial in trials]
+        shape = (len(self._orders), len(self._sizes))
+        self._taken, self._start, self._ready = np.zeros((3, *shape), dtype=np.int64)
+        self._rows: Ints = np.empty(0, dtype=np.int64)
+        self._validates: NDArray[np.bool_] = np.empty(0, dtype=np.bool_)
+        self._fitted: Encoders | None = None
+        self._tests: list[TestPart] | None = None
+        self._linear: dict[int, LinearScores] = {}
+
+    def _order(self, seed: int, trial: int, group: int) -> Order:
+        settings = self._settings
+        return Order(
+            (seed, trial, group),
+            int(self._sizes[group]),
+            held_out=int(self._held_out[group]),
+            share=settings.validation,
+            replace=settings.replace,
+        )
+
+    def _lay_out(self, wanted: Ints) -> None:
+        """Put the known part of every order, at least `wanted` rows of it, end to end; fetch what is not in memory."""
+        on_disk = isinstance(self._pool.rows, ParquetRows)
+        rows, roles = [], []
+        for t, orders in enumerate(self._orders):
+            for z, order in enumerate(orders):
+                while order.settled < wanted[t, z] and order.more():
+                    pass
+                known, validates = order.known()
+                ready = int(min(len(known), wanted[t, z])) if on_disk else len(known)
+                self._ready[t, z] = ready
+                rows.append(self._pool.by_group[z][known[:ready]])
+                roles.append(validates[:ready])
+        lengths = self._ready.ravel()
+        self._start = (np.cumsum(lengths) - lengths).reshape(self._ready.shape)
+        self._rows = np.concatenate(rows)
+        self._validates = np.concatenate(roles)
+        if isinstance(self._pool.rows, ParquetRows):
+            self._pool.rows.fetch(np.concatenate([self._rows, *self._test_rows()]))
+
+    def _test_rows(self) -> list[Ints]:
+        return [self._pool.by_group[z][order.test] for orders in self._orders for z, order in enumerate(orders)]
+
+    @property
+    def _encoders(self) -> Encoders:
+        """Fitted when the first row is wanted, so that opening a stream reads nothing."""
+        if self._fitted is None:
+            self._lay_out(np.full(self._taken.shape, READ_AHEAD))
+            self._fitted = self._fit()
+        return self._fitted
+
+    def _fit(self) -> Encoders:
+        bounds = [*self._start[:, 0].tolist(), len(self._rows)]
+        training = []
+        for start, stop in itertools.pairwise(bounds):
+            rows = self._rows[start:stop]
+            training.append(self._pool.rows[rows[~self._validates[start:stop]] if self._settings.by_training else rows])
+        return fit_encoders(training, self._pool.layout.width, self._settings.missing, self._settings.dense)
+
+    def draw(self, group: Ints, size: Ints) -> Draw:
+        """The next `size[t]` rows of `group[t]` for every trial t, fewer where the group runs out."""
+        encoders = self._encoders
+        trial = np.flatnonzero(group >= 0)
+        z = group[trial]
+        wanted = self._taken[trial, z] + size[trial]
+        if (wanted > self._ready[trial, z]).any():
+            self._ahead(trial, z, wanted)
+        first = self._taken[trial, z]
+        count = np.minimum(wanted, self._ready[trial, z]) - first
+        self._taken[trial, z] += count
+        ends = np.cumsum(count)
+        total = int(ends[-1]) if len(ends) else 0
+        where = np.repeat(self._start[trial, z] + first - ends + count, count) + np.arange(total)
+        rows = self._rows[where]
+        of_trial = np.repeat(trial, count)
+        return Draw(
+            trial=of_trial,
+            group=np.repeat(z, count),
+            X=encoders.encode(self._pool.rows[rows], of_trial),
+            y=self._pool.y[rows].astype(np.int64),
+            validation=self._validates[where],
+            rows=rows.astype(np.int64),
+        )
+
+    def _ahead(self, trial: Ints, z: Ints, wanted: Ints) -> None:
+        """Make more of the orders ready, four times as much for the groups that are drawn from most."""
+        goal = self._ready.copy()
+        short = wanted > self._ready[trial, z]
+        ends = self._sizes - self._held_out
+        goal[trial[short], z[short]] = np.maximum(4 * self._ready[trial[short], z[short]], wanted[short])
+        if self._settings.replace == "never":
+            goal = np.minimum(goal, ends)
+        if (goal > self._ready).any():
+            self._lay_out(goal)
+
+    def left(self) -> Ints | None:
+        """Labels still to be had, shape (T, m); None where halves are drawn again and again."""
+        if self._settings.replace == "halves":
+            return None
+        return self._sizes - self._held_out - self._taken
+
+    def tests(self) -> list[TestPart]:
+        """The test rows of every trial, the same object for all where the test part is given."""
+        if self._settings.test is not None:
+            return [self._settings.test] * len(self._orders)
+        if self._tests is None:
+            self._tests = []
+            for orders in self._orders:
+                rows = np.concatenate([self._pool.by_group[z][order.test] for z, order in enumerate(orders)])
+                self._tests.append(TestPart(self._pool.rows[rows], self._pool.y[rows], self._held_out))
+        return self._tests
+
+    def accuracies(self, models: Sequence[Any]) -> Floats:
+        """Test accuracy of every trial's model on every group; NaN without a model or without test rows."""
+        found = np.full(self._taken.shape, np.nan)
+        tests = self.tests()
+        linear = [t for t, model in enumerate(models) if self._is_linear(model)]
+        if linear:
+            coef, intercept = (
+                np.stack([getattr(models[t], name)[0] for t in linear]) for name in ("coef_", "intercept_")
+            )
+            found[linear] = self._linear_accuracies(np.array(linear), coef, intercept)
+        for t, model in enumerate(models):
+            rows = tests[t].rows
+            if model is not None and t not in linear and len(rows):
+                features = self._encoders.encode(rows, np.full(len(rows), t))
+                values = losses(model, features, self._pool.classes[tests[t].y])
+                found[t] = by_group(1 - values[:, None], tests[t].counts)[:, 0]
+        return found
+
+    def _is_linear(self, model: Any) -> bool:
+        """Whether the model is a rule x·coef + intercept > 0 between the two classes."""
+        coef, classes = getattr(model, "coef_", ()), getattr(model, "classes_", ())
+        width = self._pool.layout.width
+        return (
+            np.shape(coef) == (1, width)
+            and len(self._pool.classes) == 2
+            and np.array_equal(classes, self._pool.classes)
+        )
+
+    def _linear_accuracies(self, trials: Ints, coef: Floats, intercept: Floats) -> Floats:
+        """Linear rules move onto unscaled rows, so that a test part shared by all trials is multiplied once."""
+        folded = self._encoders.fold(trials, coef, intercept)
+        if self._settings.test is not None:
+            return self._scores(0).accuracies(*folded)
+        rules = zip(trials.tolist(), *folded, strict=True)
+        return np.concatenate([self._scores(t).accuracies(*(part[None] for part in rule)) for t, *rule in rules])
+
+    def _scores(self, trial: int) -> LinearScores:
+        if trial not in self._linear:
+            self._linear[trial] = LinearScores(self.tests()[trial], self._pool.layout.width)
+        return self._linear[trial]

@@ -1,0 +1,217 @@
+"""A pool of labelled rows as a source: a frame or a file, its label, and the columns that tell the group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import replace as with_changes
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.sources.table.encoding import Missing
+from evenhand.sources.order import Replace
+from evenhand.sources.table.parquet import ParquetFiles, larger_than
+from evenhand.sources.table.pool import Columns, TestPart, make_pool, make_test
+from evenhand.sources.table.problems import TableError
+from evenhand.sources.table.reading import CsvFormat, is_parquet, read
+from evenhand.sources.table.stream import Settings, TableStream
+
+__all__ = ["Table"]
+
+LARGE = 2_000_000
+DENSE_SHARE = 0.25
+
+
+class Table:
+    """Rows of a table, drawn group by group.
+
+    Every trial shuffles each group's rows, holds out its test part (where `test` is a share), and gives every other
+    row one role for good: to train on or to validate. Numbers are scaled to [0, 1] and categories made one-hot by what
+    the trial's training rows show, never by rows that validate or test.
+
+    Args:
+        data: a pandas, polars or Arrow table, or the path of a CSV file, a Parquet file or a folder of Parquet files.
+        label: the column to predict.
+        groups: the columns that tell the group; a number may have bins, like `"age:25,45,65"`.
+        features: the columns to predict from; all others unless given.
+        ignore: columns to leave out.
+        exclude: groups to leave out, by name.
+        test: a share held out of every group (at most 10,000 rows of each), a frame or file of its own, or None.
+        use_group_as_feature: whether to predict from the group columns too.
+        missing: a missing number counts as a category of its own, or as the median and a category of its own.
+        scale_by: encode by the trial's training rows, or by all rows outside the test part.
+        replace: never draw a row twice, or go on inside the two halves once a group is used up.
+        validation: the share of each group's rows that validates.
+        max_categories: a text column with more values than this is refused.
+        unseen: refuse a test table with categories the pool has not (`"error"`), or let them count as none (`"ignore"`).
+        on_disk: leave a Parquet pool on disk and read only what is drawn; by default from 2,000,000 rows.
+        separator, decimal, encoding: how a CSV file is written; separator and decimal comma are recognised.
+
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"x": range(8), "sex": ["f", "m"] * 4, "y": [0, 1, 1, 0] * 2})
+    >>> Table(frame, label="y", groups="sex").groups
+    ('f', 'm')
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        *,
+        label: str,
+        groups: str | Sequence[str],
+        features: Sequence[str] | None = None,
+        ignore: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        test: Any = 0.3,
+        use_group_as_feature: bool = False,
+        missing: Missing = "category",
+        scale_by: Literal["training", "pool"] = "training",
+        replace: Replace = "never",
+        validation: float = 0.5,
+        max_categories: int = 1000,
+        unseen: Literal["error", "ignore"] = "error",
+        on_disk: bool | None = None,
+        separator: str | None = None,
+        decimal: str | None = None,
+        encoding: str = "utf-8",
+        name: str | None = None,
+    ) -> None:
+        _check_choice("missing", missing, ("category", "median"))
+        _check_choice("scale_by", scale_by, ("training", "pool"))
+        _check_choice("replace", replace, ("never", "halves"))
+        _check_choice("unseen", unseen, ("error", "ignore"))
+        _check_share("validation", validation)
+        columns = Columns(
+            label=str(label),
+            groups=(groups,) if isinstance(groups, str) else tuple(map(str, groups)),
+            features=None if features is None else tuple(features),
+            ignore=tuple(ignore),
+            exclude=tuple(exclude),
+            use_group_as_feature=use_group_as_feature,
+            max_categories=max_categories,
+            unseen=unseen,
+        )
+        form = CsvFormat(separator, decimal, encoding)
+        if on_disk is None:
+            on_disk = is_parquet(data) and larger_than(data, LARGE)
+        if on_disk and not is_parquet(data):
+            raise TableError("on_disk=True needs the path of a Parquet file or of a folder of them.")
+        self._data = ParquetFiles(data) if on_disk else read(data, form)
+        self._pool = make_pool(self._data, columns)
+        part, notes = self._test_part(test, columns, form)
+        self._columns = columns
+        layout = self._pool.layout
+        entries = len(layout.numbers) + len(layout.gaps) + len(layout.categories)
+        self._settings = Settings(
+            held_out=part if isinstance(part, float) else 0.0,
+            test=None if isinstance(part, float) else part,
+            missing=missing,
+            by_training=scale_by == "training",
+            replace=replace,
+            validation=float(validation),
+            dense=entries >= DENSE_SHARE * layout.width,
+        )
+        self.name = name or (Path(data).stem if isinstance(data, str | Path) else "table")
+        self.groups = self._pool.groups.names
+        self.notes = (*self._pool.notes, *notes)
+
+    def _test_part(
+        self, test: Any, columns: Columns, form: CsvFormat
+    ) -> tuple[float | TestPart | None, tuple[str, ...]]:
+        if test is None:
+            return 0.0, ()
+        if isinstance(test, int | float):
+            _check_share("test as a share", test)
+            return float(test), ()
+        return make_test(read(test, form), columns, self._pool)
+
+    @property
+    def label(self) -> str:
+        """The column to predict."""
+        return self._columns.label
+
+    @property
+    def column_names(self) -> list[str]:
+        """All columns of the table."""
+        return list(self._data.schema.names)
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """The labels, sorted."""
+        return self._pool.classes
+
+    @property
+    def population(self) -> NDArray[np.float64]:
+        """Each group's share of the pool."""
+        shares: NDArray[np.float64] = self._pool.groups.counts / self._pool.groups.counts.sum()
+        return shares
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """How many rows of each group the table has."""
+        return self._pool.groups.counts
+
+    @property
+    def group_columns(self) -> tuple[str, ...]:
+        """The columns that tell the group."""
+        return self._pool.groups.columns
+
+    @property
+    def group_values(self) -> tuple[tuple[str, ...], ...]:
+        """Each group as its values of the group columns."""
+        return self._pool.groups.parts
+
+    @property
+    def empty_groups(self) -> tuple[str, ...]:
+        """Intersections nobody is in."""
+        return self._pool.groups.empty
+
+    @property
+    def feature_names(self) -> list[str]:
+        """The features after one-hot coding."""
+        return self._pool.layout.names
+
+    @property
+    def feature_columns(self) -> list[str]:
+        """The columns predicted from."""
+        return self._pool.layout.columns
+
+    @property
+    def validation(self) -> float:
+        """The share of each group's rows that validates."""
+        return self._settings.validation
+
+    def with_validation(self, share: float) -> Table:
+        """The same table with another share of rows that validate."""
+        _check_share("validation", share)
+        table = copy(self)
+        table._settings = with_changes(self._settings, validation=float(share))
+        return table
+
+    def open(self, seed: int, trials: Sequence[int]) -> TableStream:
+        """The draws of these trials."""
+        return TableStream(self._pool, self._settings, seed, trials)
+
+    def take(self, rows: NDArray[np.int64]) -> Any:
+        """Rows of the table by number, every column as it is, as an Arrow table."""
+        if isinstance(self._data, ParquetFiles):
+            order = np.argsort(rows, kind="stable")
+            taken = self._data.take(rows[order], self._data.schema.names)
+            return taken.take(np.argsort(order, kind="stable"))
+        return self._data.table.take(rows)
+
+    def __repr__(self) -> str:
+        return f"Table({self.name!r}, label={self._columns.label!r}, groups={list(self.groups)})"
+
+
+def _check_share(name: str, value: float) -> None:
+    if not 0 < value < 1:
+        raise TableError(f"{name} must lie strictly between 0 and 1, got {value!r}.")
+
+
+def _check_choice(name: str, value: str, choices: Sequence[str]) -> None:
+    if value not in choices:
+        raise TableError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}.")

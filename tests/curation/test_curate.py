@@ -1,0 +1,221 @@
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from fairlearn.metrics import MetricFrame
+from sklearn.metrics import accuracy_score
+
+from evenhand.curation.curate import Curated, curate
+from evenhand.datasets import load
+from evenhand.sources.table.table import Table
+from evenhand.strategies import Optimistic
+
+
+def pool(n: int = 300, seed: int = 0) -> pd.DataFrame:
+    generator = np.random.default_rng(seed)
+    hard = generator.random(n) < 0.3
+    x = generator.normal(size=(n, 2))
+    y = np.where(hard, x[:, 0] * x[:, 1] > 0, x[:, 0] > 0)
+    frame = pd.DataFrame({"a": x[:, 0], "b": x[:, 1], "sex": np.where(hard, "f", "m")})
+    return frame.assign(y=np.where(y, "yes", "no"), city=generator.choice(["Rome", "Oslo"], n))
+
+
+def curated(data: Any = None, **settings: Any) -> Curated:
+    data = pool() if data is None else data
+    return curate(data, **({"label": "y", "groups": "sex", "budget": 60, "compare": 0} | settings))
+
+
+def test_rows_carry_their_columns_and_what_happened_to_them() -> None:
+    frame = pool()
+    found = curated(frame)
+    rows = found.rows
+    assert list(rows.columns) == [*frame.columns, "row", "round", "role", "group"]
+    assert len(rows) == 60
+    assert rows["row"].is_unique
+    pd.testing.assert_frame_equal(frame.iloc[rows["row"]], rows[frame.columns])
+    assert (rows["group"] == rows["sex"]).all()
+    assert rows["role"].value_counts().to_dict() == {"train": 30, "validation": 30}
+    assert rows.groupby("round").size().eq(2).all()
+
+
+@pytest.mark.parametrize("kind", [pl.from_pandas, pa.Table.from_pandas, lambda f: pl.from_pandas(f).lazy()])
+def test_rows_are_of_the_type_given(kind: Any) -> None:
+    given = kind(pool())
+    rows = curated(given).rows
+    expected = pl.DataFrame if isinstance(given, pl.LazyFrame) else type(given)
+    assert isinstance(rows, expected)
+    as_pandas = rows.to_pandas()
+    assert as_pandas["row"].tolist() == curated().rows["row"].tolist()
+    assert as_pandas["role"].tolist() == curated().rows["role"].tolist()
+
+
+def test_files_give_pandas_rows(tmp_path: Path) -> None:
+    pool().to_csv(tmp_path / "pool.csv", index=False)
+    pool().to_parquet(tmp_path / "pool.parquet")
+    expected = curated().rows["row"].tolist()
+    for name in ("pool.csv", "pool.parquet"):
+        rows = curated(tmp_path / name).rows
+        assert isinstance(rows, pd.DataFrame)
+        assert rows["row"].tolist() == expected
+    assert curated(tmp_path / "pool.parquet", on_disk=True).rows["row"].tolist() == expected
+
+
+def test_columns_of_the_same_name_are_left_alone() -> None:
+    frame = pool().assign(row="mine")
+    rows = curated(frame, ignore=["row"]).rows
+    assert set(rows["row"]) == {"mine"}
+    assert rows["evenhand_row"].is_unique
+
+
+def test_the_run_is_the_first_trial_of_the_simulation() -> None:
+    found = curated(compare=2, budget=80)
+    final = found.result.final
+    own = final[(final["strategy"] == "optimistic") & (final["trial"] == 0)].set_index("group")
+    np.testing.assert_allclose(found.by_group["accuracy"], own["final_test_accuracy"])
+    trained = found.rows[found.rows["role"] == "train"]["group"].value_counts(normalize=True)
+    np.testing.assert_allclose(own["mixture"], trained[own.index])
+    assert list(found.result.labels) == ["optimistic", "uniform", "uncurated"]
+
+
+def test_by_group_reads_like_fairlearn() -> None:
+    frame = pool()
+    found = curated(frame, groups=["sex", "city"]).by_group
+    shape = MetricFrame(
+        metrics={"accuracy": accuracy_score},
+        y_true=frame["y"],
+        y_pred=frame["y"],
+        sensitive_features=frame[["sex", "city"]],
+    ).by_group
+    assert list(found.index) == list(shape.index)
+    assert found.index.names == shape.index.names
+    assert {"accuracy", "low", "high", "count", "train", "validation", "pool"} <= set(found.columns)
+    assert curated(frame).by_group.index.name == "sex"
+    assert found["pool"].sum() == len(frame)
+
+
+def test_a_group_that_runs_out_is_announced(tmp_path: Path) -> None:
+    frame = pool(120)
+    found = curated(frame, budget=80, strategy="uniform", test=None)
+    assert list(found.summary["used_up"]) == ["f"]
+    assert len(found.rows) == 80
+    assert "ran out after round" in found.report()
+
+
+def test_a_pool_smaller_than_the_budget_is_used_up() -> None:
+    frame = pool(60)
+    found = curated(frame, budget=500, test=None)
+    assert set(found.summary["used_up"]) == {"f", "m"}
+    assert len(frame) - 2 <= len(found.rows) <= len(frame)
+    assert found.by_group["accuracy"].isna().all()
+    assert "No test part" in found.report()
+
+
+class _Interrupting(Optimistic):
+    """Sends Ctrl-C to its own process at the tenth choice."""
+
+    def __call__(self, standing: Any, coins: Any) -> Any:
+        if standing.counts.sum() == 10:
+            os.kill(os.getpid(), signal.SIGINT)
+        return super().__call__(standing, coins)
+
+
+@pytest.mark.parametrize("c1", [0.0, 0.1])
+def test_an_interrupted_run_is_kept_and_goes_on(tmp_path: Path, c1: float) -> None:
+    path = tmp_path / "train.parquet"
+    first = curated(strategy=_Interrupting(c1=c1), compare=3)
+    assert first.interrupted
+    assert len(first.rows) == 22
+    assert first.result.interrupted
+    first.save(path)
+    assert "Go on with" in path.with_suffix(".report.html").read_text()
+    second = curated(strategy=Optimistic(c1=c1), resume=path)
+    whole = curated(strategy=Optimistic(c1=c1))
+    pd.testing.assert_frame_equal(second.rows, whole.rows)
+    assert second.summary["rounds"] == whole.summary["rounds"]
+    assert not second.interrupted
+
+
+def test_a_comparison_cut_short_keeps_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*arguments: Any, **settings: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("evenhand.simulation.simulate.run_block", interrupted)
+    found = curated(compare=2)
+    assert found.interrupted
+    assert len(found.rows) == 60
+    assert "comparison cut short" in found.report()
+
+
+def test_a_finished_run_goes_on_with_a_larger_budget(tmp_path: Path) -> None:
+    path = tmp_path / "train.csv"
+    curated(budget=40).save(path)
+    pd.testing.assert_frame_equal(curated(budget=70, resume=path).rows, curated(budget=70).rows)
+
+
+def test_going_on_refuses_another_pool_or_other_settings(tmp_path: Path) -> None:
+    path = tmp_path / "train.parquet"
+    with pytest.raises(ValueError, match="nothing to go on from"):
+        curated(resume=path)
+    curated().save(path)
+    with pytest.raises(ValueError, match="seed was 0, is 1"):
+        curated(seed=1, resume=path)
+    with pytest.raises(ValueError, match="not the one these rows"):
+        curated(pool(310), resume=path)
+
+
+def test_saving_writes_rows_report_and_json(tmp_path: Path) -> None:
+    found = curated(compare=2)
+    found.save(tmp_path / "deep" / "train.parquet")
+    saved = pq.read_table(tmp_path / "deep" / "train.parquet").to_pandas()
+    assert saved["row"].tolist() == found.rows["row"].tolist()
+    page = (tmp_path / "deep" / "train.report.html").read_text()
+    assert "<h1>30 to train on, 30 that validated</h1>" in page
+    summary = json.loads((tmp_path / "deep" / "train.report.json").read_text())
+    assert summary["train"] == 30
+    assert [row["group"] for row in summary["by_group"]] == ["f", "m"]
+    with pytest.raises(ValueError, match=r"\.parquet or \.csv"):
+        found.save(tmp_path / "train.xlsx")
+
+
+def test_ctrl_c_while_saving_waits_until_all_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = curated()
+    page = found.report()
+
+    def interrupt(self: Curated) -> str:
+        os.kill(os.getpid(), signal.SIGINT)
+        return page
+
+    monkeypatch.setattr(Curated, "report", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        found.save(tmp_path / "train.parquet")
+    assert {path.name for path in tmp_path.iterdir()} == {"train.parquet", "train.report.html", "train.report.json"}
+
+
+def test_settings_are_checked() -> None:
+    with pytest.raises(ValueError, match="name the label"):
+        curate(pool(), budget=10)
+    with pytest.raises(ValueError, match="knows its label"):
+        curate(load("german"), label="credit", budget=10)
+    with pytest.raises(ValueError, match="smaller than one warm-up round"):
+        curated(budget=3)
+
+
+def test_a_table_can_be_given() -> None:
+    table = Table(pool(), label="y", groups="sex")
+    assert curate(table, budget=60, compare=0).rows["row"].tolist() == curated().rows["row"].tolist()
+
+
+def test_three_classes_and_another_learner() -> None:
+    from sklearn.tree import DecisionTreeClassifier
+
+    frame = pool().assign(y=lambda f: np.digitize(f["a"], [-0.5, 0.5]))
+    found = curated(frame, learner=DecisionTreeClassifier(random_state=0))
+    assert (found.by_group["accuracy"] > 0.4).all()

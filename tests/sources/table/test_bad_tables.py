@@ -1,0 +1,213 @@
+"""Tables that cannot be used, each with a message that says what to do."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from evenhand.sources.table.problems import TableError
+from evenhand.sources.table.table import Table
+
+
+def good(n: int = 40) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "x": np.arange(n) / 7,
+            "c": list("ab") * (n // 2),
+            "sex": list("ffmm") * (n // 4),
+            "y": [0, 1, 1, 0] * (n // 4),
+        }
+    )
+
+
+def refused(data: Any, match: str, **settings: Any) -> None:
+    with pytest.raises(TableError, match=match):
+        Table(data, **({"label": "y", "groups": "sex"} | settings))
+
+
+def written(tmp_path: Path, text: str | bytes, name: str = "pool.csv") -> Path:
+    path = tmp_path / name
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("settings", "match"),
+    [
+        ({"label": "Y"}, r"no column 'Y' \(label\); did you mean 'y'"),
+        ({"groups": "sx"}, "did you mean 'sex'"),
+        ({"groups": "zzz"}, "the columns are 'x', 'c', 'sex', 'y'"),
+        ({"groups": []}, "at least one group column"),
+        ({"groups": ["sex", "sex"]}, "must all be different"),
+        ({"groups": "y"}, "must all be different"),
+        ({"groups": "x:3,1"}, "must go upwards"),
+        ({"groups": "x:a,b"}, "must be numbers"),
+        ({"groups": "c:1,2"}, "is not a number"),
+        ({"features": ["x", "q"]}, "no column 'q'"),
+        ({"ignore": ["x", "c"]}, "no column is left"),
+        ({"exclude": ["fem"]}, "no group 'fem'"),
+        ({"exclude": ["f", "m"]}, "every group is excluded"),
+        ({"test": 1.5}, "share must lie"),
+        ({"validation": 0}, "validation must lie"),
+        ({"missing": "drop"}, "missing must be one of"),
+        ({"replace": "yes"}, "replace must be one of"),
+        ({"scale_by": "all"}, "scale_by must be one of"),
+        ({"max_categories": 1}, "2 categories"),
+    ],
+)
+def test_settings(settings: dict[str, Any], match: str) -> None:
+    refused(good(), match, **settings)
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"y": 1}, "always 1"),
+        ({"y": [2, *[0, 1] * 19, 0]}, r"single example of 2"),
+        ({"y": [None, *[0, 1] * 19, 0]}, "missing in 1 rows"),
+        ({"y": np.arange(800) // 2}, "make classes of it"),
+        ({"sex": ["x", *["f"] * 39]}, "'x' has one: merge or exclude"),
+        ({"x": None}, "'x' has no values at all"),
+        ({"x": np.nan}, "'x' has no values at all"),
+        ({"x": [np.inf, *range(39)]}, "infinite"),
+        ({"x": ["one", *range(39)]}, r"'x' mixes types \(int, str\)"),
+        ({"x": ["one", *map(str, range(39))]}, r"mixes numbers and text \('one'\)"),
+        ({"x": [f"{i},5" for i in range(40)]}, "decimal comma"),
+        ({"x": [[1]] * 40}, "nested"),
+        ({"sex": [[1]] * 40}, "nested"),
+        ({"x": [b"a", b"b"] * 20}, r"neither numbers nor text \(binary\)"),
+        ({"sex": ["(missing)", None] * 20}, "the same group"),
+    ],
+)
+def test_columns(change: dict[str, Any], match: str) -> None:
+    n = max([40, *(len(v) for v in change.values() if hasattr(v, "__len__"))])
+    refused(good(n).assign(**change), match)
+
+
+def test_a_number_with_too_many_values_as_group_asks_for_bins() -> None:
+    frame = good(4000)
+    refused(frame, r"give bins, like 'x:25,45,65'", groups="x")
+
+
+def test_ten_thousand_categories() -> None:
+    frame = good(20_000).assign(id=[f"p{i // 2}" for i in range(20_000)])
+    refused(frame, "'id' has 10,000 categories.*ignore")
+    assert Table(frame, label="y", groups="sex", ignore=["id"]).feature_columns == ["x", "c"]
+
+
+def test_everything_wrong_is_said_at_once() -> None:
+    refused(good().assign(x=None, c=[[1]] * 40, y=0), "(?s)3 things to put right.*always 0.*'x'.*'c'")
+
+
+def test_duplicate_columns(tmp_path: Path) -> None:
+    refused(good().rename(columns={"c": "x"}), "more than one column is called 'x'")
+    refused(written(tmp_path, "x,x,sex,y\n1,2,f,0\n"), "more than one column is called 'x'")
+
+
+def test_not_a_table() -> None:
+    refused([1, 2], "got list")
+    refused(good()[:0], "no rows")
+    refused("nowhere.csv", "no file 'nowhere.csv'")
+
+
+def test_csv_files(tmp_path: Path) -> None:
+    frame = good()
+    refused(written(tmp_path, ""), "is empty")
+    refused(written(tmp_path, "x,sex,y\n"), "no rows")
+    refused(written(tmp_path, frame.to_csv(sep=";", index=False)), "looks separated by ';'", separator="|")
+    refused(written(tmp_path, "x,sex,y\n1,f,0\n1,2,3,4\n"), "cannot be read as CSV")
+    refused(written(tmp_path, frame.to_csv(sep=";", decimal=",", index=False)), "decimal comma", decimal=".")
+    refused(written(tmp_path, frame.to_csv(index=False)), "do not make a CSV", decimal=",")
+    latin = frame.assign(c="Málaga").to_csv(index=False).encode("latin-1")
+    refused(written(tmp_path, latin), "not written in utf-8.*encoding='latin-1'")
+    refused(written(tmp_path, frame.to_csv(index=False).encode("utf-16")), "encoding='utf-16'")
+    refused(written(tmp_path, latin), "unknown encoding 'klingon'", encoding="klingon")
+
+
+def test_csv_files_with_the_right_settings(tmp_path: Path) -> None:
+    frame = good()
+    expected = Table(frame, label="y", groups="sex").open(0, [0]).draw(np.array([0]), np.array([9]))
+    text = frame.to_csv(sep=";", decimal=",", index=False).encode("utf-16")
+    files = [
+        (written(tmp_path, text), {"separator": ";", "decimal": ",", "encoding": "utf-16"}),
+        (written(tmp_path, frame.to_csv(sep=";", decimal=",", index=False), "comma.csv"), {}),
+        (written(tmp_path, frame.to_csv(sep="|", index=False), "bars.csv"), {}),
+        (written(tmp_path, frame.to_csv(sep="\t", index=False), "pool.tsv"), {}),
+        (written(tmp_path, b"\xef\xbb\xbf" + frame.to_csv(index=False).encode(), "bom.csv"), {}),
+    ]
+    for path, form in files:
+        drawn = Table(path, label="y", groups="sex", **form).open(0, [0]).draw(np.array([0]), np.array([9]))
+        np.testing.assert_allclose(drawn.X, expected.X, atol=1e-12)
+
+
+@pytest.mark.parametrize("on_disk", [False, True])
+def test_parquet_files(tmp_path: Path, on_disk: bool) -> None:
+    nested = pa.table({"x": [[1], [2]] * 4, "sex": list("fm") * 4, "y": [0, 1, 1, 0] * 2})
+    pq.write_table(nested, tmp_path / "nested.parquet")
+    refused(tmp_path / "nested.parquet", "'x' is nested", on_disk=on_disk)
+    refused(tmp_path / "nested.parquet", "'x' is nested", on_disk=on_disk, groups="x")
+    refused(written(tmp_path, "not parquet", "bad.parquet"), "cannot be read as Parquet", on_disk=on_disk)
+    refused(tmp_path / "none.parquet", "no file", on_disk=on_disk)
+
+
+def test_other_kinds_of_files_and_objects(tmp_path: Path) -> None:
+    refused(written(tmp_path, "PK", "pool.xlsx"), r"\.xlsx files cannot be read")
+    frame = pl.DataFrame({"x": pl.Series([object(), object()], dtype=pl.Object), "sex": ["f", "m"], "y": [0, 1]})
+    refused(frame, "'x' holds Python objects")
+
+
+def test_compressed_csv_files(tmp_path: Path) -> None:
+    good().to_csv(tmp_path / "pool.csv.gz", index=False)
+    assert Table(tmp_path / "pool.csv.gz", label="y", groups="sex").groups == ("f", "m")
+
+
+def test_a_column_that_numbers_the_rows_is_pointed_out() -> None:
+    frame = good().reset_index()
+    assert (
+        "column 'index' only numbers the rows: you may want to ignore it" in Table(frame, label="y", groups="sex").notes
+    )
+
+
+def test_column_names_that_are_numbers() -> None:
+    frame = good().set_axis([0, 1, 2, 3], axis=1)
+    assert Table(frame, label=3, groups=[2]).groups == ("f", "m")
+
+
+def test_dates_and_decimals_are_numbers() -> None:
+    day = pa.array(pd.date_range("2020-01-01", periods=40).date)
+    columns = {
+        "day": day,
+        "time": pa.array(pd.date_range("2020-01-01", periods=40, freq="min")),
+        "clock": pa.array([i * 60 for i in range(40)], pa.time32("s")),
+        "price": pa.array([None, *range(39)], pa.decimal128(10, 2)),
+        "on": pa.array([True, False] * 20),
+    }
+    table = pa.table(columns | {"sex": list("ffmm") * 10, "y": [0, 1, 1, 0] * 10})
+    source = Table(table, label="y", groups="sex", test=None)
+    assert source.feature_names == ["day", "time", "clock", "price", "on", "price=(missing)"]
+    drawn = source.open(0, [0]).draw(np.array([0]), np.array([20]))
+    trained = drawn.X[~drawn.validation][:, :3]
+    assert trained.min() >= 0
+    assert trained.max() <= 1
+
+
+def test_folders(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    refused(tmp_path / "empty", "holds no .parquet file")
+    good().to_parquet(tmp_path / "a.parquet")
+    good().drop(columns="c").to_parquet(tmp_path / "b.parquet")
+    refused(tmp_path, "do not have the same columns")
+
+
+def test_test_parts() -> None:
+    frame = good()
+    refused(frame, "groups the pool has not: 'd'", test=frame.assign(sex="d"))
+    refused(frame, "values the pool has not: 7", test=frame.assign(y=7))
+    refused(frame, "no column 'x'", test=frame.drop(columns="x"))
+    refused(frame, "another type", test=frame.assign(x="many"))
+    refused(frame, "missing in some rows", test=frame.assign(y=[None, *[0.0, 1.0] * 19, 1.0]))
