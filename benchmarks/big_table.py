@@ -49,9 +49,9 @@ def baseline(path: str) -> dict[str, float]:
 
 def first_request(path: str) -> dict[str, float]:
     import evenhand as eh
-    from evenhand.engine.memories.build import make_memory
     from evenhand.engine.engine import Engine
     from evenhand.engine.labels import Labels
+    from evenhand.engine.memories.build import make_memory
     from evenhand.sources.table.table import Table
 
     start = time.perf_counter()

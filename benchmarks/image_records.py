@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from evenhand.simulation.store import read_record
 from evenhand.simulation.result import load
+from evenhand.simulation.store import read_record
 from evenhand.sources.images.images import Images
 
 COSTS = ("costs", "overhead", "memory")

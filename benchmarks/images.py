@@ -25,20 +25,20 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
-from image_records import collect_costs, collect_data, curve
 
 import evenhand as eh
 from evenhand import datasets
 from evenhand.engine.run import run_block
 from evenhand.engine.trials import Settings
-from evenhand.learners.torch.networks import cnn1
-from evenhand.learners.torch.learner import TorchLearner, TorchModel
 from evenhand.learners.torch.device import on_threads, probe_bf16
-from evenhand.learners.torch.transform import ImageTransform
+from evenhand.learners.torch.learner import TorchLearner, TorchModel
+from evenhand.learners.torch.networks import cnn1
 from evenhand.learners.torch.trainer import Trainer
+from evenhand.learners.torch.transform import ImageTransform
 from evenhand.sources.base import Draw
-from evenhand.sources.images.store import ImageRows
 from evenhand.sources.images.images import Images
+from evenhand.sources.images.store import ImageRows
+from image_records import collect_costs, collect_data, curve
 
 
 def run(given: argparse.Namespace) -> None:

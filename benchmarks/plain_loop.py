@@ -4,9 +4,9 @@ import sys
 
 from threadpoolctl import threadpool_limits
 
+from evenhand.sources.synthetic.model1 import SyntheticModel1
 from speed.plain_loop import RULES, gaussian_draws, plain_loop
 from speed.timing import once
-from evenhand.sources.synthetic.model1 import SyntheticModel1
 
 
 def main(rounds: int = 500) -> None:

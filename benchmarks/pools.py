@@ -199,7 +199,8 @@ def report(rows: int, parquet_rows: int, asks: int) -> dict[str, Any]:
         "columns": COLUMNS,
         "date": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
         "command": " ".join(["python", "benchmarks/pools.py", *sys.argv[1:]]),
-        "versions": {"python": platform.python_version()} | {p: version(p) for p in ("evenhand", "pyarrow", "sqlalchemy")},
+        "versions": {"python": platform.python_version()}
+        | {p: version(p) for p in ("evenhand", "pyarrow", "sqlalchemy")},
         "cores": os.cpu_count(),
     }
     with tempfile.TemporaryDirectory(prefix="evenhand-pools-") as place:

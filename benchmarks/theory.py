@@ -16,8 +16,8 @@ from matplotlib.figure import Figure
 import evenhand as eh
 from evenhand.claims import guarantees as g
 from evenhand.claims.guarantees.excess import simulated_excess, slope
-from evenhand.claims.sequences import error_rate, running_half_width
 from evenhand.claims.intervals import paired_difference, wilson
+from evenhand.claims.sequences import error_rate, running_half_width
 
 BUDGETS = [200, 400, 1000, 2000, 4000, 10_000, 20_000]
 INSTANCE = eh.SyntheticModel1.instance("I")

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
-from speed.plain_loop import RULES, gaussian_draws, plain_loop, sampled_rounds
-from speed.timing import Outcome, best, once
+from evenhand.arrays import Floats
 from evenhand.datasets import load
 from evenhand.engine.memories.lockstep import LockstepLogistic
 from evenhand.errors import InputError
@@ -23,10 +22,10 @@ from evenhand.simulation.simulate import simulate
 from evenhand.sources.base import Draw
 from evenhand.sources.synthetic.model1 import SyntheticModel1
 from evenhand.strategies.trend import RunningTrend
+from speed.plain_loop import RULES, gaussian_draws, plain_loop, sampled_rounds
+from speed.timing import Outcome, best, once
 
 __all__ = ["CASES"]
-
-Floats = NDArray[np.float64]
 
 
 def convergence(full: bool) -> Outcome:

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from speed.timing import best, once
 from evenhand.engine.memories.lockstep import LockstepLogistic
 from evenhand.engine.run import Settings, run_block
 from evenhand.learners.logistic.learner import Logistic
 from evenhand.sources.synthetic.model1 import SyntheticModel1
 from evenhand.strategies import Greedy
+from speed.timing import best, once
 
 __all__ = ["Curve", "curves", "draw_curves"]
 

@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
+from evenhand.arrays import Floats
+
 __all__ = ["RULES", "gaussian_draws", "plain_loop", "sampled_rounds"]
 
-Floats = NDArray[np.float64]
 Draw = Callable[[int], tuple[Floats, int]]
 Rule = Callable[[Floats, NDArray[np.int64], np.random.Generator], int]
 

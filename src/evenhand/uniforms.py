@@ -9,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from evenhand.arrays import Words
+
 __all__ = ["Uniforms", "fold", "numbers", "role_states", "roles", "uniform"]
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -17,8 +19,6 @@ _ODD = np.uint64(0xD6E8FEB86659FD93)  # so that a place and what went before it 
 _AHEAD = 128
 _ROLES = 1
 """The purpose of the numbers behind roles; ties and exploration have 0, a pool's gradient steps 7."""
-
-Words = NDArray[np.uint64]
 
 
 def _mix(x: Words) -> Words:

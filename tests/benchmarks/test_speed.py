@@ -7,12 +7,12 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from evenhand.cli.bench import bench
+from evenhand.sources.synthetic.model1 import SyntheticModel1
 from speed.cases import CASES, one_hot
 from speed.growth import Curve, draw_curves
 from speed.plain_loop import RULES, gaussian_draws, plain_loop
 from speed.timing import Outcome, machine
-from evenhand.cli.bench import bench
-from evenhand.sources.synthetic.model1 import SyntheticModel1
 
 app = typer.Typer()
 app.command()(bench)

@@ -17,8 +17,8 @@ from hypothesis.extra import numpy as hnp
 import evenhand as eh
 from evenhand.campaign.deciding import Chooser
 from evenhand.campaign.settings import make_settings
-from evenhand.strategies.decision import KINDS, Decision
 from evenhand.ledger import MemoryLedger
+from evenhand.strategies.decision import KINDS, Decision
 from evenhand.uniforms import role_states, roles
 
 FINITE = st.floats(-1e99, 1e99)

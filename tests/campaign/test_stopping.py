@@ -11,8 +11,8 @@ import pytest
 
 import evenhand as eh
 from evenhand.campaign.state import State
-from evenhand.ledger.database import DatabaseLedger
 from evenhand.claims.stopping import AnyOf, Deadline, LabelsSpent, NoImprovement, Rule, Seen, TargetError
+from evenhand.ledger.database import DatabaseLedger
 
 
 def examples(k: int, size: int) -> tuple[Any, Any]:

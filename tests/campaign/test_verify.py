@@ -20,9 +20,9 @@ import evenhand as eh
 from evenhand.campaign.learners import learner_from_text
 from evenhand.campaign.state import State
 from evenhand.campaign.words import explain
-from evenhand.strategies.decision import KINDS, Decision
 from evenhand.ledger import Event, Ledger, MemoryLedger
 from evenhand.ledger.database import DatabaseLedger
+from evenhand.strategies.decision import KINDS, Decision
 
 
 def rows(k: int, n: int = 4) -> tuple[Any, Any]:

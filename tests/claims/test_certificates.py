@@ -5,8 +5,8 @@ import pytest
 from scipy.stats import binomtest
 
 from evenhand.claims.certificates import Evidence, labels_for_width
-from evenhand.claims.sequences import error_rate, running_half_width
 from evenhand.claims.intervals import wilson
+from evenhand.claims.sequences import error_rate, running_half_width
 
 GROUPS = ("u", "v", "w")
 

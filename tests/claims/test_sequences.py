@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from evenhand.claims.sequences import EmpiricalBernstein, error_rate, log_evidence, running_half_width
 from evenhand.claims.intervals import wilson
+from evenhand.claims.sequences import EmpiricalBernstein, error_rate, log_evidence, running_half_width
 
 counts = st.integers(0, 3000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 

@@ -27,7 +27,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def rows(n: int, seed: int = 0) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 2, n)
-    return pd.DataFrame({"age": rng.integers(20, 60, n), "score": rng.normal(size=n) + 3 * y, "label": np.array(["no", "yes"])[y]})
+    return pd.DataFrame(
+        {"age": rng.integers(20, 60, n), "score": rng.normal(size=n) + 3 * y, "label": np.array(["no", "yes"])[y]}
+    )
 
 
 @pytest.mark.parametrize("learner", ["logistic", "table"])

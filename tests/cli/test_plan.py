@@ -7,8 +7,8 @@ import typer
 from typer.testing import CliRunner
 
 from evenhand.claims.bounds import VCBound
-from evenhand.cli.plan import plan
 from evenhand.claims.guarantees import Problem, labels_for, optimistic
+from evenhand.cli.plan import plan
 
 app = typer.Typer()
 app.command()(plan)

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
-from evenhand.simulation.backends import spread
 from evenhand.experiments.catalogue import choose
 from evenhand.experiments.run import Options, reproduce
+from evenhand.simulation.backends import spread
 
 RULES = ["optimistic", "greedy", "uniform", "epsilon-greedy"]
 SETTINGS = {"budget": 120, "trials": 100, "seed": 3}

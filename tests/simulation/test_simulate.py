@@ -11,8 +11,8 @@ from sklearn.naive_bayes import GaussianNB
 
 import evenhand as eh
 from evenhand.engine.run import Settings, run_block
-from evenhand.strategies import parse_strategy
 from evenhand.simulation.trace import TRACE_COLUMNS
+from evenhand.strategies import parse_strategy
 
 I, II = eh.SyntheticModel1.instance("I"), eh.SyntheticModel1.instance("II")
 

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from evenhand.engine.run import Record
-from evenhand.simulation.store import Store
 from evenhand.experiments.study import Block, Study, run_trials
-from evenhand.simulation.store import key_of
+from evenhand.simulation.store import Store, key_of
 
 STUDY = Study("synthetic1:I", {"ours": "optimistic", "peers": "peers:epsilon=0.2"}, budget=30, trials=6, block=3)
 SETTINGS = STUDY.settings("ours")

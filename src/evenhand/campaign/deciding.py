@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from evenhand.campaign.settings import Parts
 from evenhand.campaign.state import State
-from evenhand.strategies.decision import Decision
 from evenhand.errors import InputError, NothingToAsk
+from evenhand.strategies.base import COINS
+from evenhand.strategies.decision import Decision
 from evenhand.strategies.standing import Standing
 from evenhand.strategies.trend import RunningTrend
-from evenhand.strategies.base import COINS
 from evenhand.uniforms import Uniforms, role_states, roles
 
 __all__ = ["Chooser", "Proposal", "offered", "why_nothing"]

@@ -20,9 +20,9 @@ from evenhand.campaign.past import Past
 from evenhand.campaign.requests import Examples
 from evenhand.campaign.settings import Parts
 from evenhand.campaign.state import State
-from evenhand.engine.memories.build import make_memory, runs_in_lockstep
 from evenhand.engine.labels import Labels
 from evenhand.engine.memories.base import Memory
+from evenhand.engine.memories.build import make_memory, runs_in_lockstep
 from evenhand.engine.settings import learner_seed
 from evenhand.errors import InputError, LearnerError
 from evenhand.learners import Model

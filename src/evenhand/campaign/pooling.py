@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -16,10 +16,10 @@ from evenhand.campaign.pool_tables import PoolTable, read_pool
 from evenhand.campaign.pools import fetch_ahead, register
 from evenhand.campaign.requests import Receipt
 from evenhand.campaign.state import MADE, State
-from evenhand.campaign.telling import Options, Step
+from evenhand.campaign.telling import Options
 from evenhand.engine.settings import as_population, check_settings, forced_warning
 from evenhand.errors import InputError
-from evenhand.ledger import Reader, Writer
+from evenhand.ledger import Writer
 
 __all__ = ["Pooled", "Pooling"]
 

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.strategies.decision import Decision
 from evenhand.errors import InputError
 from evenhand.ledger.base import Event
+from evenhand.strategies.decision import Decision
 
 __all__ = ["Examples", "Receipt", "Refused", "Request", "as_time", "number_of", "request_of"]
 

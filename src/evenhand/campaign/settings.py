@@ -11,10 +11,10 @@ import numpy as np
 
 from evenhand.campaign.labels import Classes, check_text, plain_list
 from evenhand.campaign.learners import learner_from_text, wants_numbers
-from evenhand.engine.settings import MOST_LABELS, as_population, as_seed, check_settings
-from evenhand.errors import InputError
 from evenhand.claims.stopping import Rule as StopRule
 from evenhand.claims.stopping import parse_stop
+from evenhand.engine.settings import MOST_LABELS, as_population, as_seed, check_settings
+from evenhand.errors import InputError
 from evenhand.strategies import Rule, Strategy, parse_strategy
 
 __all__ = ["Parts", "as_refit", "as_seconds", "check_change", "make_settings", "parts_of"]

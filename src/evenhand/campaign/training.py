@@ -11,17 +11,17 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from evenhand.claims import checks
 from evenhand.campaign.evidence import Witness
 from evenhand.campaign.fitting import Fitter, Still
 from evenhand.campaign.settings import Parts
 from evenhand.campaign.state import State
+from evenhand.claims import checks
 from evenhand.claims.certificates import Certificate, Counted, Evidence
+from evenhand.claims.stopping import Seen
 from evenhand.errors import InputError, LearnerError, LedgerError
 from evenhand.learners import Model
 from evenhand.learners.storing import dump_model, load_model
 from evenhand.ledger.base import Event, Ledger, Reader, StoredModel, Writer
-from evenhand.claims.stopping import Seen
 
 __all__ = ["LEASE_SECONDS", "Trainer"]
 

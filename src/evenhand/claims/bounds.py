@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from evenhand.arrays import Floats
 from evenhand.claims import checks
 from evenhand.errors import InputError
-
-Floats = NDArray[np.float64]
 
 # where a sequence is probed for growth: every count up to 2,000, then ever sparser
 _PROBE = np.unique(np.concatenate([np.arange(1, 2001), np.geomspace(2000, 1e12, 400).round()]))

@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from evenhand.arrays import Floats
 from evenhand.claims import checks
-from evenhand.errors import InputError
 from evenhand.claims.intervals import wilson
 from evenhand.claims.search import smallest
 from evenhand.claims.sequences import EmpiricalBernstein, error_rate, log_evidence, running_half_width
-
-Floats = NDArray[np.float64]
+from evenhand.errors import InputError
 
 
 @dataclass(frozen=True)

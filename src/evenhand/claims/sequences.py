@@ -3,12 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from evenhand.arrays import Floats
 from evenhand.claims import checks
 from evenhand.errors import InputError
-
-Floats = NDArray[np.float64]
 
 
 def running_half_width(n: ArrayLike, delta: float = 0.05, *, best_at: float = 500.0) -> Floats:

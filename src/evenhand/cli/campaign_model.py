@@ -47,7 +47,9 @@ def _about(campaign: Any) -> dict[str, Any]:
     campaign.refit()
     status = campaign.status()
     validation = {
-        group: f"{facts['accuracy']:.0%} of {facts['n']} validation labels right" if facts["n"] else "no validation labels yet"
+        group: f"{facts['accuracy']:.0%} of {facts['n']} validation labels right"
+        if facts["n"]
+        else "no validation labels yet"
         for group, facts in status["groups"].items()
     }
     classes = [label.item() if hasattr(label, "item") else label for label in made.classes]

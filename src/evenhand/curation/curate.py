@@ -20,13 +20,13 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
+from evenhand.curation.page import by_group_rows, render
 from evenhand.curation.rounds import Curation, Rounds, hold_interrupt
 from evenhand.engine.run import Settings
 from evenhand.engine.settings import check_settings, forced_warning
 from evenhand.errors import InputError
 from evenhand.files import write_atomically
 from evenhand.learners import Logistic, as_learner
-from evenhand.curation.page import by_group_rows, render
 from evenhand.simulation.result import Result
 from evenhand.simulation.simulate import simulate
 from evenhand.sources.table.table import Table

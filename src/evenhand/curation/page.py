@@ -12,9 +12,9 @@ from jinja2 import Environment, PackageLoader, select_autoescape
 from markupsafe import Markup
 from numpy.typing import NDArray
 
+from evenhand.claims.intervals import wilson
 from evenhand.report import charts
 from evenhand.simulation.result import Result
-from evenhand.claims.intervals import wilson
 
 __all__ = ["by_group_rows", "render"]
 

@@ -13,16 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from evenhand.strategies.decision import KINDS, Decision
+from evenhand.arrays import Floats
 from evenhand.engine.run import Record
 from evenhand.engine.trials import Settings, Trials
 from evenhand.errors import InputError
 from evenhand.sources.base import Draw
 from evenhand.sources.table.table import Table
+from evenhand.strategies.decision import KINDS, Decision
 
 __all__ = ["Curation", "Rounds", "hold_interrupt"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from evenhand.datasets.download import data_folder
 from evenhand.errors import InputError
-from evenhand.sources.images.store import LazyStore
 from evenhand.sources.images.images import Images
+from evenhand.sources.images.store import LazyStore
 
 __all__ = ["RACES", "LeakingSplit", "utkface"]
 

@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.strategies.decision import Decision
+from evenhand.arrays import Ints
 from evenhand.engine.memories.base import Memory
+from evenhand.strategies.base import COINS, Rule, Strategy
+from evenhand.strategies.decision import Decision
 from evenhand.strategies.standing import Standing
 from evenhand.strategies.trend import RunningTrend
-from evenhand.strategies.base import COINS, Rule, Strategy
 from evenhand.uniforms import Uniforms, role_states, roles
 
 __all__ = ["Engine"]
 
 _CHOICES = 0
 """The purpose of the numbers behind ties and exploration."""
-Counts = NDArray[np.int64]
 
 
 class Engine:
@@ -102,7 +102,7 @@ class Engine:
         """The random numbers of every trial's next request."""
         return self._uniforms.at(self.asked)
 
-    def roles(self, trial: Counts, group: Counts) -> NDArray[np.bool_]:
+    def roles(self, trial: Ints, group: Ints) -> NDArray[np.bool_]:
         """Which of these new rows validate: by the seed and how many of their group came before."""
         cell = trial * len(self.groups) + group
         total = np.bincount(cell, minlength=self.counts.size)
@@ -113,7 +113,7 @@ class Engine:
         return roles(self._role_states[cell], before + within, self.validation)
 
     def record(
-        self, trial: Counts, group: Counts, X: Any, y: Counts, validation: NDArray[np.bool_] | None = None
+        self, trial: Ints, group: Ints, X: Any, y: Ints, validation: NDArray[np.bool_] | None = None
     ) -> NDArray[np.bool_]:
         """Take in new labelled rows; gives back which of them validate."""
         if validation is None:
@@ -123,7 +123,7 @@ class Engine:
         self.tally(trial, group, validation)
         return validation
 
-    def tally(self, trial: Counts, group: Counts, validation: NDArray[np.bool_]) -> None:
+    def tally(self, trial: Ints, group: Ints, validation: NDArray[np.bool_]) -> None:
         """Count new rows in."""
         cell = trial * len(self.groups) + group
         held = np.bincount(cell[validation], minlength=self.counts.size).reshape(self.counts.shape)
@@ -141,7 +141,7 @@ class Engine:
         self.report(scores.loss_sum, scores.correct / np.maximum(scores.n, 1), scores.n)
         return True
 
-    def report(self, loss_sum: NDArray[np.float64], accuracy: NDArray[np.float64], n: Counts) -> None:
+    def report(self, loss_sum: NDArray[np.float64], accuracy: NDArray[np.float64], n: Ints) -> None:
         """Take in scores; each group that received examples since the last report gets one accuracy more."""
         self.loss_sum, self.scored = loss_sum, n
         if self.track:

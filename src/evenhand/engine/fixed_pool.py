@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.arrays import Ints
 from evenhand.engine.memories.fixed_pool import PoolMemory
 from evenhand.engine.trials import Settings, Step, Trials
 from evenhand.sources.base import Draw, Source
@@ -20,8 +21,6 @@ _COINS = 7
 """The purpose of these coins, apart from those of the other strategies and of roles."""
 _EXPLORE, _WHICH, _TIE = 0, 1, 3
 """Places of a round's coins; all others say which examples are drawn."""
-
-Counts = NDArray[np.int64]
 
 
 class PooledTrials(Trials):
@@ -45,14 +44,14 @@ class PooledTrials(Trials):
         """The pool and its models."""
         return PoolMemory(source.classes, source.groups, len(trials), strategy.rate)
 
-    def shares(self, population: NDArray[np.float64]) -> Counts:
+    def shares(self, population: NDArray[np.float64]) -> Ints:
         """Pairs of labels bought of every group: its share of the budget rounded down, but one at least."""
         pairs = np.maximum(np.floor(population * self.settings.budget / 2).astype(np.int64), 1)
         while pairs.sum() > self.settings.budget // 2:  # many groups with tiny shares: the largest one pays for them
             pairs[np.argmax(pairs)] -= 1
         return pairs
 
-    def _buy(self, pairs: Counts) -> None:
+    def _buy(self, pairs: Ints) -> None:
         every = np.ones(len(self.used), dtype=np.int64)
         for z, count in enumerate(pairs.tolist()):
             drawn = self.stream.draw(z * every, 2 * count * every)

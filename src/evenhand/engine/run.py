@@ -11,18 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from evenhand.engine.memories.lockstep import LockstepLogistic
-from evenhand.engine.memories.fixed_pool import PoolMemory
+from evenhand.arrays import Floats, Ints
 from evenhand.engine.fixed_pool import PooledTrials
+from evenhand.engine.memories.fixed_pool import PoolMemory
+from evenhand.engine.memories.lockstep import LockstepLogistic
 from evenhand.engine.trials import Settings, Step, Trials
 from evenhand.sources.base import Source
 from evenhand.strategies.base import Strategy
 from evenhand.strategies.peers import Peers
 
 __all__ = ["Record", "Settings", "run_block"]
-
-Floats = NDArray[np.float64]
-Counts = NDArray[np.int64]
 
 
 @dataclass
@@ -31,10 +29,10 @@ class Record:
 
     groups: tuple[str, ...]
     trials: NDArray[np.int64]
-    labels: Counts
-    chosen: Counts
-    kind: Counts
-    counts: Counts
+    labels: Ints
+    chosen: Ints
+    kind: Ints
+    counts: Ints
     validation_loss: Floats
     accuracy: Floats
     final_accuracy: Floats

@@ -9,20 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.strategies.decision import Decision
-from evenhand.engine.memories.build import make_memory
+from evenhand.arrays import Floats, Ints
 from evenhand.engine.engine import Engine
 from evenhand.engine.labels import Labels
 from evenhand.engine.memories.base import Memory
+from evenhand.engine.memories.build import make_memory
 from evenhand.engine.settings import learner_seed
 from evenhand.sources.base import Draw, Source
 from evenhand.strategies.base import Strategy
+from evenhand.strategies.decision import Decision
 from evenhand.strategies.peers import Peers
 
 __all__ = ["Settings", "Step", "Trials"]
-
-Floats = NDArray[np.float64]
-Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -59,7 +57,7 @@ class Step:
     """One round: the decisions, the groups drawn from (−1 where a trial is over), the rows and which of them validate."""
 
     decision: Decision
-    chosen: Counts
+    chosen: Ints
     drawn: Draw
     validation: NDArray[np.bool_]
 
@@ -100,7 +98,7 @@ class Trials:
             run=f"{source.name} {getattr(strategy, '__name__', strategy)} seed {self.settings.seed} trial {trials[0]}",
         )
 
-    def sizes(self) -> Counts:
+    def sizes(self) -> Ints:
         """Labels of the next round, 0 where a trial is over; groups with less than a pair left are offered no more."""
         left = self.stream.left()
         if left is not None:
@@ -118,7 +116,7 @@ class Trials:
         drawn, validation = self.take(chosen, size)
         return Step(decision, chosen, drawn, validation)
 
-    def take(self, group: Counts, size: Counts) -> tuple[Draw, NDArray[np.bool_]]:
+    def take(self, group: Ints, size: Ints) -> tuple[Draw, NDArray[np.bool_]]:
         """Draw from these groups and record what came."""
         drawn = self.stream.draw(group, size)
         validation = self.engine.record(drawn.trial, drawn.group, drawn.X, drawn.y, drawn.validation)

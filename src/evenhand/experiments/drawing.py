@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from evenhand.arrays import Floats
 from evenhand.engine.run import Record
 from evenhand.experiments.measures import share
 from evenhand.plotting.results import COLOURS
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_band", "draw_groups", "draw_mixture", "draw_share", "draw_worst", "panels", "watermark"]
 
-Floats = NDArray[np.float64]
 _POINTS = 200
 
 

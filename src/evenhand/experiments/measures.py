@@ -7,15 +7,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from evenhand.arrays import Floats
+from evenhand.claims.intervals import paired_difference
 from evenhand.engine.run import Record
 from evenhand.experiments.base import Number
-from evenhand.claims.intervals import paired_difference
 
 __all__ = ["Gain", "ceilings", "curves", "final_share", "gain", "mean_number", "paired", "share", "spread_of", "worst"]
-
-Floats = NDArray[np.float64]
 
 
 def share(record: Record, group: str) -> Floats:

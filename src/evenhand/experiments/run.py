@@ -8,14 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evenhand.simulation.backends import check_backend, spread
 from evenhand.engine.run import Record
 from evenhand.errors import InputError
 from evenhand.experiments.base import Experiment
 from evenhand.experiments.output import Output
-from evenhand.simulation.store import Store
 from evenhand.experiments.study import Block, Study, check_ready, run_trials
-from evenhand.simulation.store import key_of
+from evenhand.simulation.backends import check_backend, spread
+from evenhand.simulation.store import Store, key_of
 
 __all__ = ["SCALES", "Options", "Outcome", "reproduce"]
 

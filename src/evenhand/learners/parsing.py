@@ -7,8 +7,8 @@ from typing import Any
 
 from evenhand.errors import InputError
 from evenhand.learners.logistic.learner import Logistic
-from evenhand.learners.sklearn import SklearnLearner
 from evenhand.learners.logistic.table import TableLearner
+from evenhand.learners.sklearn import SklearnLearner
 from evenhand.notation import parse_settings
 
 __all__ = ["ALLOWED", "describe_learner", "parse_learner"]

@@ -11,8 +11,8 @@ import numpy as np
 from evenhand.errors import InputError
 from evenhand.learners.base import Model
 from evenhand.learners.logistic.learner import Logistic
-from evenhand.learners.sklearn import ConstantModel, SklearnModel
 from evenhand.learners.logistic.table import Encoding, TableModel
+from evenhand.learners.sklearn import ConstantModel, SklearnModel
 
 __all__ = ["dump_model", "load_model"]
 

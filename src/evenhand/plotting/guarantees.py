@@ -3,16 +3,14 @@
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from evenhand.arrays import Floats
 from evenhand.claims.guarantees import exploring, optimism
 from evenhand.claims.guarantees.lower import lower_bound
 from evenhand.claims.guarantees.problem import Problem
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-Floats = NDArray[np.float64]
 
 
 def promise_curve(problem: Problem, labels: Floats, epsilon: float | None = None, beta: float | None = None) -> Floats:

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.simulation.backends import spread
 from evenhand.engine.memories.build import runs_in_lockstep
 from evenhand.engine.run import Record, Settings, run_block
 from evenhand.engine.settings import as_seed, check_settings, forced_warning
 from evenhand.errors import InputError
 from evenhand.learners import Logistic, Loss, as_learner
+from evenhand.simulation.backends import spread
 from evenhand.simulation.result import Result
 from evenhand.sources.base import Source
 from evenhand.strategies import Strategy, parse_strategy

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evenhand.strategies.decision import KINDS
-from evenhand.engine.run import Record
 from evenhand.claims.intervals import paired_difference
+from evenhand.engine.run import Record
+from evenhand.strategies.decision import KINDS
 
 __all__ = ["FINAL_COLUMNS", "TRACE_COLUMNS", "differences", "final_frame", "summarise", "trace_frame"]
 

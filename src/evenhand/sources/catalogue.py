@@ -43,7 +43,8 @@ def open_source(
 
 
 def _synthetic(name: str, variant: str, text: str) -> Source:
-    from evenhand.sources.synthetic import model1 as synthetic, model2 as synthetic2
+    from evenhand.sources.synthetic import model1 as synthetic
+    from evenhand.sources.synthetic import model2 as synthetic2
 
     if name == "synthetic1":
         return synthetic.SyntheticModel1.instance(variant or "I")

@@ -6,11 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from evenhand.arrays import Floats
 from evenhand.sources.table.pool import TestPart
 
 __all__ = ["LinearScores", "by_group"]
-
-Floats = NDArray[np.float64]
 
 
 def by_group(values: Floats, counts: NDArray[np.int64]) -> Floats:

@@ -12,8 +12,8 @@ numbers) to a decision (which group, and why). One rule a file; `terms` has the 
 from evenhand.strategies.base import COINS, Rule, Strategy
 from evenhand.strategies.epsilon_greedy import EpsilonGreedy, Greedy
 from evenhand.strategies.optimistic import Optimistic
-from evenhand.strategies.peers import Peers
 from evenhand.strategies.parsing import STRATEGIES, parse_strategy
+from evenhand.strategies.peers import Peers
 from evenhand.strategies.uncurated import Uncurated
 from evenhand.strategies.uniform import Uniform
 

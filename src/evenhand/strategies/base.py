@@ -9,8 +9,9 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.strategies.decision import KINDS, Decision
+from evenhand.arrays import Floats
 from evenhand.errors import InputError
+from evenhand.strategies.decision import KINDS, Decision
 from evenhand.strategies.standing import Standing
 
 __all__ = ["COINS", "Rule", "Strategy", "choose_start", "decide", "draw", "either", "pick"]
@@ -18,8 +19,7 @@ __all__ = ["COINS", "Rule", "Strategy", "choose_start", "decide", "draw", "eithe
 COINS = 3
 """Uniform numbers a request is given: for ties, for whether to explore, for which group to explore."""
 
-Numbers = NDArray[np.float64]
-Loss = str | Callable[[Any, Any, Any], Numbers]
+Loss = str | Callable[[Any, Any, Any], Floats]
 """`"zero_one"`, `"log"`, or a callable `(model, X, y)` that gives one number per example."""
 
 WARM_UP, FORCED, EXPLORE, SCORE, FEWEST, POPULATION, CERTIFY, TEST = range(len(KINDS))
@@ -33,7 +33,7 @@ class Strategy(Protocol):
     accuracies) and `needs_population` (True asks for shares).
     """
 
-    def __call__(self, standing: Standing, coins: Numbers) -> Decision:
+    def __call__(self, standing: Standing, coins: Floats) -> Decision:
         """The decision; `coins` are `COINS` uniform numbers on the last axis."""
 
 
@@ -54,7 +54,7 @@ class Rule:
         """Whether the rule draws from the population's shares."""
         return False
 
-    def __call__(self, standing: Standing, coins: Numbers) -> Decision:
+    def __call__(self, standing: Standing, coins: Floats) -> Decision:
         """The decision; every rule has its own."""
         raise NotImplementedError
 
@@ -75,7 +75,7 @@ def either(condition: Any, yes: Any, no: Any) -> Any:
     return np.where(condition[..., None] if np.ndim(yes) > axes else condition, yes, no)
 
 
-def pick(score: NDArray[Any], allowed: NDArray[np.bool_], coin: Numbers) -> NDArray[np.int64]:
+def pick(score: NDArray[Any], allowed: NDArray[np.bool_], coin: Floats) -> NDArray[np.int64]:
     """The allowed group with the largest score on the last axis, ties broken by the coin."""
     masked = np.where(allowed, score, -np.inf)
     best = np.maximum.reduce(masked, axis=-1, keepdims=True)
@@ -90,18 +90,18 @@ def pick(score: NDArray[Any], allowed: NDArray[np.bool_], coin: Numbers) -> NDAr
     return chosen
 
 
-def draw(share: Numbers, allowed: NDArray[np.bool_], coin: Numbers) -> tuple[NDArray[np.int64], Numbers]:
+def draw(share: Floats, allowed: NDArray[np.bool_], coin: Floats) -> tuple[NDArray[np.int64], Floats]:
     """A group drawn by its share among the allowed ones, and the probabilities it was drawn with."""
     weight = np.where(allowed, share, 0.0)
     total = weight.sum(axis=-1, keepdims=True)
     weight = np.where(total > 0, weight, allowed)
-    chance: Numbers = weight / weight.sum(axis=-1, keepdims=True)
+    chance: Floats = weight / weight.sum(axis=-1, keepdims=True)
     edges = chance.cumsum(axis=-1)
     chosen: NDArray[np.int64] = np.argmax((edges > coin[..., None] * edges[..., -1:]) & (chance > 0), axis=-1)
     return chosen, chance
 
 
-def choose_start(standing: Standing, coin: Numbers) -> NDArray[np.int64]:
+def choose_start(standing: Standing, coin: Floats) -> NDArray[np.int64]:
     """The group with the fewest examples, open requests counted in: the groups in turn."""
     return pick(-standing.examples, standing.available, coin)
 
@@ -110,8 +110,8 @@ def decide(
     standing: Standing,
     index: NDArray[np.int64],
     code: NDArray[np.int64],
-    terms: Mapping[str, Numbers] | None = None,
-    probability: Numbers | None = None,
+    terms: Mapping[str, Floats] | None = None,
+    probability: Floats | None = None,
 ) -> Decision:
     """A decision; a single one keeps only what belongs to its kind.
 

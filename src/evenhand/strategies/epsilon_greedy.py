@@ -7,23 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from evenhand.strategies.decision import Decision
+from evenhand.arrays import Floats
 from evenhand.errors import InputError
-from evenhand.strategies.standing import Standing
 from evenhand.strategies import terms as named
-from evenhand.strategies.base import (
-    EXPLORE,
-    SCORE,
-    WARM_UP,
-    Loss,
-    Numbers,
-    Rule,
-    choose_start,
-    decide,
-    draw,
-    either,
-    pick,
-)
+from evenhand.strategies.base import EXPLORE, SCORE, WARM_UP, Loss, Rule, choose_start, decide, draw, either, pick
+from evenhand.strategies.decision import Decision
+from evenhand.strategies.standing import Standing
 
 __all__ = ["EpsilonGreedy", "Greedy"]
 
@@ -54,7 +43,7 @@ class EpsilonGreedy(Rule):
         """Whether exploring rounds draw from the population's shares."""
         return self.explore == "population" and self.epsilon > 0
 
-    def __call__(self, standing: Standing, coins: Numbers) -> Decision:
+    def __call__(self, standing: Standing, coins: Floats) -> Decision:
         """Start, then explore with probability ε, else the largest loss."""
         found = {"loss": named.loss(standing)}
         if self.needs_population and standing.population is not None:
@@ -76,6 +65,6 @@ class Greedy(Rule):
     name: ClassVar[str] = "greedy"
     loss: Loss = "zero_one"
 
-    def __call__(self, standing: Standing, coins: Numbers) -> Decision:
+    def __call__(self, standing: Standing, coins: Floats) -> Decision:
         """ε-greedy with ε = 0."""
         return EpsilonGreedy(epsilon=0.0, explore="uniform", loss=self.loss)(standing, coins)

@@ -9,12 +9,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from evenhand.arrays import Floats
 from evenhand.claims.bounds import RademacherBound, VCBound, as_bound
-from evenhand.strategies.decision import Decision
 from evenhand.errors import InputError
-from evenhand.strategies.standing import Standing
 from evenhand.strategies import terms as named
-from evenhand.strategies.base import FORCED, SCORE, WARM_UP, Loss, Numbers, Rule, decide, either, pick
+from evenhand.strategies.base import FORCED, SCORE, WARM_UP, Loss, Rule, decide, either, pick
+from evenhand.strategies.decision import Decision
+from evenhand.strategies.standing import Standing
 
 __all__ = ["BOUND_NAMES", "Optimistic"]
 
@@ -82,7 +83,7 @@ class Optimistic(Rule):
     @classmethod
     def theoretical(
         cls,
-        bound: Callable[..., Numbers] | Sequence[Callable[..., Numbers]],
+        bound: Callable[..., Floats] | Sequence[Callable[..., Floats]],
         C: float | None = 1.0,
         xi: float | None = None,
         loss: Loss = "zero_one",
@@ -108,7 +109,7 @@ class Optimistic(Rule):
             found["terms"] = "+".join(getattr(term, "__name__", type(term).__name__) for term in self.terms)
         return described | found
 
-    def score_terms(self, standing: Standing) -> dict[str, Numbers]:
+    def score_terms(self, standing: Standing) -> dict[str, Floats]:
         """The terms of the score by name."""
         found = {"loss": named.loss(standing)}
         if self.bound is None:
@@ -123,7 +124,7 @@ class Optimistic(Rule):
             found[getattr(term, "__name__", type(term).__name__)] = _own(term, standing)
         return found
 
-    def __call__(self, standing: Standing, coins: Numbers) -> Decision:
+    def __call__(self, standing: Standing, coins: Floats) -> Decision:
         """Start, then forced exploration where a group lags behind, else the largest score."""
         found = self.score_terms(standing)
         n = standing.examples
@@ -135,7 +136,7 @@ class Optimistic(Rule):
         return decide(standing, index, code, found)
 
 
-def _own(term: named.Term, standing: Standing) -> Numbers:
+def _own(term: named.Term, standing: Standing) -> Floats:
     """A user's term, checked: the right shape and no NaN among the groups still offered."""
     label = getattr(term, "__name__", type(term).__name__)
     values = np.asarray(term(standing), dtype=float)

@@ -7,11 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from evenhand.strategies.decision import Decision
+from evenhand.arrays import Floats
 from evenhand.errors import InputError
-from evenhand.strategies.standing import Standing
-from evenhand.strategies.base import Loss, Numbers, Rule
+from evenhand.strategies.base import Loss, Rule
+from evenhand.strategies.decision import Decision
 from evenhand.strategies.epsilon_greedy import EpsilonGreedy
+from evenhand.strategies.standing import Standing
 
 __all__ = ["Peers"]
 
@@ -53,6 +54,6 @@ class Peers(Rule):
         """The pool is bought by the population's shares."""
         return True
 
-    def __call__(self, standing: Standing, coins: Numbers) -> Decision:
+    def __call__(self, standing: Standing, coins: Floats) -> Decision:
         """ε-greedy, exploring by the population's shares."""
         return EpsilonGreedy(self.epsilon, loss=self.loss)(standing, coins)

@@ -5,50 +5,49 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from evenhand.arrays import Floats
 from evenhand.strategies.standing import Standing
 
 __all__ = ["Term", "behind", "confidence", "count", "coupling", "deviation", "loss", "trend"]
 
-Numbers = NDArray[np.float64]
-Term = Callable[[Standing], Numbers]
+Term = Callable[[Standing], Floats]
 """A user's own term: a callable on a standing that gives a number per group."""
 
 
-def loss(standing: Standing) -> Numbers:
+def loss(standing: Standing) -> Floats:
     """Mean loss of the current model on each validation set (equation 3, first part)."""
     return standing.mean_loss
 
 
-def confidence(standing: Standing, c0: float) -> Numbers:
+def confidence(standing: Standing, c0: float) -> Floats:
     """`c0 / √N_z`: the less is known of a group, the larger."""
     return c0 / np.sqrt(np.maximum(standing.examples, 1))
 
 
-def deviation(standing: Standing, bound: Callable[..., Numbers]) -> Numbers:
+def deviation(standing: Standing, bound: Callable[..., Floats]) -> Floats:
     """`e_z(N_z)`: how far a mean over N_z examples may be from the truth."""
     return bound(np.maximum(standing.examples, 1), groups=len(standing.groups))
 
 
-def coupling(standing: Standing, bound: Callable[..., Numbers], C: float) -> Numbers:
+def coupling(standing: Standing, bound: Callable[..., Floats], C: float) -> Floats:
     """`(2C / π_t(z)) · Σ π_t(z') e_z'(N_z')`: from the fitted classifier to the best one for the mixture."""
     pi = standing.mixture
     spread = (pi * deviation(standing, bound)).sum(axis=-1, keepdims=True)
     return np.asarray(2 * C * spread / np.maximum(pi, np.finfo(float).tiny))
 
 
-def trend(standing: Standing, c1: float) -> Numbers:
+def trend(standing: Standing, c1: float) -> Floats:
     """`c1 · S_z / √var(S_z)`, Mann–Kendall over the recent accuracies: is the group still gaining?"""
     return c1 * standing.trend
 
 
-def count(standing: Standing) -> Numbers:
+def count(standing: Standing) -> Floats:
     """`−N_z`, open requests counted in: the fewest first."""
     return (-standing.examples).astype(float)
 
 
-def behind(standing: Standing) -> Numbers:
+def behind(standing: Standing) -> Floats:
     """`p_z·ΣN − N_z`, open requests counted in: how many examples a group lacks to its share of the population."""
     n = standing.examples
     share = 0.0 if standing.population is None else standing.population

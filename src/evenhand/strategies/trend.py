@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Floats = NDArray[np.float64]
+from evenhand.arrays import Floats
 
 
 def mann_kendall(series: ArrayLike) -> tuple[Floats, Floats]:

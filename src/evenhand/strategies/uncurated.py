@@ -7,11 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from evenhand.strategies.decision import Decision
+from evenhand.arrays import Floats
 from evenhand.errors import InputError
-from evenhand.strategies.standing import Standing
 from evenhand.strategies import terms as named
-from evenhand.strategies.base import POPULATION, Numbers, Rule, decide, draw, pick
+from evenhand.strategies.base import POPULATION, Rule, decide, draw, pick
+from evenhand.strategies.decision import Decision
+from evenhand.strategies.standing import Standing
 
 __all__ = ["Uncurated"]
 
@@ -28,7 +29,7 @@ class Uncurated(Rule):
         """It follows nothing else."""
         return True
 
-    def __call__(self, standing: Standing, coins: Numbers) -> Decision:
+    def __call__(self, standing: Standing, coins: Floats) -> Decision:
         """One pair at a time is drawn from the shares; batches keep to them as closely as they can."""
         if standing.population is None:
             raise InputError("Uncurated follows the population's shares: give population=...")

@@ -7,10 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from evenhand.arrays import Floats
+from evenhand.strategies import terms as named
+from evenhand.strategies.base import FEWEST, Rule, decide, pick
 from evenhand.strategies.decision import Decision
 from evenhand.strategies.standing import Standing
-from evenhand.strategies import terms as named
-from evenhand.strategies.base import FEWEST, Numbers, Rule, decide, pick
 
 __all__ = ["Uniform"]
 
@@ -22,7 +23,7 @@ class Uniform(Rule):
     name: ClassVar[str] = "uniform"
     needs_scores: ClassVar[bool] = False
 
-    def __call__(self, standing: Standing, coins: Numbers) -> Decision:
+    def __call__(self, standing: Standing, coins: Floats) -> Decision:
         """The smallest N_z."""
         found = {"count": named.count(standing)}
         index = pick(found["count"], standing.available, coins[..., 0])

@@ -6,8 +6,8 @@ import pytest
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
-from evenhand.engine.memories.lockstep import LockstepLogistic
 from evenhand.engine.memories.base import Memory
+from evenhand.engine.memories.lockstep import LockstepLogistic
 from evenhand.learners.logistic.learner import Logistic
 from evenhand.learners.logistic.solver import ConvergenceError
 

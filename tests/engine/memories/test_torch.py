@@ -10,14 +10,14 @@ import torch
 from torch import nn
 
 import evenhand as eh
-from evenhand.engine.memories.build import make_memory
 from evenhand.engine.labels import Labels
+from evenhand.engine.memories.build import make_memory
 from evenhand.engine.memories.single import SingleMemory
 from evenhand.engine.memories.torch import TorchMemory
 from evenhand.learners.torch.learner import TorchLearner
 from evenhand.learners.torch.trainer import NonFiniteLoss, Trainer
-from evenhand.sources.images.store import ArrayStore, ImageRows
 from evenhand.sources.images.images import Images
+from evenhand.sources.images.store import ArrayStore, ImageRows
 
 RUN = {"budget": 240, "batch": 5, "warmup": 3, "evaluate": 5}
 

@@ -16,8 +16,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import evenhand as eh
-from evenhand.learners.storing import dump_model, load_model
 from evenhand.learners.logistic.table import Encoding, TableLearner
+from evenhand.learners.storing import dump_model, load_model
 
 NUMBERS, TEXTS = ["age", "score", "whole"], ["city", "job"]
 

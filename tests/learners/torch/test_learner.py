@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from torch import nn
 
 import evenhand.learners.torch.device as device_module
-from evenhand.learners.torch.networks import CNN, cnn1, cnn2
-from evenhand.learners.torch.learner import TorchLearner, TorchModel
 from evenhand.learners.torch.data import Kept, as_tensor
 from evenhand.learners.torch.device import MissingTorch, choose_device, probe_bf16, require_torch
-from evenhand.learners.torch.transform import ImageTransform
+from evenhand.learners.torch.learner import TorchLearner, TorchModel
+from evenhand.learners.torch.networks import CNN, cnn1, cnn2
 from evenhand.learners.torch.trainer import NonFiniteLoss, Trainer
+from evenhand.learners.torch.transform import ImageTransform
 
 CPU = torch.device("cpu")
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from evenhand.sources.images.files import is_manifest
-from evenhand.sources.images.store import ArrayStore, ImageRows, LazyStore
 from evenhand.sources.images.images import Images
+from evenhand.sources.images.store import ArrayStore, ImageRows, LazyStore
 
 
 def source(n: int = 60, **given_settings: object) -> Images:

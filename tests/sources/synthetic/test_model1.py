@@ -9,8 +9,8 @@ from scipy import integrate, optimize
 from scipy.stats import multivariate_normal, norm
 
 from evenhand.sources.base import Source, Stream
-from evenhand.sources.synthetic.model1 import SyntheticModel1
 from evenhand.sources.synthetic.fair_mixture import two_groups
+from evenhand.sources.synthetic.model1 import SyntheticModel1
 
 I, II = SyntheticModel1.instance("I"), SyntheticModel1.instance("II")
 SKEW = SyntheticModel1(

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
-from evenhand.sources.table import stream as table_stream
 from evenhand.sources.base import Source, Stream
+from evenhand.sources.table import stream as table_stream
 from evenhand.sources.table.problems import TableError
-from evenhand.sources.table.table import Table
 from evenhand.sources.table.stream import TableStream
+from evenhand.sources.table.table import Table
 
 
 def people(n: int = 200, seed: int = 0) -> pd.DataFrame:

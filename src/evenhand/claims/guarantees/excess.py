@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from evenhand.arrays import Floats
 from evenhand.errors import InputError
 from evenhand.sources.synthetic.model1 import Loss, SyntheticModel1
-
-Floats = NDArray[np.float64]
 
 
 class Slope(NamedTuple):

@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evenhand.claims import checks
-from evenhand.errors import InputError
 from evenhand.claims.guarantees.optimism import budget_rounds, check_target, condition, from_labels
 from evenhand.claims.guarantees.problem import Problem
 from evenhand.claims.guarantees.promise import Condition, Promise
-from evenhand.sources.synthetic.model1 import Loss, SyntheticModel1
 from evenhand.claims.search import smallest
+from evenhand.errors import InputError
+from evenhand.sources.synthetic.model1 import Loss, SyntheticModel1
 
 
 def _spread(n: int, groups: int, delta: float) -> float:

@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from evenhand.errors import InputError
 from evenhand.claims.guarantees.problem import Problem
 from evenhand.claims.guarantees.promise import Condition, Promise
 from evenhand.claims.search import FOREVER, smallest
+from evenhand.errors import InputError
 
 
 def value(problem: Problem, rounds: float) -> float:

@@ -6,8 +6,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from evenhand.errors import InputError
 from evenhand.claims.intervals import wilson
+from evenhand.errors import InputError
 
 
 class _Learner(Protocol):

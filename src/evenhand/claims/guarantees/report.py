@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.errors import InputError
 from evenhand.claims.guarantees.coupling import square_root_constant, two_terms
 from evenhand.claims.guarantees.exploring import epsilon_greedy, epsilon_greedy_labels_for, exploration
 from evenhand.claims.guarantees.lower import lower_bound, other_radius
 from evenhand.claims.guarantees.optimism import labels_for, optimistic
 from evenhand.claims.guarantees.problem import Problem
+from evenhand.errors import InputError
 from evenhand.sources.synthetic.model1 import SyntheticModel1
 
 ASSUMED = (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from evenhand.engine.labels import Labels
-from evenhand.engine.memories.lockstep import LockstepLogistic
 from evenhand.engine.memories.base import Memory
+from evenhand.engine.memories.lockstep import LockstepLogistic
 from evenhand.engine.memories.single import SingleMemory
 from evenhand.errors import InputError
 from evenhand.learners.logistic.learner import Logistic

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from evenhand.arrays import Floats, Ints, Positions
 from evenhand.engine.memories.growable import enlarged
-from evenhand.learners.logistic.objectives import BinaryBlock, Floats, Ints, margins
+from evenhand.learners.logistic.objectives import BinaryBlock, margins
 
-__all__ = ["Counts", "DenseBlock", "Pick", "places"]
+__all__ = ["Ints", "DenseBlock", "Pick", "places"]
 
-Counts = NDArray[np.int64]
 Pick = Any  # an index of trials: a slice where that spares a copy, else their numbers
 
 
@@ -25,7 +24,7 @@ class DenseBlock:
         self.n, self.size = np.zeros(trials, dtype=np.int64), np.zeros((trials, features + 1))
         self._rows = np.empty((trials, features + 1, capacity))
 
-    def append(self, trial: Counts, X: Floats, rows: Ints, sign: Floats) -> Counts:
+    def append(self, trial: Ints, X: Floats, rows: Positions, sign: Floats) -> Ints:
         """Add some rows of X, in their order within each trial; where they went."""
         arrived = np.bincount(trial, minlength=len(self.n))
         at, X = places(self.n, trial, arrived), X[rows]
@@ -43,7 +42,7 @@ class DenseBlock:
         """The objective of trials that all have n rows."""
         return BinaryBlock(self._rows[pick, :, :n], C, scale)
 
-    def joined(self, other: DenseBlock, trials: Ints, sign: Floats, C: float, scale: Floats) -> BinaryBlock:
+    def joined(self, other: DenseBlock, trials: Positions, sign: Floats, C: float, scale: Floats) -> BinaryBlock:
         """The objective of all rows of these trials, here and in the other block, those times their signs."""
         one, two = int(self.n[trials[0]]), sign.shape[1]
         rows = (self.part(trials, 0, one), other.part(trials, 0, two) * sign[:, None, :])
@@ -58,7 +57,7 @@ class DenseBlock:
         return margins(theta, self.part(pick, first, last))
 
 
-def places(n: Counts, trial: Counts, arrived: Counts) -> Counts:
+def places(n: Ints, trial: Ints, arrived: Ints) -> Ints:
     """Where the rows of a delivery go: behind the n rows each trial has, in their order."""
     at = n[trial]
     if arrived.max() > 1:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import expit
 
+from evenhand.arrays import Floats, Ints
 from evenhand.engine.memories.base import Scores
 from evenhand.errors import InputError
 from evenhand.learners.base import Loss, Model, losses
@@ -19,20 +20,17 @@ from evenhand.learners.logistic.learner import Logistic
 
 __all__ = ["PoolMemory"]
 
-Floats = NDArray[np.float64]
-Counts = NDArray[np.int64]
-
 
 @dataclass(frozen=True)
 class _Part:
     """Rows of one role, ordered by trial and group."""
 
-    trial: Counts
+    trial: Ints
     X: sparse.csr_array
-    y: Counts
-    group: Counts
+    y: Ints
+    group: Ints
 
-    def counts(self, trials: int, groups: int) -> Counts:
+    def counts(self, trials: int, groups: int) -> Ints:
         found = np.bincount(self.trial * groups + self.group, minlength=trials * groups)
         return np.asarray(found.reshape(trials, groups))
 
@@ -62,7 +60,7 @@ class PoolMemory:
             raise InputError(f"the peers' rule knows two classes, not {len(classes)}")
         self.classes, self.groups, self.rate = np.asarray(classes), tuple(groups), rate
         self.coef, self.intercept = np.zeros((trials, 0)), np.zeros(trials)
-        self._added: list[tuple[Counts, sparse.csr_array, Counts, Counts, NDArray[np.bool_]]] = []
+        self._added: list[tuple[Ints, sparse.csr_array, Ints, Ints, NDArray[np.bool_]]] = []
 
     def add(
         self,
@@ -97,7 +95,7 @@ class PoolMemory:
         return parts[0], parts[1]
 
     @cached_property
-    def _places(self) -> tuple[Counts, Counts]:
+    def _places(self) -> tuple[Ints, Ints]:
         """Where the training rows of every trial and group begin, and how many there are."""
         counts = self._parts[0].counts(*self._shape)
         return (np.cumsum(counts) - counts.ravel()).reshape(self._shape), counts
@@ -106,10 +104,10 @@ class PoolMemory:
     def _shape(self) -> tuple[int, int]:
         return len(self.coef), len(self.groups)
 
-    def _margins(self, X: sparse.csr_array, trial: Counts) -> Floats:
+    def _margins(self, X: sparse.csr_array, trial: Ints) -> Floats:
         return np.asarray(X @ self.coef.ravel() + self.intercept[trial])
 
-    def step(self, group: Counts, coins: Floats) -> None:
+    def step(self, group: Ints, coins: Floats) -> None:
         """A gradient step of every trial on examples of its group, one for each of its coins."""
         training, every = self._parts[0], np.arange(len(self.coef))
         start, count = (values[every, group][:, None] for values in self._places)

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from evenhand.arrays import Floats
 from evenhand.learners.logistic.csr import Csr
-from evenhand.learners.logistic.objectives import Floats, Rows
+from evenhand.learners.logistic.objectives import Rows
 
 __all__ = ["DenseRows", "GrowingSet", "SparseRows", "enlarged"]
 

@@ -18,13 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from evenhand.arrays import Floats
+from evenhand.engine.memories.base import Scores
 from evenhand.engine.memories.lockstep_binary import BinaryTrials
 from evenhand.engine.memories.lockstep_softmax import SoftmaxTrials
-from evenhand.engine.memories.base import Scores
 from evenhand.errors import InputError
 from evenhand.learners.base import Loss, Model
 from evenhand.learners.logistic.learner import Logistic, numeric
-from evenhand.learners.logistic.objectives import Floats
 
 __all__ = ["LockstepLogistic"]
 

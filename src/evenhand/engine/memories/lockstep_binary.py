@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from evenhand.engine.memories.dense_blocks import Counts, DenseBlock, Pick
-from evenhand.engine.memories.growable import enlarged
+from evenhand.arrays import Floats, Ints, Mask, Positions
 from evenhand.engine.memories.base import Scores
+from evenhand.engine.memories.dense_blocks import DenseBlock, Pick
+from evenhand.engine.memories.growable import enlarged
 from evenhand.errors import InputError
 from evenhand.learners.base import Loss, Model
 from evenhand.learners.logistic.learner import Logistic
-from evenhand.learners.logistic.objectives import BinaryBlock, Floats, Ints, Mask
+from evenhand.learners.logistic.objectives import BinaryBlock
 from evenhand.learners.logistic.solver import DENSE_LIMIT, append, inverse_hessian, minimise
 
 __all__ = ["BinaryTrials"]
@@ -48,7 +49,7 @@ class BinaryTrials:
         self._sums = np.zeros(shape)
         self._errors, self._held = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
 
-    def add(self, trial: Counts, X: Any, y: Counts, group: Counts, validation: Mask) -> None:
+    def add(self, trial: Ints, X: Any, y: Ints, group: Ints, validation: Mask) -> None:
         """Take in rows: training ones times ±1 for their class, validation ones as they are."""
         label = y == 1
         for held in (False, True):
@@ -121,7 +122,7 @@ class BinaryTrials:
         """Weights and intercepts, (T, d+1)."""
         return self._theta
 
-    def _follow(self, n: Counts, new: Counts, mixed: Mask) -> Mask:
+    def _follow(self, n: Ints, new: Ints, mixed: Mask) -> Mask:
         """Refit sparse trials that have a model and few new rows; which of them that brought to their optimum."""
         done = np.zeros(self.trials, dtype=bool)
         trials = np.flatnonzero((new > 0) & mixed & self._warm & (new < self._theta.shape[1]))
@@ -151,7 +152,7 @@ class BinaryTrials:
             self._inverse[pick] = inverse
         self._theta[pick], self._warm[pick] = theta, True
 
-    def _fit_all(self, trials: Ints) -> tuple[Floats, Floats]:
+    def _fit_all(self, trials: Positions) -> tuple[Floats, Floats]:
         """Optimum and norm of trials on all their rows; they have the same numbers of both kinds."""
         one, two = int(self._training.n[trials[0]]), int(self._validation.n[trials[0]])
         sign = np.where(self._label[trials, :two], 1.0, -1.0)
@@ -162,7 +163,7 @@ class BinaryTrials:
         problem = self._training.joined(both, trials, sign, C, C * np.maximum(one + two, size))
         return theta, minimise(problem, theta, inverse, self.learner.tol)
 
-    def _count_losses(self, pick: Pick, first: int, last: int) -> tuple[Counts, Floats]:
+    def _count_losses(self, pick: Pick, first: int, last: int) -> tuple[Ints, Floats]:
         """Errors and loss sums of validation rows first … last − 1 of some trials, by group."""
         label, cell = self._label[pick, first:last], self._cell[pick, first:last]
         margin = self._validation.margins(pick, self._theta[pick], first, last)
@@ -182,7 +183,7 @@ class BinaryTrials:
         models: list[Any] = [self.models()[t] for t in np.arange(self.trials)[pick]]
         return np.array([models[i].losses(rows[i, :-1].T, y[i], self._loss) for i in range(len(models))])
 
-    def _count(self, cell: Counts) -> Counts:
+    def _count(self, cell: Ints) -> Ints:
         return np.bincount(cell, minlength=self.trials * self.groups).reshape(self.trials, self.groups)
 
 
@@ -211,7 +212,7 @@ def _alike(wanted: Mask, *keys: NDArray[Any], limit: int | None = None) -> Itera
             yield slice(first, last + 1) if last - first == len(part) - 1 else part
 
 
-def _constant(n: Counts, positive: Counts, features: int) -> Floats:
+def _constant(n: Ints, positive: Ints, features: int) -> Floats:
     """Parameters of the constant classifiers of the one class seen: probability (k+1)/(k+2) after k examples."""
     theta = np.zeros((len(n), features + 1))
     theta[:, -1] = np.where(positive > 0, 1.0, -1.0) * np.log(n + 1.0)

@@ -8,18 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from evenhand.arrays import Floats, Ints
+from evenhand.engine.memories.base import Scores
 from evenhand.engine.memories.growable import GrowingSet
 from evenhand.engine.memories.lockstep_binary import STEP
-from evenhand.engine.memories.base import Scores
 from evenhand.errors import InputError
 from evenhand.learners.base import Loss, Model
 from evenhand.learners.logistic.learner import Logistic, constant, log_losses, problem_of
-from evenhand.learners.logistic.objectives import BinaryRows, Floats, Softmax
+from evenhand.learners.logistic.objectives import BinaryRows, Softmax
 from evenhand.learners.logistic.solver import DENSE_LIMIT, append, inverse_hessian, minimise
 
 __all__ = ["SoftmaxTrials"]
-
-Counts = NDArray[np.int64]
 
 
 class SoftmaxTrials:
@@ -33,7 +32,7 @@ class SoftmaxTrials:
             _Trial(learner, classes, groups, self.features, is_sparse=sparse.issparse(X)) for _ in range(trials)
         ]
 
-    def add(self, trial: Counts, X: Any, y: Counts, group: Counts, validation: NDArray[np.bool_]) -> None:
+    def add(self, trial: Ints, X: Any, y: Ints, group: Ints, validation: NDArray[np.bool_]) -> None:
         """Take in rows."""
         for row, (t, code, z, held) in enumerate(
             zip(trial.tolist(), y.tolist(), group.tolist(), validation.tolist(), strict=True)
@@ -94,7 +93,7 @@ class _Trial:
                 self.inverse = inverse_hessian(problem, self.theta)
         self.seen, self.fitted, self.scored = seen, self.training.n, 0
 
-    def score(self, loss: Loss) -> tuple[Floats, Counts, Counts]:
+    def score(self, loss: Loss) -> tuple[Floats, Ints, Ints]:
         """Loss sums, correct answers and examples per group; only new rows where model and loss are the same."""
         if self.fitted == 0:
             return np.zeros(self.groups), np.zeros_like(self.errors), np.zeros_like(self.errors)

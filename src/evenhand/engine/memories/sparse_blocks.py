@@ -6,11 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from evenhand.engine.memories.dense_blocks import Counts, Pick, places
+from evenhand.arrays import Floats, Ints, Positions
+from evenhand.engine.memories.dense_blocks import Pick, places
 from evenhand.engine.memories.growable import enlarged
 from evenhand.learners.logistic.csr import Csr
+from evenhand.learners.logistic.objectives import SparseBlock
 from evenhand.learners.logistic.sparse_refit import BLOCK, append_rows, follow, write_margins
-from evenhand.learners.logistic.objectives import Floats, Ints, SparseBlock
 
 __all__ = ["SparseBlocks"]
 
@@ -26,7 +27,7 @@ class SparseBlocks:
         self._column, self._values = np.empty((trials, 0), dtype=np.int32), np.empty((trials, 0))
         self.size = np.zeros((trials, features + 1))
 
-    def append(self, trial: Counts, X: sparse.csr_array, rows: Ints, sign: Floats) -> Counts:
+    def append(self, trial: Ints, X: sparse.csr_array, rows: Positions, sign: Floats) -> Ints:
         """Add some rows of X, in their order within each trial; where they went."""
         arrived = np.bincount(trial, minlength=len(self.n))
         at = places(self.n, trial, arrived)
@@ -40,8 +41,8 @@ class SparseBlocks:
 
     def follow(
         self,
-        trials: Ints,
-        fitted: Counts,
+        trials: Positions,
+        fitted: Ints,
         C: float,
         tol: float,
         step: float,
@@ -59,7 +60,7 @@ class SparseBlocks:
         """The objective of some trials."""
         return SparseBlock([self._csr(t) for t in self._picked(pick)], C, scale)
 
-    def joined(self, other: SparseBlocks, trials: Ints, sign: Floats, C: float, scale: Floats) -> SparseBlock:
+    def joined(self, other: SparseBlocks, trials: Positions, sign: Floats, C: float, scale: Floats) -> SparseBlock:
         """The objective of all rows of these trials, here and in the other block, those times their signs."""
         both = []
         for t, s in zip(trials.tolist(), sign, strict=True):
@@ -84,5 +85,5 @@ class SparseBlocks:
     def _ends(self) -> NDArray[np.int32]:
         return self._start[np.arange(len(self.n)), self.n]
 
-    def _picked(self, pick: Pick) -> Ints:
+    def _picked(self, pick: Pick) -> Positions:
         return np.arange(len(self.n))[pick]

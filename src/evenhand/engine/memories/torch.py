@@ -15,17 +15,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.engine.memories.checkpoint import Journal
+from evenhand.arrays import Floats
 from evenhand.engine.memories.base import Scores
+from evenhand.engine.memories.checkpoint import Journal
 from evenhand.engine.memories.rows import take
 from evenhand.learners.base import Loss, Model
-from evenhand.learners.torch.learner import TorchLearner, TorchModel
 from evenhand.learners.torch.data import Batch
+from evenhand.learners.torch.learner import TorchLearner, TorchModel
 from evenhand.learners.torch.trainer import Trainer
 
 __all__ = ["TorchMemory"]
-
-Floats = NDArray[np.float64]
 
 
 class TorchMemory:

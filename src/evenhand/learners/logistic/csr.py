@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from evenhand.arrays import Floats
+
 __all__ = ["Csr"]
 
-Floats = NDArray[np.float64]
 _kernels = getattr(sparse, "_sparsetools", None)
 
 

@@ -13,9 +13,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from evenhand.arrays import Floats, Positions
 from evenhand.errors import InputError
 from evenhand.learners.base import Loss, losses_of
-from evenhand.learners.logistic.objectives import BinaryRows, Floats, Ints, Rows, Softmax, softmax
+from evenhand.learners.logistic.objectives import BinaryRows, Rows, Softmax, softmax
 from evenhand.learners.logistic.solver import DENSE_LIMIT, minimise
 
 __all__ = ["Logistic"]
@@ -192,7 +193,7 @@ def column_scale(rows: Rows, weight: Floats | None, C: float, K: int) -> Floats:
 
 
 def problem_of(
-    rows: Rows, codes: Ints, K: int, C: float, scale: Floats, weight: Floats | None = None
+    rows: Rows, codes: Positions, K: int, C: float, scale: Floats, weight: Floats | None = None
 ) -> BinaryRows | Softmax:
     """The objective of one data set with K classes, all of them seen."""
     if K == 2:
@@ -200,7 +201,7 @@ def problem_of(
     return Softmax(rows, codes, K, C, scale, weight)
 
 
-def log_losses(score: Floats, position: Ints, known: NDArray[np.bool_], K: int) -> Floats:
+def log_losses(score: Floats, position: Positions, known: NDArray[np.bool_], K: int) -> Floats:
     """Log losses from the scores of a model of K classes; `position` of each label, where it is `known`."""
     if K == 1:
         return np.logaddexp(0.0, np.where(known, -score, score))

@@ -10,17 +10,15 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from evenhand.arrays import Floats, Mask, Positions
 from evenhand.learners.logistic.csr import Csr
 
 __all__ = [
     "BinaryBlock",
     "BinaryRows",
-    "Floats",
-    "Ints",
-    "Mask",
+    "Positions",
     "Rows",
     "Softmax",
     "SparseBlock",
@@ -29,9 +27,6 @@ __all__ = [
     "times",
 ]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 Rows = Floats | sparse.csr_array
 
 BLOCK = 1 << 17  # numbers worked on at a time: stays in the processor's cache
@@ -43,14 +38,14 @@ class BinaryBlock:
     def __init__(self, rows: Floats, C: float, scale: Floats) -> None:
         self.rows, self.C, self.scale = rows, C, scale
 
-    def gradient(self, theta: Floats, which: Ints) -> Floats:
+    def gradient(self, theta: Floats, which: Positions) -> Floats:
         """Gradient of F, (k, p)."""
         result = _penalised(theta, 1)
         for part, rows in self._parts(which):
             result[part] -= times(rows, _slope(margins(theta[part], rows), self.C))
         return result
 
-    def hessian(self, theta: Floats, which: Ints, cautious: Mask) -> Floats:
+    def hessian(self, theta: Floats, which: Positions, cautious: Mask) -> Floats:
         """Hessian of F, (k, p, p)."""
         result = _ridge(len(theta), theta.shape[1], 1)
         for part, rows in self._parts(which):
@@ -71,7 +66,7 @@ class BinaryBlock:
         root = np.sqrt(self.C * _bump(margin))[:, :, None] * self.rows.transpose(0, 2, 1)
         return -times(self.rows, _slope(margin, self.C)), root
 
-    def _parts(self, which: Ints) -> Iterator[tuple[slice, Floats]]:
+    def _parts(self, which: Positions) -> Iterator[tuple[slice, Floats]]:
         """The wanted trials a few at a time; how many depends on a trial's size only, never on its neighbours."""
         step = max(1, BLOCK // max(1, self.rows[0].size))
         whole = len(which) == len(self.rows)
@@ -87,7 +82,7 @@ class SparseBlock:
     def __init__(self, trials: Sequence[Csr], C: float, scale: Floats) -> None:
         self.trials, self.C, self.scale = trials, C, scale
 
-    def gradient(self, theta: Floats, which: Ints) -> Floats:
+    def gradient(self, theta: Floats, which: Positions) -> Floats:
         """Gradient of F, (k, p)."""
         result = _penalised(theta, 1)
         for i, t in enumerate(which.tolist()):
@@ -97,7 +92,7 @@ class SparseBlock:
             rows.add_transposed_product(_slope(margin, -self.C), result[i])
         return result
 
-    def hessian(self, theta: Floats, which: Ints, cautious: Mask) -> Floats:
+    def hessian(self, theta: Floats, which: Positions, cautious: Mask) -> Floats:
         """Hessian of F, (k, p, p)."""
         result = _ridge(len(theta), theta.shape[1], 1)
         for i, t in enumerate(which.tolist()):
@@ -120,13 +115,13 @@ class BinaryRows:
         self.rows, self.columns, self.sign, self.C, self.scale = rows, rows.T, sign, C, scale
         self.weight: Floats | float = C if weight is None else C * weight
 
-    def gradient(self, theta: Floats, which: Ints) -> Floats:
+    def gradient(self, theta: Floats, which: Positions) -> Floats:
         """Gradient of F, (1, p)."""
         slope = self.sign * _slope(self.sign * (self.rows @ theta[0]), 1.0) * self.weight
         result: Floats = _penalised(theta, 1) - self.columns @ slope
         return result
 
-    def hessian(self, theta: Floats, which: Ints, cautious: Mask) -> Floats:
+    def hessian(self, theta: Floats, which: Positions, cautious: Mask) -> Floats:
         """Hessian of F, (1, p, p)."""
         return _ridge(1, theta.shape[1], 1) + _gram(self.rows, self._curvature(theta, cautious))
 
@@ -143,18 +138,18 @@ class BinaryRows:
 class Softmax:
     """K ≥ 3 classes: rows (n, p), dense or CSR, of one trial; parameters are (K, p) laid flat."""
 
-    def __init__(self, rows: Rows, y: Ints, K: int, C: float, scale: Floats, weight: Floats | None = None) -> None:
+    def __init__(self, rows: Rows, y: Positions, K: int, C: float, scale: Floats, weight: Floats | None = None) -> None:
         self.rows, self.columns, self.K, self.C, self.scale = rows, rows.T, K, C, scale
         self.wanted = np.eye(K)[y]
         self.weight: Floats = np.full(len(y), C) if weight is None else C * weight
 
-    def gradient(self, theta: Floats, which: Ints) -> Floats:
+    def gradient(self, theta: Floats, which: Positions) -> Floats:
         """Gradient of F, (1, K·p)."""
         excess = (self._probability(theta) - self.wanted) * self.weight[:, None]
         result: Floats = _penalised(theta, self.K) + (self.columns @ excess).T.reshape(1, -1)
         return result
 
-    def hessian(self, theta: Floats, which: Ints, cautious: Mask) -> Floats:
+    def hessian(self, theta: Floats, which: Positions, cautious: Mask) -> Floats:
         """Hessian of F plus a term along the direction that moves all intercepts together, (1, K·p, K·p)."""
         K, p = self.K, theta.shape[1] // self.K
         scores = self.rows @ theta.reshape(K, -1).T

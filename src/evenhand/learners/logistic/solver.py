@@ -43,7 +43,8 @@ from typing import Protocol
 
 import numpy as np
 
-from evenhand.learners.logistic.objectives import BinaryBlock, Floats, Ints, Mask, Softmax, times
+from evenhand.arrays import Floats, Mask, Positions
+from evenhand.learners.logistic.objectives import BinaryBlock, Softmax, times
 
 __all__ = ["DENSE_LIMIT", "ConvergenceError", "append", "inverse_hessian", "minimise"]
 
@@ -62,11 +63,11 @@ class Problem(Protocol):
 
     scale: Floats
 
-    def gradient(self, theta: Floats, which: Ints) -> Floats:
+    def gradient(self, theta: Floats, which: Positions) -> Floats:
         """Gradient of F, (k, q)."""
         ...
 
-    def hessian(self, theta: Floats, which: Ints, cautious: Mask) -> Floats:
+    def hessian(self, theta: Floats, which: Positions, cautious: Mask) -> Floats:
         """Hessian of F, (k, q, q), made positive definite where F is flat; `cautious` (k,): see above."""
         ...
 
@@ -114,15 +115,15 @@ def append(new: BinaryBlock | Softmax, theta: Floats, inverse: Floats) -> None:
 class _State:
     """Where the trials still under way are; `kind` of M: old (0), exact at θ (1), cautious at θ (2)."""
 
-    trial: Ints
+    trial: Positions
     theta: Floats
     M: Floats
     gradient: Floats
     norm: Floats
     best: Floats
     length: Floats
-    polish: Ints
-    kind: Ints
+    polish: Positions
+    kind: Positions
     renew: Mask
 
     def keep(self, mask: Mask) -> None:

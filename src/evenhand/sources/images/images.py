@@ -175,8 +175,8 @@ class Images:
 
     def default_learner(self, **settings: Any) -> TorchLearner:
         """The paper's network for these images, with their transform; settings as for `TorchLearner`."""
-        from evenhand.learners.torch.networks import CNN
         from evenhand.learners.torch.learner import TorchLearner
+        from evenhand.learners.torch.networks import CNN
         from evenhand.learners.torch.transform import ImageTransform
 
         channels, *size = self.shape

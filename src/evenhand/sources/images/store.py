@@ -11,11 +11,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.arrays import Bytes
 from evenhand.errors import InputError
 
 __all__ = ["ArrayStore", "ImageRows", "LazyStore", "Store", "decode"]
-
-Bytes = NDArray[np.uint8]
 
 
 class Store(Protocol):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.arrays import Ints
 from evenhand.learners.base import losses
 from evenhand.sources.base import Draw
 from evenhand.sources.images.store import ImageRows, Store
@@ -16,8 +17,6 @@ from evenhand.sources.order import Order, Replace
 from evenhand.sources.scoring import by_group
 
 __all__ = ["ImagePart", "ImageStream"]
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,9 @@ rule w, b the score of label y is N(w·μ_y + b, ‖w‖²), so every expectatio
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, ndtr
 
-Floats = NDArray[np.float64]
+from evenhand.arrays import Floats
 
 
 def scores(means: Floats, coef: Floats, intercept: Floats) -> tuple[Floats, Floats]:

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from evenhand.arrays import Floats
+
 Risk = Callable[[Floats], Floats]
 
 

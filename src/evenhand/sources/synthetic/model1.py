@@ -8,11 +8,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from evenhand.arrays import Floats
 from evenhand.errors import InputError
 from evenhand.sources.synthetic import exact_risks as forms
 from evenhand.sources.synthetic.stream import SyntheticStream
 
-Floats = NDArray[np.float64]
 Loss = Literal["zero_one", "log"]
 
 _INSTANCES = {

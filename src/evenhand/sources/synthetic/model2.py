@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
+from evenhand.arrays import Floats
 from evenhand.errors import InputError
 from evenhand.sources.synthetic.stream import SyntheticStream
 
-Floats = NDArray[np.float64]
 Pair = tuple[float, float]
 
 

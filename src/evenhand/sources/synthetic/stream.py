@@ -4,13 +4,11 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from evenhand.arrays import Floats, Ints
 from evenhand.learners.base import losses
 from evenhand.sources.base import Draw
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _HELD_OUT_ROWS = 10_000
 _BUFFER_NUMBERS = 4_000_000

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from evenhand.arrays import Floats
 from evenhand.sources.table.columns import Coded
 
 __all__ = ["Encoders", "Missing", "fit_encoders"]
 
 Missing = Literal["category", "median"]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -10,21 +10,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.arrays import Floats, Ints
 from evenhand.learners.base import losses
 from evenhand.sources.base import Draw
-from evenhand.sources.table.encoding import Encoders, Missing, fit_encoders
 from evenhand.sources.order import Order, Replace
+from evenhand.sources.scoring import LinearScores, by_group
+from evenhand.sources.table.encoding import Encoders, Missing, fit_encoders
 from evenhand.sources.table.parquet import ParquetRows
 from evenhand.sources.table.pool import Pool, TestPart
-from evenhand.sources.scoring import LinearScores, by_group
 
 __all__ = ["Settings", "TableStream"]
 
 MOST_TEST_ROWS = 10_000
 READ_AHEAD = 2048
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

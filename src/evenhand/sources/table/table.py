@@ -11,8 +11,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.sources.table.encoding import Missing
 from evenhand.sources.order import Replace
+from evenhand.sources.table.encoding import Missing
 from evenhand.sources.table.parquet import ParquetFiles, larger_than
 from evenhand.sources.table.pool import Columns, TestPart, make_pool, make_test
 from evenhand.sources.table.problems import TableError
