@@ -58,6 +58,6 @@ def test_predictions_are_those_of_the_final_model(learner: str) -> None:
 
 def test_without_labels_there_is_no_model() -> None:
     eh.Campaign.create("sqlite:///c.db", "s", ["u", "v"], "uniform", "logistic", budget=80)
-    assert "no such examples yet" in run("model", "s", code=2)
+    assert "there is no model" in run("model", "s", code=2)
     eh.Campaign.create("sqlite:///c.db", "own", ["u", "v"], "uniform", None, budget=80)
-    run("model", "own", code=2)
+    assert "no learner" in run("model", "own", code=2)
