@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from evenhand.simulation.result import load
+from evenhand.simulation.result import Result
 from evenhand.simulation.store import read_record
 from evenhand.sources.images.images import Images
 
@@ -69,7 +69,7 @@ def of_checkpoints(paths: list[Path], source: Images) -> dict[str, Any]:
 
 def of_result(folder: Path) -> dict[str, Any]:
     """A saved result with one strategy."""
-    result = load(folder)
+    result = Result.load(folder)
     (label,) = result.labels
     tested = result.trace.dropna(subset=["test_accuracy"])
     by_round = tested.pivot_table("test_accuracy", ["trial", "round"], "group", observed=True)[list(result.groups)]

@@ -9,9 +9,9 @@ from .claims.bounds import VCBound as VCBound
 from .claims.certificates import Certificate as Certificate
 from .claims.certificates import labels_for_width as labels_for_width
 from .claims.stopping import Deadline as Deadline
+from .claims.stopping import ErrorBelow as ErrorBelow
 from .claims.stopping import LabelsSpent as LabelsSpent
 from .claims.stopping import NoImprovement as NoImprovement
-from .claims.stopping import TargetError as TargetError
 from .curation.curate import curate as curate
 from .errors import EvenhandError as EvenhandError
 from .errors import InputError as InputError
@@ -24,7 +24,6 @@ from .learners import Model as Model
 from .learners import SklearnLearner as SklearnLearner
 from .learners.torch.learner import TorchLearner as TorchLearner
 from .simulation.result import Result as Result
-from .simulation.result import load as load
 from .simulation.simulate import simulate as simulate
 from .sources.images.images import Images as Images
 from .sources.synthetic.model1 import SyntheticModel1 as SyntheticModel1

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import evenhand as eh
-from evenhand.claims.stopping import LabelsSpent, NoImprovement, TargetError
+from evenhand.claims.stopping import ErrorBelow, LabelsSpent, NoImprovement
 
 MODEL = eh.SyntheticModel1.instance("I")
 
@@ -78,7 +78,7 @@ def test_data_one_already_has_is_no_evidence() -> None:
 
 
 def test_a_target_stops_the_campaign() -> None:
-    c = campaign(budget=6000, stop=TargetError(0.25))
+    c = campaign(budget=6000, stop=ErrorBelow(0.25))
     assert play(c, MODEL.open(0, [0])) in ("stopping rule", None)
     assert c.done
     assert "above 0.25" in c.status()["stopped"]

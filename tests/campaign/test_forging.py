@@ -161,7 +161,7 @@ def test_what_is_left_open_is_said_and_decides_no_target() -> None:
 
 def test_a_target_waits_for_what_is_open() -> None:
     c = eh.Campaign(
-        ["u"], "uniform", "logistic", budget=2000, batch=50, classes=[0, 1], stop=eh.TargetError(0.3), seed=3
+        ["u"], "uniform", "logistic", budget=2000, batch=50, classes=[0, 1], stop=eh.ErrorBelow(0.3), seed=3
     )
     source = Sign(3)
     c.tell(c.ask(), *source.draw("u", 100), ids=range(100))

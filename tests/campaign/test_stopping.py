@@ -11,7 +11,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.campaign.state import State
-from evenhand.claims.stopping import AnyOf, Deadline, LabelsSpent, NoImprovement, Rule, Seen, TargetError
+from evenhand.claims.stopping import AnyOf, Deadline, ErrorBelow, LabelsSpent, NoImprovement, Rule, Seen
 from evenhand.ledger.database import DatabaseLedger
 
 
@@ -30,9 +30,9 @@ def url(tmp_path: Path) -> str:
 @pytest.mark.parametrize(
     ("texts", "rule"),
     [
-        (["target=0.25"], TargetError(0.25)),
+        (["target=0.25"], ErrorBelow(0.25)),
         (["no-improvement=4"], NoImprovement(4)),
-        (["labels=70", "target=0.01"], LabelsSpent(70) | TargetError(0.01)),
+        (["labels=70", "target=0.01"], LabelsSpent(70) | ErrorBelow(0.01)),
     ],
 )
 @pytest.mark.parametrize("strategy", ["optimistic", "uniform"])
@@ -165,7 +165,7 @@ def test_a_rule_of_ones_own_is_given_again(url: str) -> None:
     "rule",
     [
         LabelsSpent(10) | Deadline("2999-01-01"),
-        AnyOf([NoImprovement(3, 0.01), LabelsSpent(9) & TargetError(0.2, 0.9)]),
+        AnyOf([NoImprovement(3, 0.01), LabelsSpent(9) & ErrorBelow(0.2, 0.9)]),
         Deadline(datetime(2999, 1, 1, 12, tzinfo=UTC)),
     ],
 )

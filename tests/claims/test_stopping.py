@@ -29,7 +29,7 @@ def seen(errors: Sequence[float] = (0.5, 0.5), labels: int = 10, n: Sequence[int
 
 
 def test_target_error_freezes_and_then_stops() -> None:
-    rule = stop.TargetError(0.2)
+    rule = stop.ErrorBelow(0.2)
     assert rule.needs_certificate
     assert not rule.freeze(seen((0.3, 0.1), 40))
     assert not rule.freeze(seen((0.1, 0.1), 40, n=(10, 100)))
@@ -48,7 +48,7 @@ def test_target_error_freezes_and_then_stops() -> None:
 
 
 def test_a_later_version_needs_more_evidence() -> None:
-    rule = stop.TargetError(0.2)
+    rule = stop.ErrorBelow(0.2)
     enough = next(n for n in range(10, 500) if evidence((0, 0), (n, n))().certificate(1).worst_at_most <= 0.2)
     found = [rule.reason(seen(version=k, evidence=evidence((0, 0), (enough, enough)))) for k in (1, 9)]
     assert found[0] is not None
@@ -56,21 +56,21 @@ def test_a_later_version_needs_more_evidence() -> None:
 
 
 def test_both_groups_have_to_be_certified() -> None:
-    rule = stop.TargetError(0.2)
+    rule = stop.ErrorBelow(0.2)
     assert rule.reason(seen(version=1, evidence=evidence((0, 60), (200, 200)))) is None
     assert rule.reason(seen(version=1, evidence=evidence((0, 0), (200, 0)))) is None
 
 
 def test_target_error_freezes_again_when_the_labels_have_doubled() -> None:
-    rule = stop.TargetError(0.2)
+    rule = stop.ErrorBelow(0.2)
     frozen = seen((0.05, 0.05), version=1, frozen_labels=60, evidence=evidence((15, 15), (30, 30)))
     assert not rule.freeze(replace(frozen, labels=119))
     assert rule.freeze(replace(frozen, labels=120))
 
 
 def test_a_group_without_score_is_not_on_target() -> None:
-    assert not stop.TargetError(0.2).freeze(seen((0.0, 0.0), 60, n=(10, 0)))
-    assert not stop.TargetError(0.2).freeze(seen((0.0, 0.0), 60, n=(1000, 0)))
+    assert not stop.ErrorBelow(0.2).freeze(seen((0.0, 0.0), 60, n=(10, 0)))
+    assert not stop.ErrorBelow(0.2).freeze(seen((0.0, 0.0), 60, n=(1000, 0)))
 
 
 def test_no_improvement() -> None:
@@ -101,7 +101,7 @@ def test_any_and_all() -> None:
     assert (spent | late).reason(seen(now=now)) is not None
     assert (spent & late).reason(seen(now=now)) is None
     assert " and " in ((spent & late).reason(seen(labels=50, now=now)) or "")
-    nested = stop.AnyOf([stop.NoImprovement(7), stop.TargetError(0.2) & late])
+    nested = stop.AnyOf([stop.NoImprovement(7), stop.ErrorBelow(0.2) & late])
     assert nested.rounds_back == 7
     assert nested.needs_certificate
     assert nested.freeze(seen((0.05, 0.05)))
@@ -112,14 +112,14 @@ def test_any_and_all() -> None:
 @pytest.mark.parametrize(
     "rule",
     [
-        stop.TargetError(0.1),
-        stop.TargetError(0.125, 0.9),
+        stop.ErrorBelow(0.1),
+        stop.ErrorBelow(0.125, 0.9),
         stop.NoImprovement(5),
         stop.NoImprovement(5, 0.01),
         stop.LabelsSpent(70),
         stop.Deadline("2027-03-01T12:00:00+01:00"),
-        stop.LabelsSpent(70) | stop.TargetError(0.1) | stop.NoImprovement(2),
-        stop.AnyOf([stop.LabelsSpent(70) & stop.Deadline("2027-03-01"), stop.TargetError(0.1)]),
+        stop.LabelsSpent(70) | stop.ErrorBelow(0.1) | stop.NoImprovement(2),
+        stop.AnyOf([stop.LabelsSpent(70) & stop.Deadline("2027-03-01"), stop.ErrorBelow(0.1)]),
     ],
 )
 def test_the_text_of_a_rule_says_all_of_it(rule: stop.Rule) -> None:
@@ -150,8 +150,8 @@ def test_without_a_rule() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: stop.TargetError(0.0), "target"),
-        (lambda: stop.TargetError(0.1, confidence=1.0), "confidence"),
+        (lambda: stop.ErrorBelow(0.0), "target"),
+        (lambda: stop.ErrorBelow(0.1, confidence=1.0), "confidence"),
         (lambda: stop.NoImprovement(0), "rounds"),
         (lambda: stop.LabelsSpent(0), "labels"),
         (lambda: stop.Deadline("soon"), "soon"),

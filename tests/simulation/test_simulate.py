@@ -226,12 +226,12 @@ def test_trace_summary_and_files(tmp_path):
     assert d["low"] < d["mean"] < d["high"]
     assert d["trials"] == 6
     result.save(tmp_path)
-    again = eh.load(tmp_path)
+    again = eh.Result.load(tmp_path)
     assert json.loads((tmp_path / "summary.json").read_text())["schema"] == 1
     pd.testing.assert_frame_equal(again.trace, trace, check_categorical=False)
     assert again.summary()["strategies"] == summary["strategies"]
     with pytest.raises(ValueError, match="no saved result"):
-        eh.load(tmp_path / "nowhere")
+        eh.Result.load(tmp_path / "nowhere")
 
 
 def test_test_accuracy_on_synthetic_models_is_the_closed_form():
@@ -261,7 +261,7 @@ def test_an_interrupted_run_keeps_finished_trials_and_goes_on(tmp_path):
     assert part.interrupted
     assert 0 < len(part.final) < len(whole.final)
     part.save(tmp_path)
-    rest = eh.simulate(I, rules, **settings, resume=eh.load(tmp_path))
+    rest = eh.simulate(I, rules, **settings, resume=eh.Result.load(tmp_path))
     assert not rest.interrupted
     pd.testing.assert_frame_equal(rest.trace, whole.trace, check_categorical=False)
     with pytest.raises(ValueError, match="budget was 40, is 50"):

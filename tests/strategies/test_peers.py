@@ -171,7 +171,7 @@ def test_from_the_shell(tmp_path):
     result = CliRunner().invoke(app, [*command, "--trials", "2", "--out", str(tmp_path / "out")])
     assert result.exit_code == 0, result.output
     assert "peers:epsilon=0.1" in result.output
-    assert set(eh.load(tmp_path / "out").final["strategy"]) == {"uniform", "peers:epsilon=0.1"}
+    assert set(eh.Result.load(tmp_path / "out").final["strategy"]) == {"uniform", "peers:epsilon=0.1"}
 
 
 def test_text():

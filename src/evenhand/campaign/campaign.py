@@ -50,7 +50,7 @@ class Campaign(Pooling):
         classes: the labels there may be; None learns them on the way.
         population: each group's share of the population, a mapping or in the order of `groups`.
         seed: the same seed, the same campaign; a pair (seed, trial) is that trial of a simulation.
-        stop: a stopping rule, e.g. `TargetError(0.1) | Deadline("2027-03-01")`, or its text.
+        stop: a stopping rule, e.g. `ErrorBelow(0.1) | Deadline("2027-03-01")`, or its text.
         refit: when the model is refitted: `"always"` before an ask, every so many labels, or in the `"background"`, by
             `refit()`.
         lease: how long a request waits for its labels, e.g. `"24h"`; None is for ever.

@@ -1,6 +1,6 @@
 """When to stop: rules on what a campaign knows, joined with `&` and `|`.
 
-`TargetError` rests on a certificate. `NoImprovement` looks at validation scores: a rule of thumb, without a claim.
+`ErrorBelow` rests on a certificate. `NoImprovement` looks at validation scores: a rule of thumb, without a claim.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from evenhand.claims.certificates import Evidence
 from evenhand.errors import InputError
 
 __all__ = [
-    "AllOf", "AnyOf", "Deadline", "LabelsSpent", "NoImprovement", "Rule", "Seen", "TargetError", "parse_stop",
+    "AllOf", "AnyOf", "Deadline", "LabelsSpent", "NoImprovement", "Rule", "Seen", "ErrorBelow", "parse_stop",
 ]  # fmt: skip
 
 
@@ -75,7 +75,7 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class TargetError(Rule):
+class ErrorBelow(Rule):
     """Stop when it is certified that no group's error is above `target`.
 
     The rule freezes a model by itself: when the steering validation set, were it evidence, would do; and again when
@@ -249,7 +249,7 @@ def parse_stop(stop: Rule | str | Sequence[str] | None) -> Rule | None:
         return stop
     texts = [stop] if isinstance(stop, str) else list(stop) if isinstance(stop, Iterable) else [stop]
     if not all(isinstance(text, str) for text in texts):
-        raise InputError(f"stop must be stopping rules such as TargetError(0.1) or 'target=0.1', not {stop!r}")
+        raise InputError(f"stop must be stopping rules such as ErrorBelow(0.1) or 'target=0.1', not {stop!r}")
     some = [_joined(AllOf, [_parse(one) for one in part.split("&")]) for text in texts for part in text.split("|")]
     return _joined(AnyOf, some) if some else None
 
@@ -259,7 +259,7 @@ def _joined(kind: type[_Several], rules: list[Rule]) -> Rule:
 
 
 _RULES: dict[str, Callable[..., Rule]] = {
-    "target": lambda target, confidence="0.95": TargetError(float(target), float(confidence)),
+    "target": lambda target, confidence="0.95": ErrorBelow(float(target), float(confidence)),
     "labels": lambda labels: LabelsSpent(int(labels)),
     "until": Deadline,
     "no-improvement": lambda rounds, by="0": NoImprovement(int(rounds), float(by)),

@@ -61,7 +61,7 @@ def simulate(
         raise InputError("--resume needs the --out folder to go on from")
     if out is not None and out.exists() and any(out.iterdir()) and not (resume or force):
         raise InputError(f"{out} is not empty: --resume goes on from it, --force overwrites it")
-    from evenhand.simulation.result import load
+    from evenhand.simulation.result import Result
     from evenhand.simulation.simulate import simulate as run
     from evenhand.sources.catalogue import open_source
 
@@ -88,7 +88,7 @@ def simulate(
             loss=loss,
             trace=trace,
             progress=True,
-            resume=load(out) if resume and out is not None and (out / "summary.json").exists() else None,
+            resume=Result.load(out) if resume and out is not None and (out / "summary.json").exists() else None,
         )
     for message in dict.fromkeys(str(w.message) for w in caught):
         typer.echo(f"warning: {message}", err=True)

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import pandas as pd
 
@@ -20,7 +20,7 @@ from evenhand.simulation.trace import FINAL_COLUMNS, TRACE_COLUMNS, differences,
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Result", "load"]
+__all__ = ["Result"]
 
 _PACKAGES = ("evenhand", "numpy", "scipy", "scikit-learn", "pandas")
 
@@ -158,27 +158,27 @@ class Result:
         text = json.dumps(self.summary(), indent=2, allow_nan=False)
         write_atomically(folder / "summary.json", lambda path: path.write_text(text + "\n", encoding="utf-8"))
 
+    @classmethod
+    def load(cls, folder: str | PathLike[str]) -> Self:
+        """What `save` wrote."""
+        folder = Path(folder)
+        try:
+            summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+            trace, final = (pd.read_parquet(folder / name) for name in ("trace.parquet", "final.parquet"))
+        except FileNotFoundError as error:
+            raise InputError(f"{folder} holds no saved result: {Path(str(error.filename)).name} is missing") from None
+        return cls(
+            summary["settings"],
+            tuple(summary["groups"]),
+            tuple(summary["strategies"]),
+            summary["fair_mixture"],
+            {label: found["seconds"] for label, found in summary["strategies"].items()},
+            summary["elapsed"],
+            summary["interrupted"],
+            [trace] if len(trace) else [],
+            [final] if len(final) else [],
+        )
+
 
 def _codes(column: pd.Series) -> Any:
     return column.cat.codes if isinstance(column.dtype, pd.CategoricalDtype) else column
-
-
-def load(folder: str | PathLike[str]) -> Result:
-    """What `Result.save` wrote."""
-    folder = Path(folder)
-    try:
-        summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
-        trace, final = (pd.read_parquet(folder / name) for name in ("trace.parquet", "final.parquet"))
-    except FileNotFoundError as error:
-        raise InputError(f"{folder} holds no saved result: {Path(str(error.filename)).name} is missing") from None
-    return Result(
-        summary["settings"],
-        tuple(summary["groups"]),
-        tuple(summary["strategies"]),
-        summary["fair_mixture"],
-        {label: found["seconds"] for label, found in summary["strategies"].items()},
-        summary["elapsed"],
-        summary["interrupted"],
-        [trace] if len(trace) else [],
-        [final] if len(final) else [],
-    )
