@@ -1,4 +1,4 @@
-"""The public names are what DESIGN promises, and load when used."""
+"""The public names are what DESIGN promises, and when used."""
 
 import subprocess
 import sys
@@ -7,7 +7,7 @@ import evenhand as eh
 
 PROMISED = {
     "Campaign", "NothingToAsk", "Optimistic", "EpsilonGreedy", "Greedy", "Uniform", "Uncurated", "VCBound",
-    "RademacherBound", "Logistic", "SklearnLearner", "SyntheticModel1", "simulate", "load", "Learner", "Model", "Table", "Images", "TorchLearner", "SyntheticModel2",
+    "RademacherBound", "Logistic", "SklearnLearner", "SyntheticModel1", "simulate", "Result", "ErrorBelow", "Learner", "Model", "Table", "Images", "TorchLearner", "SyntheticModel2",
     "curate", "campaigns", "Request", "Receipt", "InputError", "LearnerError", "LedgerError",
 }  # fmt: skip
 
