@@ -843,6 +843,55 @@ def test_two_files_and_a_frame(ledger: Ledger, tmp_path: Path) -> None:
     sound(c)
 
 
+@pytest.mark.usefixtures("few_ahead")
+def test_extra_labels_bring_their_rows(ledger: Ledger, tmp_path: Path, shape: str) -> None:
+    path = write_parquet(frame(), tmp_path, shape)
+    c = made(ledger, learner="table")
+    c.pool(path)
+    with c.kept.moment() as (reader, _):
+        far = [e.id for e in reader.next_in_pool("u", 40) if e.features is None][-3:]
+    assert len(far) == 3
+    c.tell_labels({name: answer(name) for name in far}, extra=True)
+    rows = frame().set_index("id")
+    for part in (c.training_set, c.validation_set):
+        try:
+            found = part()
+        except InputError:
+            continue
+        assert found.X["x"].tolist() == rows.loc[found.ids, "x"].tolist()
+    sound(c)
+    with c.kept.moment() as (reader, _):
+        other = next(e.id for e in reader.next_in_pool("v", 40)[::-1] if e.features is None)
+    write_parquet(frame().assign(x=7.0), tmp_path, shape)
+    with pytest.raises(InputError, match="has changed"):
+        c.tell_labels({other: "yes"}, extra=True)
+
+
+def test_a_late_label_of_an_id_that_vanished(ledger: Ledger, tmp_path: Path) -> None:
+    path = write_parquet(frame(), tmp_path, "file")
+    c = made(ledger)
+    c.pool(path)
+    request = c.ask()
+    c.abandon(request)
+    gone = request.examples[0]
+    write_parquet(frame().query("id != @gone"), tmp_path, "file")
+    c.pool(path)
+    sound(c)
+    c.tell_labels({gone: "yes"})
+    sound(c)
+
+
+def test_an_export_never_replaces_the_pool(tmp_path: Path, shape: str) -> None:
+    path = write_parquet(frame(), tmp_path, shape)
+    c = made()
+    c.pool(path)
+    c.tell_labels({name: answer(name) for name in c.ask().examples})
+    target = path if path.is_file() else path / "export.parquet"
+    with pytest.raises(InputError, match="the pool's own file"):
+        c.export(target, force=True)
+    assert len(rest(c)) == 38
+
+
 def test_half_labelled_parquet(ledger: Ledger, tmp_path: Path, shape: str) -> None:
     half = frame().assign(label=[answer(f"e{k}") if k % 4 == 0 else None for k in range(40)])
     path = write_parquet(half, tmp_path, shape)

@@ -379,6 +379,24 @@ def test_labelled_rows_are_taken_in_as_add_does(make: Make, learner: str) -> Non
     sound(c)
 
 
+@pytest.mark.parametrize("learner", [None, "table", "logistic"])
+def test_a_half_labelled_table_may_bring_the_groups(make: Make, learner: Any) -> None:
+    c = make(None, learner=learner, budget=8)
+    found = c.pool(frame(20).assign(label=[answer(f"e{k}") if k < 4 else None for k in range(20)]))
+    assert (found.groups, found.labelled) == ({"u": 8, "v": 8}, 4)
+    run(c)
+    assert len(everything(c)) == 12
+    sound(c)
+
+
+def test_a_bad_label_is_named_by_its_row_in_the_table(make: Make) -> None:
+    c = make(learner="table")
+    with pytest.raises(InputError, match=r"row 17 \(e17\).*only by case") as refused:
+        c.pool(frame(20).assign(label=[None] * 15 + ["yes", "no", "Yes", None, None]))
+    assert [row.row for row in refused.value.refused] == [17]
+    assert "partial" not in str(refused.value)
+
+
 @pytest.mark.parametrize("values", [[0.0, 1.0], [0, 1], [True, False], ["0", "1"]])
 def test_labels_of_a_half_labelled_table_keep_their_kind(make: Make, values: list[Any]) -> None:
     c = make(budget=4)
@@ -579,6 +597,27 @@ def test_labels_fill_whichever_requests_they_belong_to(make: Make) -> None:
         (three.id, 4, set(three.examples)),
     ]
     assert c.status()["collectors"]["ann"]["labels"] == 5
+    sound(c)
+
+
+def test_a_repeat_knows_what_is_outstanding(make: Make) -> None:
+    c = make(batch=2)
+    c.pool(frame())
+    request = c.ask()
+    for _ in range(2):
+        receipt = c.tell_labels({request.examples[0]: "yes"})
+        assert (receipt.request, receipt.outstanding) == (request.id, 3)
+    with pytest.raises(InputError, match="by id"):
+        c.tell_labels([("e1", "yes")])  # type: ignore[arg-type]
+
+
+def test_rows_of_ones_own_need_the_features_alone(make: Make) -> None:
+    c = make(learner="table")
+    c.pool(frame())
+    c.add(frame(4, 100)[["w", "x"]], ["yes", "no"] * 2, ["u", "v"] * 2, ids=["a1", "a2", "a3", "a4"])
+    run(c)
+    X = c.training_set().X
+    c.add(X, ["yes"] * len(X), ["u"] * len(X), ids=[f"b{k}" for k in range(len(X))])
     sound(c)
 
 
@@ -1002,11 +1041,34 @@ def test_examples_handed_out_before_the_freeze_are_no_evidence(make: Make) -> No
     given_back, open_then = c.ask_many(2)
     c.abandon(given_back)
     c.certify()
+    model = c.certified_model()
     tell(c, open_then)
     tell(c, given_back)
     found = c.certificate()
+    rows = frame(80).set_index("id").loc[[*open_then.examples, *given_back.examples]]
+    wrong = model.predict(rows) != np.array([answer(name) for name in rows.index])  # type: ignore[union-attr]
     assert found is not None
-    assert (sum(found.n), sum(found.missing), sum(found.open)) == (0, 0, 0)
+    assert (sum(found.n), sum(found.missing), sum(found.open)) == (wrong.sum(), 0, 0), "errors count, right ones do not"
+    sound(c)
+
+
+def test_a_pool_replaced_after_the_freeze_is_missing(make: Make) -> None:
+    """Whoever changes what can be asked for may choose it."""
+    c = certified(make)
+    c.pool(frame(80))
+    assert missing(c) == 0, "the same rows again"
+    c.pool(frame(10, 200))
+    assert missing(c) == 0, "more rows"
+    with c.kept.moment() as (reader, _):
+        one, two, three = [e.id for e in reader.next_in_pool("u", 30) if e.id in set(frame(80)["id"])][:3]
+    rows = frame(80)
+    rows.loc[rows["id"] == one, "x"] = 7.0
+    rows.loc[rows["id"] == two, "group"] = "v"
+    rows["label"] = [answer(name) if name == three else None for name in rows["id"]]
+    c.pool(rows)
+    assert missing(c) == 3
+    c.certify()
+    assert missing(c) == 0
     sound(c)
 
 
@@ -1093,6 +1155,18 @@ def test_a_row_nobody_labelled_can_be_erased(make: Make) -> None:
     with c.kept.moment() as (reader, _):
         assert reader.find([free])[free].features is None, "an erased row came back"
     run(c)
+    sound(c)
+
+
+def test_a_closed_campaign_still_forgets(make: Make) -> None:
+    c = make()
+    c.pool(frame())
+    a, b = c.ask().examples
+    c.tell_labels({a: "yes", b: "no"})
+    c.close()
+    c.erase(a)
+    c.correct(b, "yes")
+    assert everything(c) == {b: "yes"}
     sound(c)
 
 

@@ -126,7 +126,7 @@ def test_bad_rows_are_refused_one_by_one(shell: Shell, tmp_path: Path) -> None:
     assert shell.json("status", "s")["used"] == 0
     receipt = shell.json("tell", "s", 1, "bad.csv", "--partial", "--rejected", "left.csv")
     assert (receipt["rows"], len(receipt["refused"]), receipt["outstanding"]) == (1, 5, 5)
-    assert [row["row"] for row in receipt["refused"]] == [1, 2, 3, 4, 5]
+    assert [row["row"] for row in receipt["refused"]] == [2, 3, 4, 5, 6]
     assert pd.read_csv("left.csv").row.tolist() == [2, 3, 4, 5, 6]
 
 

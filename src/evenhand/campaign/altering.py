@@ -64,5 +64,6 @@ class Altering(Looking):
 
     def _alter(self, decide: Callable[[State, Reader], Alteration], by: str | None) -> int:
         changed: list[int] = []
-        self.kept.write(lambda s, w: changed.append(decide(s, w).write(w, by)), still_open=True)
+        # a campaign that ended takes them too: somebody may ask to be forgotten at any time
+        self.kept.write(lambda s, w: changed.append(decide(s, w).write(w, by)))
         return changed[0]

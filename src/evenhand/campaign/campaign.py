@@ -240,13 +240,13 @@ class Campaign(Pooling):
         request: Request | int,
         X: Any = None,
         y: Any = None,
-        *,
-        n: int | None = None,
         ids: Any = None,
         collector: str | None = None,
         partial: bool = False,
         extra: bool = False,
         dry_run: bool = False,
+        *,
+        n: int | None = None,
     ) -> Receipt:
         """Answer a request with labelled rows, all at once or in parts. Never fits.
 

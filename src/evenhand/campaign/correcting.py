@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from evenhand.campaign.deliveries import label_digest, refusal
-from evenhand.campaign.labels import Classes, label_text, read_id
+from evenhand.campaign.labels import Classes, check_text, label_text, read_id
 from evenhand.campaign.requests import Refused
 from evenhand.campaign.state import State
 from evenhand.errors import InputError
 from evenhand.ledger.base import Example, Reader, Writer
 
-__all__ = ["Alteration", "correct", "erase", "leaving", "withdraw"]
+__all__ = ["Alteration", "check_reason", "correct", "erase", "leaving", "withdraw"]
 
 _LETTER = {"train": "t", "validate": "v"}
 _CHARGED = ("asked", "extra", "charged")
@@ -132,7 +132,12 @@ def _unlabelled(found: Mapping[str, Example], verb: str) -> list[Refused]:
 
 def _about(state: State, examples: Sequence[Example], reason: str | None) -> dict[str, Any]:
     groups = [state.groups.index(e.group) for e in examples]
-    return {"ids": [e.id for e in examples], "groups": groups, "reason": reason}
+    return {"ids": [e.id for e in examples], "groups": groups, "reason": check_reason(reason)}
+
+
+def check_reason(reason: str | None) -> str | None:
+    """A reason that can be stored and shown, or none."""
+    return None if reason is None else check_text(reason, "the reason", lines=True)
 
 
 def _refuse(refused: Sequence[Refused], rows: int) -> None:

@@ -146,10 +146,11 @@ class NewLabel(NamedTuple):
 
 @dataclass
 class SortedLabels:
-    """Labels by id: new ones, the number known already, refused ones."""
+    """Labels by id: new ones, the number known already and their requests, refused ones."""
 
     new: list[NewLabel] = field(default_factory=list)
     known: int = 0
+    requests: set[int] = field(default_factory=set)
     refused: list[Refused] = field(default_factory=list)
 
 
@@ -175,6 +176,7 @@ def sort_labels(
                         f"the id {name!r} has the label {example.label!r}, not {label!r}: use correct to change it"
                     )
                 found.known += 1
+                found.requests |= {example.request} if example.request else set()
                 continue
             if example.role is None and not extra:
                 raise InputError(f"nobody asked for the example {name!r}: take it all the same with extra=True")

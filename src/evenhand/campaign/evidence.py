@@ -61,11 +61,20 @@ class Witness:
         if state.frozen is None:
             return found
         vouched = state.frozen["distinct"]
-        rows = [row for row in reader.changed(freeze) if row.origin == "asked" and (row.request or 0) > asked]
+        rows = [
+            row
+            for row in reader.changed(freeze)
+            if row.origin == "asked"
+            and ((row.request or 0) > asked or (row.place is not None and (row.told or 0) > freeze))
+        ]
         self._predict(reader, state, [row for row in rows if row.fate is None])
         for row in rows:
             counts = found[index[row.group]]
             guess = self._predicted.get(row.id)
+            if (row.request or 0) <= asked and row.fate is None and guess == row.first_label == row.label:
+                # handed out before the freeze: an error counts, so that none is hidden there; what is right may have
+                # been chosen by somebody who knew the model
+                continue
             if row.fate is not None:
                 # taken back after somebody may have seen the prediction: an error, whatever it was
                 counts.n, counts.gone, counts.corrected = counts.n + 1, counts.gone + 1, counts.corrected + 1

@@ -24,6 +24,9 @@ def export(state: State, reader: Reader, path: Path, *, force: bool = False) -> 
     kind = path.suffix.lower()
     if kind not in (".csv", ".parquet", ".pq", ".jsonl", ".ndjson"):
         raise InputError(f"cannot write {path.name!r}: name a .csv, .parquet or .jsonl file")
+    for file in map(Path, (file["path"] for file in state.files)):
+        if path.absolute() == file or file in path.absolute().parents:
+            raise InputError(f"{path} is the pool's own file: name another")
     if path.exists() and not force:
         raise InputError(f"{path} is there already: name a new file, or replace it with force=True (--force)")
     rows = [row for row in reader.changed() if row.features is not None and row.fate is None]

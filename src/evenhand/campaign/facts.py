@@ -43,7 +43,7 @@ class Facts:
         collectors: requests, labels and last activity of every collector.
         running: validation examples and errors of the models so far, each on examples told after it was fitted.
         frozen: the certified model: version, event, labels, and so on.
-        given_up: labels asked for since then, by number alone, that will not come.
+        given_up: labels asked for since then, by number alone, that will not come; and examples of pools replaced since.
         lost: examples of pools that left without a label when it was their turn, and their groups: given back, skipped,
             erased, or told as extra.
         altered: the last event that changed or took back an example.

@@ -186,11 +186,18 @@ def _frame(X: Any, like: Mapping[str, Any] | None) -> Rows:
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(f"more than one column is called {twice!r}: rename one")
+    absent: set[str] = set()
     if like is not None and like["kind"] not in _ARRAYS:
-        _check_names(names, like["names"])
+        if sorted(names) == sorted(like.get("features", ())):  # of a pool's columns those that models see are enough
+            absent = set(like["names"]) - set(names)
+        _check_names([*names, *absent], like["names"])
         names = like["names"]
     types, columns, problems = [], [], dict[int, str]()
     for name in names:
+        if name in absent and like is not None:
+            types.append(like["types"][names.index(name)])
+            columns.append([None] * len(frame))
+            continue
         kind = _type(name, frame[name].dtype, nw)
         types.append("text" if kind == "object" else kind)
         columns.append(cells(name, frame[name].to_list(), kind, problems))

@@ -179,15 +179,15 @@ class Looking:
 
         return overview(self.name, self.kept.refresh())
 
-    def explain(self, request: Request | int | None = None) -> dict[str, Any]:
+    def explain(self, r: Request | int | None = None) -> dict[str, Any]:
         """Why a request was made, or by default why the next one would be: the decision, and `words`."""
         from evenhand.campaign.words import explain
         from evenhand.strategies.decision import Decision
 
-        if request is None:
+        if r is None:
             number, decision = None, self.propose().decision
         else:
-            number = number_of(request)
+            number = number_of(r)
             with self.kept.ledger.reading(self.kept.number) as reader:
                 asked = reader.events(kinds=("asked",), request=number)
             if not asked:

@@ -8,15 +8,17 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from evenhand.campaign.altering import Altering
-from evenhand.campaign.correcting import leaving
-from evenhand.campaign.deliveries import Delivery
+from evenhand.campaign.correcting import check_reason, leaving
+from evenhand.campaign.deciding import Chooser
+from evenhand.campaign.deliveries import Delivery, refusal
 from evenhand.campaign.features import Rows
 from evenhand.campaign.labels import check_text
 from evenhand.campaign.pool_tables import PoolTable, read_pool
 from evenhand.campaign.pools import fetch_ahead, register
 from evenhand.campaign.requests import Receipt
+from evenhand.campaign.settings import Parts
 from evenhand.campaign.state import MADE, State
-from evenhand.campaign.telling import Options
+from evenhand.campaign.telling import Intake, Options
 from evenhand.engine.settings import as_population, check_settings, forced_warning
 from evenhand.errors import InputError
 from evenhand.ledger import Writer
@@ -87,6 +89,8 @@ class Pooling(Altering):
         A label that comes after its request's lease is taken while the budget lasts; one for an example that was never
         handed out is refused, unless `extra`. `written` says that the labels were read from a file.
         """
+        if not isinstance(labels, Mapping):
+            raise InputError(f"give labels by id, {{id: label}}, not {type(labels).__name__}")
         if collector is not None:
             check_text(collector, "the collector")
         options = Options(collector, partial, extra)
@@ -114,7 +118,7 @@ class Pooling(Altering):
                 raise InputError(f"the example {id!r} has a label already: withdraw it instead")
             if example.fate is not None:
                 return
-            facts = {"id": id, "reason": reason, **leaving(state, example)}
+            facts = {"id": id, "reason": check_reason(reason), **leaving(state, example)}
             event = writer.append("skipped", facts, request=facts["request"], actor=by)
             writer.put([example._replace(fate="skipped", held=False, changed=event.seq)])
 
@@ -136,6 +140,7 @@ class Pooling(Altering):
         found = register(table, state, writer, groups)
         facts = {
             "groups": groups, "population": population, "counts": [found.change[g] for g in groups],
+            "removed": [found.removed[g] for g in groups],
             "columns": table.columns, "files": _files(state, writer, table), "id": id,
             "last_row": state.last_row + (len(table) if table.file is not None else 0),
             "lookalikes": any(MADE.fullmatch(name) for name in table.ids.to_pylist()),
@@ -143,9 +148,23 @@ class Pooling(Altering):
         event = writer.append("pooled", facts, actor=by)
         labelled = 0
         if table.labels:
-            now = state.copy().fold([event])
-            labelled = self.kept.intake.add(now, writer, _labelled(table), False, Options(by)).write(writer).rows
+            labelled = self._take_labelled(state.copy().fold([event]), writer, table, by)
         return Pooled(found.new, found.known, labelled, event.seq)
+
+    def _take_labelled(self, state: State, writer: Writer, table: PoolTable, by: str | None) -> int:
+        """Take in the rows of a table that have a label already; gives their number."""
+        parts = Parts(dict(state.settings), self.kept.parts.given)  # the groups may have come with this table
+        rows = list(table.labels)
+        try:
+            step = Intake(parts, Chooser(parts)).add(state, writer, _labelled(table), False, Options(by))
+        except InputError as error:
+            if not error.refused:
+                raise
+            refused = [row._replace(row=rows[row.row]) for row in error.refused]
+            again = refusal(refused, len(table), advice="Correct them.")
+            again.refused = tuple(refused)
+            raise again from None
+        return step.write(writer).rows
 
     def _shares(self, table: PoolTable, given: Any) -> list[float] | None:
         """The population's shares where the rule needs them: those of the pool, if none were given."""

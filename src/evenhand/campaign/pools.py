@@ -40,10 +40,19 @@ def place_of(seed: str, name: str) -> int:
 
 @dataclass
 class Registered:
-    """What registering a table comes to: new examples, by how many every pool grew or shrank, and ids known before."""
+    """What registering a table comes to.
+
+    Attributes:
+        new: examples that were not known, by group.
+        change: by how many every group's pool grew or shrank.
+        removed: examples not handed out yet that are gone, have another row now, or came with a label.
+        known: ids known before.
+        handed_out: ids with a label in the table that had been handed out: it is refused.
+    """
 
     new: dict[str, int]
     change: dict[str, int]
+    removed: dict[str, int]
     known: int = 0
     handed_out: list[str] = field(default_factory=list)
 
@@ -54,16 +63,19 @@ def register(table: PoolTable, state: State, writer: Writer, groups: Sequence[st
     An id that was never handed out takes its row from this table; one that was handed out or labelled stays as it is.
     Ids of the same file that are no longer in it leave the pool. Rows with a label do not enter it.
     """
-    found = Registered(dict.fromkeys(groups, 0), dict.fromkeys(groups, 0))
+    none = dict.fromkeys(groups, 0)
+    found = Registered(dict(none), dict(none), dict(none))
     empty = state.pool is None and not state.examples and not any(state.taken.values())
+    same = {old["digest"] for old in state.files}
     for old in state.files if table.file is not None else ():
         if table.file is not None and old["path"] == table.file["path"]:
             _forget(found, table, old, writer)
+    unchanged = table.file is not None and table.file["digest"] in same
     for start, stored in zip(range(0, len(table), BATCH), table.stored(), strict=True):
         names = table.names(start)
         known = {} if empty else writer.find(names)
         found.known += len(known)
-        writer.put(_entries(found, table, state, known, start, names, stored))
+        writer.put(_entries(found, table, state, known, start, names, stored, unchanged=unchanged))
     if found.handed_out:
         shown = ", ".join(map(repr, found.handed_out[:_SHOWN])) + (" …" if len(found.handed_out) > _SHOWN else "")
         raise InputError(
@@ -78,11 +90,13 @@ def _forget(found: Registered, table: PoolTable, old: Mapping[str, Any], writer:
     last = old["first"] + old["rows"] - 1
     for group, count in writer.forget_pool(old["first"], last).items():
         found.change[group] -= count
+        found.removed[group] += 0 if table.file and old["digest"] == table.file["digest"] else count
     back = writer.came_back(old["first"], last)
     there = set(table.ids.to_pylist()) if back else set()
     for example in back:
         if example.id not in there:
             found.change[example.group] -= 1
+            found.removed[example.group] += 1
             writer.put([example._replace(place=None)])
 
 
@@ -94,6 +108,8 @@ def _entries(
     start: int,
     names: Sequence[str],
     stored: Sequence[str | None],
+    *,
+    unchanged: bool,
 ) -> Iterator[Example]:
     """The examples of a batch of rows that enter the pool, change or leave it."""
     seed, seq, first = state.settings["seed"], state.seq + 1, state.last_row + 1
@@ -111,6 +127,8 @@ def _entries(
         group = table.groups[int(table.codes[row])]
         if earlier is not None and earlier.in_pool:
             found.change[earlier.group] -= 1
+            same_row = unchanged or (earlier.features is not None and earlier.features == stored[k])
+            found.removed[earlier.group] += row in table.labels or group != earlier.group or not same_row
         if row in table.labels:
             if earlier is not None:
                 yield earlier._replace(place=None)

@@ -241,6 +241,9 @@ class State(Facts):
             self._begin()
         before = self.pool or [0] * len(self.groups)
         self.pool = [n + more for n, more in zip(before, facts["counts"], strict=True)]
+        if self.frozen is not None:
+            # other examples than those of the freeze: whoever changes a pool may choose what is asked for
+            self.given_up = [n + more for n, more in zip(self.given_up, facts["removed"], strict=True)]
         self.columns = self.columns or facts["columns"]
         self.settings |= {"id": facts["id"]}
         self.lookalikes |= facts["lookalikes"]

@@ -25,6 +25,7 @@ from evenhand.campaign.deliveries import (
 )
 from evenhand.campaign.features import Rows
 from evenhand.campaign.labels import Classes, as_label, check_text, label_text
+from evenhand.campaign.pools import fetch
 from evenhand.campaign.requests import Receipt, Refused
 from evenhand.campaign.settings import Parts
 from evenhand.campaign.state import State
@@ -167,6 +168,10 @@ class Intake:
             raise InputError("no labels given: tell at least one")
         classes = self.classes(state, reader)
         found = sort_labels(labels, reader, classes, extra=options.extra, written=written)
+        if any(new.example.features is None for new in found.new):
+            # extra labels of examples whose rows still lie in a file: a label without its row could not be learned from
+            rows = fetch(state, [new.example for new in found.new])
+            found.new = [new._replace(example=row) for new, row in zip(found.new, rows, strict=True)]
         room = max(state.unspent, 0)
         for new in [new for new in found.new if not new.example.held]:  # late or extra: what the budget has left
             if room:
@@ -187,7 +192,9 @@ class Intake:
         for new in found.new:
             by_request.setdefault((new.example.request, new.example.group), []).append(new)
         if not by_request:
-            return [Step(Receipt(0, 0, 0, 0, known=found.known, refused=tuple(found.refused)))]
+            left = sum(_outstanding(state, number) for number in found.requests if number in state.open)
+            about = next(iter(found.requests)) if len(found.requests) == 1 else 0
+            return [Step(Receipt(about, 0, 0, 0, known=found.known, refused=tuple(found.refused), outstanding=left))]
         kept = {new.label for new in found.new}
         fresh = tuple(label for label in classes.new if label in kept)
         steps: list[Step] = []
@@ -214,7 +221,7 @@ class Intake:
                 "group": group, "rows": len(items), "roles": roles, "ids": [e.id for e in examples], "made": False,
                 "digests": [digest_of(e) for e in examples],
                 "surplus": surplus, "late": late, "dealt_before": len(items) - surplus,
-                "from_pool": sum(not new.example.held for new in items),
+                "from_pool": sum(new.example.in_pool for new in items),
             }  # fmt: skip
             if state.label_kind is None:
                 facts["label_kind"] = classes.kind

@@ -147,6 +147,8 @@ def _rows(events: list[Event], rows: list[Example], found: Verification) -> None
             found.erased.append(name)
             if any(value is not None for value in (row.features, row.label, row.first_label, row.salt)):
                 found.problems.append(f"the example {name!r} was erased, but its row is still there")
+        elif row.features is None:
+            found.problems.append(f"event {seq}: the example {name!r} has no features")
         elif not row.salt or digest_of(row) != digest:
             found.problems.append(f"event {seq}: the example {name!r} is not what was told")
         elif row.fate != ("withdrawn" if name in withdrawn else None):

@@ -78,4 +78,4 @@ def erase(
 def _names(campaign: Campaign, ids: list[str] | None, file: Path | None) -> list[str]:
     if (not ids) == (file is None):
         raise InputError("name the ids, or a --file with an id column")
-    return list(ids or ()) if file is None else campaign.ids_in(file)
+    return list(dict.fromkeys(ids or ())) if file is None else campaign.ids_in(file)

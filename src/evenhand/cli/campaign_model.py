@@ -49,7 +49,7 @@ def _about(campaign: Any) -> dict[str, Any]:
     validation = {
         group: f"{facts['accuracy']:.0%} of {facts['n']} validation labels right"
         if facts["n"]
-        else "no validation labels yet"
+        else f"{facts['validation'] or 'no'} validation labels, not scored yet"
         for group, facts in status["groups"].items()
     }
     classes = [label.item() if hasattr(label, "item") else label for label in made.classes]

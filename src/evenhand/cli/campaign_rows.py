@@ -16,6 +16,7 @@ from evenhand.cli.campaign_shared import (
     Database,
     Name,
     User,
+    counted_from_one,
     opened,
     say,
     spooled,
@@ -86,20 +87,24 @@ def _told_by_id(
     unread = tuple(Refused(row, None, why) for row, why in table.problems.items())
     if unread and not partial:
         _set_aside(target, table, unread)
-        raise refusal(unread, len(table))
+        error = refusal(unread, len(table))
+        error.refused = unread
+        raise error
     told = [row for row, label in enumerate(labels) if label is not None and row not in table.problems]
     if not told:
         raise InputError(f"no row of {file} has a label yet")
     given = {names[row]: labels[row] for row in told}
 
-    def aside(refused: tuple[Refused, ...]) -> None:
-        _set_aside(target, table, [row._replace(row=told[row.row]) for row in refused])
-
     try:
         receipt: Receipt = campaign.tell_labels(given, partial=partial, written=table.written, **options)
     except InputError as error:
-        aside(error.refused)
-        raise
+        if not error.refused:
+            raise
+        refused = tuple(row._replace(row=told[row.row]) for row in error.refused)  # rows of the file, not of the labels
+        _set_aside(target, table, refused)
+        again = refusal(refused, len(table))
+        again.refused = refused
+        raise again from None
     refused = (*(row._replace(row=told[row.row]) for row in receipt.refused), *unread)
     _set_aside(target, table, refused)
     return replace(receipt, refused=refused)
@@ -173,4 +178,6 @@ def _report(receipt: Receipt, as_json: bool) -> None:
         notes.append("after the lease")
     if receipt.new_classes:
         notes.append(f"new classes: {', '.join(map(str, receipt.new_classes))}")
-    say(receipt.as_dict(), as_json, ", ".join(notes))
+    found = receipt.as_dict()
+    found["refused"] = counted_from_one(receipt.refused)
+    say(found, as_json, ", ".join(notes))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from evenhand.campaign import Campaign
 
 __all__ = [
-    "DEFAULT", "AsJson", "Collector", "Database", "Name", "Reason", "RequestNumber", "User", "handled", "opened", "say",
+    "DEFAULT", "AsJson", "Collector", "Database", "Name", "Reason", "RequestNumber", "User", "counted_from_one", "handled", "opened", "say",
     "spooled", "user_name",
 ]  # fmt: skip
 
@@ -59,7 +59,8 @@ def handled(as_json: bool) -> Iterator[None]:
         for option in ("partial", "extra", "distinct"):
             message = message.replace(f"certify({option}=True)", f"--{option}").replace(f"{option}=True", f"--{option}")
         if as_json:
-            typer.echo(json.dumps({"error": message}))
+            refused = counted_from_one(getattr(error, "refused", ()))
+            typer.echo(json.dumps({"error": message, **({"refused": refused} if refused else {})}))
         typer.echo(f"error: {message}", err=True)
         ours = isinstance(error, LedgerError | LearnerError)
         raise typer.Exit(1 if ours else 2) from None
@@ -73,6 +74,11 @@ def opened(database: str, name: str, as_json: bool, *, read_only: bool = False) 
 
         with Campaign.open(database, name, read_only=read_only) as campaign:
             yield campaign
+
+
+def counted_from_one(refused: Iterable[Any]) -> list[dict[str, Any]]:
+    """Refused rows as plain values, numbered as people count the rows of a file."""
+    return [{**row._asdict(), "row": row.row + 1} for row in refused]
 
 
 def say(found: Any, as_json: bool, text: str | Callable[[], str]) -> None:

@@ -93,6 +93,9 @@ def _pandas(data: pd.DataFrame) -> Frame:
         series = data.iloc[:, position]
         try:
             arrays.append(pa.array(series, from_pandas=True))
+        except UnicodeEncodeError:
+            broken[name] = f"column {name!r} has half a character (a lone surrogate), which is no text; remove it."
+            arrays.append(pa.nulls(len(series)))
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
             kinds = sorted({type(value).__name__ for value in series.dropna()})
             broken[name] = f"column {name!r} mixes types ({', '.join(kinds[:4])}); make it one type, or ignore it."
