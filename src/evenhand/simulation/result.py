@@ -16,6 +16,7 @@ from evenhand.engine.run import Record, Settings
 from evenhand.errors import InputError
 from evenhand.files import write_atomically
 from evenhand.simulation.trace import FINAL_COLUMNS, TRACE_COLUMNS, differences, final_frame, summarise, trace_frame
+from evenhand.sources.base import HasFairMixture, Source
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -49,13 +50,14 @@ class Result:
 
     @classmethod
     def empty(
-        cls, source: Any, named: dict[str, Any], learner: Any, settings: Settings, trials: int, jobs: int, trace: str
+        cls, source: Source, named: dict[str, Any], learner: Any, settings: Settings, trials: int, jobs: int, trace: str
     ) -> Result:
         """A result with nothing in it yet."""
-        chosen = {"source": source.name, "strategies": {label: str(s) for label, s in named.items()}}
+        chosen: dict[str, Any] = {"source": source.name, "strategies": {label: str(s) for label, s in named.items()}}
         chosen |= {"learner": str(learner), "trials": trials, "jobs": jobs, "trace": trace} | asdict(settings)
         fair = None
-        if hasattr(source, "pi_star") and len(source.groups) <= 2:  # a closed form; a long search for more groups
+        # two groups have a closed form; more take a long search
+        if isinstance(source, HasFairMixture) and len(source.groups) <= 2:
             fair = dict(zip(source.groups, source.pi_star().tolist(), strict=True))
         return cls(chosen, source.groups, tuple(named), fair)
 

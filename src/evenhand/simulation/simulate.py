@@ -18,7 +18,7 @@ from evenhand.errors import InputError
 from evenhand.learners import Logistic, Loss, as_learner
 from evenhand.simulation.backends import spread
 from evenhand.simulation.result import Result
-from evenhand.sources.base import Source
+from evenhand.sources.base import HasLearner, HasValidation, Source
 from evenhand.strategies import Strategy, parse_strategy
 
 __all__ = ["BLOCK", "simulate"]
@@ -87,10 +87,12 @@ def simulate(
     40
     """
     named = _named(strategies, loss)
-    if hasattr(source, "with_validation"):
+    if isinstance(source, HasValidation):
         source = source.with_validation(validation)
     number, _ = as_seed(seed)
-    fitted = as_learner(getattr(source, "default_learner", Logistic)() if learner is None else learner)
+    if learner is None:
+        learner = source.default_learner() if isinstance(source, HasLearner) else Logistic()
+    fitted = as_learner(learner)
     settings = Settings(budget, batch, warmup, validation, number, evaluate)
     _check(source, named, settings, fitted, trials, evaluate, trace)
     result = Result.empty(source, named, fitted, settings, trials, jobs, trace)

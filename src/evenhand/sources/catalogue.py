@@ -1,4 +1,4 @@
-"""Sources by name: what the command line calls SOURCE."""
+"""Sources by name, what the command line calls SOURCE, and the learner that goes with one."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.errors import InputError
-from evenhand.sources.base import Source
+from evenhand.notation import parse_settings
+from evenhand.sources.base import HasLearner, Source
 
-__all__ = ["open_source"]
+__all__ = ["learner_for", "open_source"]
 
 _FILES = (".csv", ".tsv", ".txt", ".parquet", ".pq")
 
@@ -40,6 +41,23 @@ def open_source(
     raise InputError(
         f"unknown source {text!r}: {hint}known are {', '.join(known)}, or the path of a CSV or Parquet file"
     )
+
+
+def learner_for(source: Source, text: str | None) -> Any:
+    """The learner a text describes; `network:update=epoch,…` sets what differs from the source's own network."""
+    from evenhand.learners.parsing import parse_learner
+
+    if text is None:
+        return None
+    name, _, tail = text.partition(":")
+    if name != "network":
+        return parse_learner(text)
+    if not isinstance(source, HasLearner):
+        raise InputError(f"the source {source.name} has no network of its own: name another learner")
+    try:
+        return source.default_learner(**parse_settings(tail, where="learner 'network'"))
+    except TypeError as error:
+        raise InputError(f"learner {text!r}: {error}") from error
 
 
 def _synthetic(name: str, variant: str, text: str) -> Source:
