@@ -18,9 +18,17 @@ __all__ = ["print_result", "simulate"]
 
 
 def simulate(
-    source: Annotated[str, typer.Argument(help="synthetic1:I, synthetic1:II, adult, german, …, or a CSV/Parquet path")],
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="synthetic1:I, synthetic1:II, adult, german, …, a CSV/Parquet path, or factory:package.module.function"
+        ),
+    ],
     strategy: Annotated[
-        list[str] | None, typer.Option(help="name:key=value,… ; LABEL=name:… sets a label; may be given many times")
+        list[str] | None,
+        typer.Option(
+            help="name:key=value,… or factory:package.module.function; LABEL=name:… sets a label; may be given many times"
+        ),
     ] = None,
     budget: Annotated[int, typer.Option(help="labels of a trial, training and validation together")] = 1000,
     trials: Annotated[int, typer.Option(help="how many trials")] = 100,
@@ -30,7 +38,8 @@ def simulate(
     learner: Annotated[
         str | None,
         typer.Option(
-            help="logistic:C=1, a scikit-learn path like sklearn.naive_bayes.GaussianNB, or network:update=epoch (images)"
+            help="logistic:C=1, a scikit-learn path like sklearn.naive_bayes.GaussianNB, network:update=epoch (images), "
+            "or factory:package.module.function"
         ),
     ] = None,
     loss: Annotated[str | None, typer.Option(help="zero_one or log")] = None,

@@ -14,9 +14,16 @@ __all__ = ["sweep"]
 
 
 def sweep(
-    source: Annotated[str, typer.Argument(help="synthetic1:I, synthetic1:II, adult, german, …, or a CSV/Parquet path")],
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="synthetic1:I, synthetic1:II, adult, german, …, a CSV/Parquet path, or factory:package.module.function"
+        ),
+    ],
     grid: Annotated[list[str], typer.Option(help="NAME=VALUE,VALUE,… ; may be given many times")],
-    strategy: Annotated[str, typer.Option(help="the strategy, with the settings that stay")] = "optimistic",
+    strategy: Annotated[
+        str, typer.Option(help="the strategy, or a factory of your own, with the settings that stay")
+    ] = "optimistic",
     learner: Annotated[str | None, typer.Option(help="what is trained, as for simulate")] = None,
     budget: Annotated[int, typer.Option(help="labels of a trial")] = 1000,
     trials: Annotated[int, typer.Option(help="how many trials; half choose, half confirm")] = 100,

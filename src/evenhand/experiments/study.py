@@ -12,7 +12,7 @@ from typing import Any
 from evenhand.engine.run import Record, Settings, run_block
 from evenhand.sources.base import Source
 from evenhand.sources.catalogue import learner_for, open_source
-from evenhand.strategies import parse_strategy
+from evenhand.strategies import parse_strategy, strategy_text
 
 __all__ = ["Block", "Study", "check_ready", "open_study_source", "run_trials"]
 
@@ -81,7 +81,7 @@ class Study:
             "source": self.source,
             "model": repr(open_study_source(self)) if self.source.startswith("synthetic") else None,
             "source_settings": dict(self.source_settings),
-            "strategy": str(parse_strategy(self.strategies[label])[1]),
+            "strategy": strategy_text(self.strategies[label]),
             "learner": self.learner,
             "budget": self.budget,
             "batch": self.batch,
