@@ -1,6 +1,8 @@
 """One's own code by name: what may be imported, what it must give, and what a mistake says."""
 
 import json
+import re
+import shlex
 import sys
 from pathlib import Path
 
@@ -143,6 +145,7 @@ def test_settings_are_keywords(shop: Path, monkeypatch: pytest.MonkeyPatch, trus
         ("factory:shop.parts.number", "is no function, but of type int"),
         ("factory:shop.parts.tree:depth", "settings are written key=value"),
         ("factory:shop.parts.tree:height=3", "'shop.parts.tree' failed: TypeError: .*unexpected keyword argument 'height'"),
+        ("factory:shop.parts.favour", "missing 1 required .*; a factory is called with the settings after its second colon"),
         ("factory:shop.parts.broken", r"failed: ZeroDivisionError: division by zero \(parts.py, line \d+\)"),
         ("factory:shop.parts.refused", "'shop.parts.refused' failed: xi must lie strictly between 0 and 1"),
         ("factory:shop.unwell.make", r"cannot be imported: ModuleNotFoundError: .*no_such_package.* \(unwell.py, line 1\)"),
@@ -299,3 +302,35 @@ def test_sources(shop: Path):
         open_source("factory:shop.parts.word")
     with pytest.raises(InputError, match="'label' has no effect on the source"):
         open_source("factory:shop.parts.model", label="y")
+
+
+PAGE = Path(__file__).parents[1] / "docs" / "extending.md"
+BLOCK = re.compile(r"^```(python|bash)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+def test_the_page_does_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Every file of the page is written, and every command on it is run, in the order in which they come."""
+    monkeypatch.chdir(tmp_path)
+    commands = []
+    for language, block in BLOCK.findall(PAGE.read_text(encoding="utf-8")):
+        if language == "python":
+            if file := re.match(r"# (mine/\w+\.py)\n", block):
+                Path(file[1]).parent.mkdir(exist_ok=True)
+                Path(file[1]).write_text(block)
+            continue
+        for line in block.splitlines():
+            program, *words = shlex.split(line)
+            if program == "export":
+                given = dict(word.split("=") for word in words)
+                assert given.pop("PYTHONPATH") == "."
+                monkeypatch.syspath_prepend(tmp_path)
+                monkeypatch.setenv("EVENHAND_ALLOW", given.pop("EVENHAND_ALLOW"))
+                assert not given
+            else:
+                assert program == "evenhand"
+                cli(*words)
+                commands.append(words[0])
+    for name in [name for name in sys.modules if name.partition(".")[0] == "mine"]:
+        del sys.modules[name]
+    assert {"simulate", "sweep", "curate", "campaign"} == set(commands)
+    assert {file.stem for file in Path("mine").glob("*.py")} == {"patient", "cheap", "noisy", "nearest"}

@@ -44,7 +44,9 @@ class Factory:
         try:
             return self.function(**self.settings)
         except Exception as error:
-            raise InputError(f"the factory {self.path!r} failed: {_described(error)}") from error
+            inside = _place(error)
+            hint = "" if inside else "; a factory is called with the settings after its second colon and nothing else"
+            raise InputError(f"the factory {self.path!r} failed: {_described(error)}{hint}") from error
 
     def __repr__(self) -> str:
         settings = "".join(f", {key}={value!r}" for key, value in self.settings.items())
@@ -144,8 +146,13 @@ def _attribute(module: Any, name: str, what: str, path: str) -> Any:
 
 def _described(error: Exception) -> str:
     """The error and, where it came from the user's code, its place there."""
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    inside = last.filename != __file__ and not last.filename.startswith("<frozen")
-    place = f" ({os.path.basename(last.filename)}, line {last.lineno})" if inside else ""
     text = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
-    return f"{text}{place}"
+    return f"{text}{_place(error)}"
+
+
+def _place(error: Exception) -> str:
+    """File and line of an error; empty where no code of the user's was reached."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    if last.filename == __file__ or last.filename.startswith("<frozen"):
+        return ""
+    return f" ({os.path.basename(last.filename)}, line {last.lineno})"
