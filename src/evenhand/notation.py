@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from evenhand.errors import InputError
 
-__all__ = ["parse_settings", "parse_value"]
+__all__ = ["lasting_text", "parse_settings", "parse_value"]
 
 
 def parse_settings(text: str, *, where: str) -> dict[str, Any]:
@@ -24,6 +25,15 @@ def parse_settings(text: str, *, where: str) -> dict[str, Any]:
             raise InputError(f"{where}: {key!r} is set twice")
         settings[key] = parse_value(value)
     return settings
+
+
+def lasting_text(value: object) -> str:
+    """An object as text that is the same in every process: an address in memory would differ.
+
+    >>> lasting_text(lasting_text)
+    '<function lasting_text>'
+    """
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", str(value))
 
 
 def parse_value(text: str) -> Any:

@@ -496,7 +496,7 @@ def test_learners_by_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         "from sklearn.pipeline import make_pipeline\n"
         "from sklearn.preprocessing import StandardScaler\n"
         "def scaled():\n    return make_pipeline(StandardScaler(), LogisticRegression())\n"
-        "def network():\n    import torch\n    return torch.nn.Linear(2, 2)\n"
+        "def network(width):\n    import torch\n    return torch.nn.Linear(width, 2)\n"
         "number = 3\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
@@ -513,8 +513,9 @@ def test_learners_by_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(ValueError, match="unknown learner"):
         learner_from_text("os.path.join")
     with DatabaseLedger(f"sqlite:///{tmp_path}/l.db", create=True) as ledger:
-        for name in ("scaled", "network"):
-            eh.Campaign.create(ledger, name, ["u", "v"], "greedy", f"factory:shop_models.{name}", budget=40)
+        for name, settings in (("scaled", ""), ("network", ":width=2")):
+            text = f"factory:shop_models.{name}{settings}"
+            eh.Campaign.create(ledger, name, ["u", "v"], "greedy", text, budget=40)
             for k in range(6):
                 c = eh.Campaign.open(ledger, name)
                 c.tell(c.ask(), *rows(k, 2))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from evenhand.campaign.settings import Parts
 from evenhand.campaign.state import State
-from evenhand.errors import InputError, NothingToAsk
+from evenhand.errors import NothingToAsk
 from evenhand.strategies.base import COINS
 from evenhand.strategies.decision import Decision
 from evenhand.strategies.standing import Standing
@@ -100,7 +100,5 @@ class Chooser:
         if (reason := why_nothing(state, size)) is not None:
             raise NothingToAsk(reason)
         standing = self.standing(state, trend=getattr(self._parts.strategy, "needs_trend", True))
-        decision = self._parts.strategy(standing, self._uniforms.at(np.array([state.asked]))[0])
-        if not isinstance(decision, Decision):
-            raise InputError(f"the strategy gave {decision!r}: a strategy returns a Decision (see Decision.of)")
+        decision = Decision.checked(self._parts.strategy(standing, self._uniforms.at(np.array([state.asked]))[0]))
         return Proposal(decision, size if state.pool is None else min(size, state.pool[int(decision.index)]))

@@ -15,7 +15,7 @@ from evenhand.claims.stopping import Rule as StopRule
 from evenhand.claims.stopping import parse_stop
 from evenhand.engine.settings import MOST_LABELS, as_population, as_seed, check_settings
 from evenhand.errors import InputError
-from evenhand.strategies import Rule, Strategy, parse_strategy
+from evenhand.strategies import Strategy, describe_strategy, parse_strategy, strategy_text
 
 __all__ = ["Parts", "as_refit", "as_seconds", "check_change", "make_settings", "parts_of"]
 
@@ -142,7 +142,7 @@ def make_settings(
     share = None if groups is None else as_population(population, names, rule)
     settings = {
         "groups": list(names),
-        "strategy": _strategy_text(rule),
+        "strategy": _strategy_text(strategy),
         "window": int(getattr(rule, "window", 20)),
         "budget": int(budget),
         "batch": int(batch),
@@ -249,10 +249,10 @@ def _stop_settings(stop: StopRule | None, given: dict[str, Any]) -> dict[str, An
     return {"stop": f"{_OWN}{type(stop).__name__}" if own else text, "rounds_back": stop.rounds_back if stop else 0}
 
 
-def _strategy_text(rule: Any) -> str:
-    try:
-        if isinstance(rule, Rule) and parse_strategy(str(rule))[1] == rule:
-            return str(rule)
-    except ValueError:
-        pass
-    return f"{_OWN}{getattr(rule, '__name__', type(rule).__name__)}"
+def _strategy_text(strategy: str | Strategy) -> str:
+    """The strategy's setting: a text from which it is made again, or that it is an object of the user's own."""
+    if isinstance(strategy, str):
+        return strategy_text(strategy)
+    # an object with own terms is given again when the campaign is opened, whatever this machine allows texts to name
+    text = None if getattr(strategy, "terms", ()) else describe_strategy(strategy)
+    return text or f"{_OWN}{getattr(strategy, '__name__', type(strategy).__name__)}"

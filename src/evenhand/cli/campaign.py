@@ -49,9 +49,11 @@ def create(
     groups: Annotated[
         list[str] | None, typer.Option("--group", help="a group; give it once for each, or leave it to the pool")
     ] = None,
-    strategy: Annotated[str, typer.Option(help="which group next, e.g. optimistic:c0=0.1")] = "optimistic",
+    strategy: Annotated[
+        str, typer.Option(help="which group next, e.g. optimistic:c0=0.1, or factory:package.module.function")
+    ] = "optimistic",
     learner: Annotated[
-        str, typer.Option(help="logistic:C=1, a scikit-learn class by path, factory:module.function, or none")
+        str, typer.Option(help="logistic:C=1, a scikit-learn class by path, factory:package.module.function, or none")
     ] = "logistic",
     batch: Annotated[int, typer.Option(help="examples of each role in a request")] = 1,
     warmup: Annotated[int | None, typer.Option(help="warm-up rounds")] = None,

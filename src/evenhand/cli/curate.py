@@ -37,8 +37,13 @@ def curate(
     separator: Annotated[str | None, typer.Option(help="what separates the cells of a CSV file")] = None,
     decimal: Annotated[str | None, typer.Option(help="the decimal mark of a CSV file")] = None,
     encoding: Annotated[str, typer.Option(help="the encoding of a CSV file")] = "utf-8",
-    strategy: Annotated[str, typer.Option(help="which group next, name:key=value,…")] = "optimistic",
-    learner: Annotated[str | None, typer.Option(help="logistic:C=1, or a scikit-learn classifier's path")] = None,
+    strategy: Annotated[
+        str, typer.Option(help="which group next, name:key=value,… or factory:package.module.function")
+    ] = "optimistic",
+    learner: Annotated[
+        str | None,
+        typer.Option(help="logistic:C=1, a scikit-learn classifier's path, or factory:package.module.function"),
+    ] = None,
     batch: Annotated[int, typer.Option(help="rows of each role a round takes")] = 1,
     warmup: Annotated[int | None, typer.Option(help="warm-up rounds, groups in turn")] = None,
     validation: Annotated[float, typer.Option(help="share of the rows that validates")] = 0.5,

@@ -18,9 +18,17 @@ __all__ = ["print_result", "simulate"]
 
 
 def simulate(
-    source: Annotated[str, typer.Argument(help="synthetic1:I, synthetic1:II, adult, german, …, or a CSV/Parquet path")],
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="synthetic1:I, synthetic1:II, adult, german, …, a CSV/Parquet path, or factory:package.module.function"
+        ),
+    ],
     strategy: Annotated[
-        list[str] | None, typer.Option(help="name:key=value,… ; LABEL=name:… sets a label; may be given many times")
+        list[str] | None,
+        typer.Option(
+            help="name:key=value,… or factory:package.module.function; LABEL=name:… sets a label; may be given many times"
+        ),
     ] = None,
     budget: Annotated[int, typer.Option(help="labels of a trial, training and validation together")] = 1000,
     trials: Annotated[int, typer.Option(help="how many trials")] = 100,
@@ -30,7 +38,8 @@ def simulate(
     learner: Annotated[
         str | None,
         typer.Option(
-            help="logistic:C=1, a scikit-learn path like sklearn.naive_bayes.GaussianNB, or network:update=epoch (images)"
+            help="logistic:C=1, a scikit-learn path like sklearn.naive_bayes.GaussianNB, network:update=epoch (images), "
+            "or factory:package.module.function"
         ),
     ] = None,
     loss: Annotated[str | None, typer.Option(help="zero_one or log")] = None,
@@ -63,7 +72,7 @@ def simulate(
         raise InputError(f"{out} is not empty: --resume goes on from it, --force overwrites it")
     from evenhand.simulation.result import Result
     from evenhand.simulation.simulate import simulate as run
-    from evenhand.sources.catalogue import open_source
+    from evenhand.sources.catalogue import learner_for, open_source
 
     given = {"data_dir": data_dir, "ignore": ignore, "separator": separator, "decimal": decimal, "encoding": encoding}
     settings: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
@@ -74,7 +83,7 @@ def simulate(
         result = run(
             found,
             strategy or ["optimistic", "uniform"],
-            _learner(found, learner),
+            learner_for(found, learner),
             budget=budget,
             trials=trials,
             seed=seed,
@@ -101,24 +110,6 @@ def simulate(
     if result.interrupted:
         typer.echo("interrupted: the finished trials are kept", err=True)
         raise typer.Exit(130)
-
-
-def _learner(source: Any, text: str | None) -> Any:
-    """The learner named; `network:update=epoch,…` sets what differs from the source's own network."""
-    from evenhand.learners.parsing import parse_learner
-    from evenhand.notation import parse_settings
-
-    if text is None:
-        return None
-    name, _, tail = text.partition(":")
-    if name != "network":
-        return parse_learner(text)
-    if not hasattr(source, "default_learner"):
-        raise InputError(f"the source {source.name} has no network of its own: name another learner")
-    try:
-        return source.default_learner(**parse_settings(tail, where="learner 'network'"))
-    except TypeError as error:
-        raise InputError(f"learner {text!r}: {error}") from error
 
 
 def save(result: Result, out: Path) -> None:

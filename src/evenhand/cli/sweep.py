@@ -14,9 +14,17 @@ __all__ = ["sweep"]
 
 
 def sweep(
-    source: Annotated[str, typer.Argument(help="synthetic1:I, synthetic1:II, adult, german, …, or a CSV/Parquet path")],
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="synthetic1:I, synthetic1:II, adult, german, …, a CSV/Parquet path, or factory:package.module.function"
+        ),
+    ],
     grid: Annotated[list[str], typer.Option(help="NAME=VALUE,VALUE,… ; may be given many times")],
-    strategy: Annotated[str, typer.Option(help="the strategy, with the settings that stay")] = "optimistic",
+    strategy: Annotated[
+        str, typer.Option(help="the strategy, or a factory of your own, with the settings that stay")
+    ] = "optimistic",
+    learner: Annotated[str | None, typer.Option(help="what is trained, as for simulate")] = None,
     budget: Annotated[int, typer.Option(help="labels of a trial")] = 1000,
     trials: Annotated[int, typer.Option(help="how many trials; half choose, half confirm")] = 100,
     seed: Annotated[int, typer.Option(help="the same seed, the same result")] = 0,
@@ -35,14 +43,16 @@ def sweep(
         raise InputError(f"{out} is not empty: --force overwrites it")
     from evenhand.experiments.sweep import parse_grid
     from evenhand.experiments.sweep import sweep as run
-    from evenhand.sources.catalogue import open_source
+    from evenhand.sources.catalogue import learner_for, open_source
 
     values = parse_grid(grid)
     settings: dict[str, Any] = {} if data_dir is None else {"data_dir": data_dir}
+    opened = open_source(source, label=label, groups=group or (), **settings)
     found = run(
-        open_source(source, label=label, groups=group or (), **settings),
+        opened,
         strategy,
         values,
+        learner=learner_for(opened, learner),
         budget=budget,
         trials=trials,
         seed=seed,

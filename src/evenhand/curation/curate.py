@@ -27,10 +27,11 @@ from evenhand.engine.settings import check_settings, forced_warning
 from evenhand.errors import InputError
 from evenhand.files import write_atomically
 from evenhand.learners import Logistic, as_learner
+from evenhand.notation import lasting_text
 from evenhand.simulation.result import Result
-from evenhand.simulation.simulate import simulate
+from evenhand.simulation.simulate import label_of, simulate
 from evenhand.sources.table.table import Table
-from evenhand.strategies import Optimistic, Uncurated, Uniform, parse_strategy
+from evenhand.strategies import Optimistic, Uncurated, Uniform, parse_strategy, strategy_text
 
 __all__ = ["Curated", "curate"]
 
@@ -188,7 +189,9 @@ def curate(
     (40, ['men', 'women'])
     """
     table = _as_table(data, label, groups, settings)
-    rule = Optimistic() if strategy is None else parse_strategy(strategy)[1] if isinstance(strategy, str) else strategy
+    strategy = Optimistic() if strategy is None else strategy
+    rule = parse_strategy(strategy)[1] if isinstance(strategy, str) else strategy
+    name = strategy_text(strategy) if isinstance(strategy, str) else label_of(strategy)
     fitted = as_learner(Logistic() if learner is None else learner, getattr(rule, "loss", "zero_one"))
     plan = Settings(budget, batch, warmup, table.validation, seed, evaluate)
     check_settings(table.groups, rule, budget=budget, batch=batch, warmup=warmup, validation=table.validation)
@@ -196,8 +199,8 @@ def curate(
         "pool": table.name,
         "label": table.label,
         "group_columns": list(table.group_columns),
-        "strategy": str(rule),
-        "learner": str(fitted),
+        "strategy": name,
+        "learner": lasting_text(fitted),
         "seed": seed,
         "batch": batch,
         "warmup": warmup,
@@ -213,7 +216,7 @@ def curate(
     finally:
         step(0)
     warning = forced_warning(rule, len(table.groups), budget * (1 - table.validation))
-    result = _compare(run, rule, fitted, compare, jobs, progress)
+    result = _compare(run, name, rule, fitted, compare, jobs, progress)
     return Curated(result, run.interrupted or result.interrupted, (warning,) if warning else (), data, run, told)
 
 
@@ -241,8 +244,8 @@ def _go_on(run: Curation, path: Path, told: dict[str, Any]) -> None:
     run.replay(Rounds(**earlier["rounds"]), table.column(name).to_numpy())
 
 
-def _compare(run: Curation, rule: Any, learner: Any, trials: int, jobs: int, progress: bool) -> Result:
-    others = [other for other in (Uniform(), Uncurated()) if str(other) != str(rule)]
+def _compare(run: Curation, name: str, rule: Any, learner: Any, trials: int, jobs: int, progress: bool) -> Result:
+    others = {str(other): other for other in (Uniform(), Uncurated()) if str(other) != name}
     plan = run.settings
     if trials and not run.interrupted:
         with warnings.catch_warnings():
@@ -250,7 +253,7 @@ def _compare(run: Curation, rule: Any, learner: Any, trials: int, jobs: int, pro
             warnings.filterwarnings("ignore", message="with .* forced exploration")
             return simulate(
                 run.table,
-                [rule, *others],
+                {name: rule, **others},
                 learner,
                 budget=plan.budget,
                 trials=trials,
@@ -263,8 +266,8 @@ def _compare(run: Curation, rule: Any, learner: Any, trials: int, jobs: int, pro
                 trace="none",
                 progress=progress,
             )
-    result = Result.empty(run.table, {str(rule): rule}, learner, plan, 1, 1, "full")
-    result.take_in(str(rule), run.record())
+    result = Result.empty(run.table, {name: name}, learner, plan, 1, 1, "full")
+    result.take_in(name, run.record())
     result.interrupted = run.interrupted
     return result
 

@@ -17,7 +17,7 @@ from evenhand.arrays import Floats
 from evenhand.engine.run import Record
 from evenhand.engine.trials import Settings, Trials
 from evenhand.errors import InputError
-from evenhand.sources.base import Draw
+from evenhand.sources.base import Draw, TestedStream
 from evenhand.sources.table.table import Table
 from evenhand.strategies.decision import KINDS, Decision
 
@@ -136,9 +136,9 @@ class Curation:
 
     def test_rows(self) -> NDArray[np.int64]:
         """How many test rows every group has."""
-        stream: Any = self._trial.stream
-        counts: NDArray[np.int64] = stream.tests()[0].counts
-        return counts
+        stream = self._trial.stream
+        assert isinstance(stream, TestedStream)  # a table's stream is
+        return stream.tests()[0].counts
 
     def record(self) -> Record:
         """The run as a simulation of one trial would tell it."""

@@ -94,7 +94,7 @@ class Engine:
         standing, coins = self.standing(), self.coins()
         if isinstance(self.strategy, Rule):
             return self.strategy(standing, coins)
-        single = [self.strategy(standing.trial(j), coins[j]) for j in range(len(self.trials))]
+        single = [Decision.checked(self.strategy(standing.trial(j), coins[j])) for j in range(len(self.trials))]
         index, code = (np.array([getattr(d, name) for d in single]) for name in ("index", "code"))
         return Decision(self.groups, index, code)
 

@@ -16,7 +16,7 @@ from evenhand.engine.fixed_pool import PooledTrials
 from evenhand.engine.memories.fixed_pool import PoolMemory
 from evenhand.engine.memories.lockstep import LockstepLogistic
 from evenhand.engine.trials import Settings, Step, Trials
-from evenhand.sources.base import Source
+from evenhand.sources.base import ExactStream, Source
 from evenhand.strategies.base import Strategy
 from evenhand.strategies.peers import Peers
 
@@ -79,16 +79,16 @@ def run_block(
             else Trials(source, strategy, learner, settings, trials)
         )
         linear = isinstance(block.memory, LockstepLogistic | PoolMemory)
-        closed_form = hasattr(block.stream, "linear_accuracies") and linear
-        log = _rounds(block, learner, closed_form, tick)
-        final = _final(block, closed_form)
+        exact = block.stream if linear and isinstance(block.stream, ExactStream) else None
+        log = _rounds(block, learner, exact, tick)
+        final = _final(block, exact)
     seconds = time.perf_counter() - started
     return Record(source.groups, np.asarray(trials), **log.cut(), final_accuracy=final, seconds=seconds)
 
 
-def _rounds(block: Trials, learner: Any, closed_form: bool, tick: Callable[[], None] | None) -> _Log:
+def _rounds(block: Trials, learner: Any, exact: ExactStream | None, tick: Callable[[], None] | None) -> _Log:
     log, tested = _Log(block), block.settings.evaluated(block.rounds)
-    needs_scores = getattr(block.engine.strategy, "needs_scores", True) or closed_form
+    needs_scores = getattr(block.engine.strategy, "needs_scores", True) or exact is not None
     linear: list[tuple[Floats, Floats]] = []
     while log.rounds < block.rounds and (step := block.step()) is not None:
         t = log.rounds
@@ -97,7 +97,7 @@ def _rounds(block: Trials, learner: Any, closed_form: bool, tick: Callable[[], N
             log.validation_loss[t] = block.mean_losses()
         elif getattr(learner, "incremental", False):
             block.memory.fit()
-        if closed_form:
+        if exact is not None:
             linear.append(_linear(block.memory))
         elif tested[t]:
             log.accuracy[t] = block.accuracies()
@@ -105,8 +105,8 @@ def _rounds(block: Trials, learner: Any, closed_form: bool, tick: Callable[[], N
         if tick is not None:
             tick()
     last = log.rounds - 1
-    if closed_form and linear:
-        log.accuracy[: log.rounds] = _closed_form(block.stream, linear)
+    if exact is not None and linear:
+        log.accuracy[: log.rounds] = _closed_form(exact, linear)
     elif last >= 0 and not tested[last]:
         block.engine.refit()
         log.accuracy[last] = block.accuracies()
@@ -117,15 +117,15 @@ def _linear(memory: Any) -> tuple[Floats, Floats]:
     return memory.coef.copy(), memory.intercept.copy()
 
 
-def _closed_form(stream: Any, linear: Sequence[tuple[Floats, Floats]]) -> Floats:
+def _closed_form(stream: ExactStream, linear: Sequence[tuple[Floats, Floats]]) -> Floats:
     coef, intercept = (np.stack(values, axis=1) for values in zip(*linear, strict=True))
     return np.asarray(np.moveaxis(stream.linear_accuracies(coef, intercept), 1, 0))
 
 
-def _final(block: Trials, closed_form: bool) -> Floats:
+def _final(block: Trials, exact: ExactStream | None) -> Floats:
     """Test accuracy of models fitted on training and validation examples together."""
     models: list[Any] = list(block.memory.final_models())
-    if not closed_form:
+    if exact is None:
         return block.stream.accuracies(models)
     coef, intercept = (np.stack([getattr(f, name)[0] for f in models]) for name in ("coef_", "intercept_"))
-    return np.asarray(_closed_form(block.stream, [(coef, intercept)])[0])
+    return np.asarray(_closed_form(exact, [(coef, intercept)])[0])

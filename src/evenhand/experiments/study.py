@@ -10,11 +10,9 @@ from importlib.metadata import version
 from typing import Any
 
 from evenhand.engine.run import Record, Settings, run_block
-from evenhand.learners.parsing import parse_learner
-from evenhand.notation import parse_settings
 from evenhand.sources.base import Source
-from evenhand.sources.catalogue import open_source
-from evenhand.strategies import parse_strategy
+from evenhand.sources.catalogue import learner_for, open_source
+from evenhand.strategies import parse_strategy, strategy_text
 
 __all__ = ["Block", "Study", "check_ready", "open_study_source", "run_trials"]
 
@@ -83,7 +81,7 @@ class Study:
             "source": self.source,
             "model": repr(open_study_source(self)) if self.source.startswith("synthetic") else None,
             "source_settings": dict(self.source_settings),
-            "strategy": str(parse_strategy(self.strategies[label])[1]),
+            "strategy": strategy_text(self.strategies[label]),
             "learner": self.learner,
             "budget": self.budget,
             "batch": self.batch,
@@ -138,7 +136,7 @@ def open_study_source(study: Study) -> Source:
 
 def check_ready(study: Study) -> None:
     """Raise, with what to do, where the data or the extra a study needs is not there."""
-    _learner(study, open_study_source(study))
+    learner_for(open_study_source(study), study.learner)
 
 
 @lru_cache(maxsize=4)
@@ -146,19 +144,11 @@ def _source(name: str, settings: tuple[tuple[str, Any], ...]) -> Source:
     return open_source(name, **dict(settings))
 
 
-def _learner(study: Study, source: Any) -> Any:
-    """`network` is the network that goes with the images, all else as on the command line."""
-    name, _, tail = study.learner.partition(":")
-    if name == "network":
-        return source.default_learner(**parse_settings(tail, where="learner 'network'"))
-    return parse_learner(study.learner)
-
-
 def _run(block: Block, trials: Sequence[int]) -> Record:
     study, text = block.study, block.study.strategies[block.label]
     source = open_study_source(study)
     settings = Settings(study.budget, study.batch, study.warmup, 0.5, study.seed, study.evaluate)
-    return run_block(source, parse_strategy(text)[1], _learner(study, source), settings, trials)
+    return run_block(source, parse_strategy(text)[1], learner_for(source, study.learner), settings, trials)
 
 
 def _text(error: Exception) -> str:

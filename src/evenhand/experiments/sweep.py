@@ -12,9 +12,10 @@ import pandas as pd
 
 from evenhand.errors import InputError
 from evenhand.experiments.measures import Gain, paired
+from evenhand.extending import split_name
 from evenhand.simulation.simulate import simulate
 from evenhand.sources.base import Source
-from evenhand.strategies import parse_strategy
+from evenhand.strategies import parse_strategy, strategy_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -110,8 +111,8 @@ def sweep(
     if trials < 4:
         raise InputError(f"a sweep needs 4 trials or more, two to choose and two to confirm, not {trials}")
     texts = _texts(strategy, grid)
-    base = str(parse_strategy(strategy)[1])
-    rules = {str(parse_strategy(text)[1]): text for text in [*texts, strategy]}
+    base = strategy_text(strategy)
+    rules = {strategy_text(text): text for text in [*texts, strategy]}
     given = {"seed": seed, "jobs": jobs, "progress": progress, "trace": "none"} | settings
     chosen = {name: parse_strategy(text)[1] for name, text in rules.items()}
     final = simulate(source, chosen, budget=budget, trials=trials, **given).final
@@ -119,7 +120,7 @@ def sweep(
     first, second = worst[worst.index < trials // 2], worst[worst.index >= trials // 2]
     rows = []
     for text, values in texts.items():
-        name = str(parse_strategy(text)[1])
+        name = strategy_text(text)
         halves = {"choosing": first[name], "confirming": second[name]}
         spread = {f"{half}_{how}": float(getattr(v, how)()) for half, v in halves.items() for how in ("mean", "std")}
         rows.append({"strategy": name, **values, **spread})
@@ -131,8 +132,8 @@ def sweep(
 
 def _texts(strategy: str, grid: Mapping[str, Sequence[str]]) -> dict[str, dict[str, str]]:
     """Every combination as the text of a strategy, with its values."""
-    head, mark, tail = strategy.partition(":")
-    fixed = [item for item in tail.split(",") if mark and item.partition("=")[0].strip() not in grid]
+    head, tail = split_name(strategy_text(strategy))
+    fixed = [item for item in tail.split(",") if tail and item.partition("=")[0].strip() not in grid]
     count = int(np.prod([len(values) for values in grid.values()]))
     if count > _HIGHEST:
         raise InputError(f"the grid has {count} settings, more than {_HIGHEST}: thin it out")

@@ -1,10 +1,11 @@
-"""Learners written as text: `logistic:C=1`, or a scikit-learn class by its import path."""
+"""Learners written as text: `logistic:C=1`, a scikit-learn class by its import path, or a factory of your own."""
 
 from __future__ import annotations
 
 import importlib
 from typing import Any
 
+from evenhand import extending
 from evenhand.errors import InputError
 from evenhand.learners.logistic.learner import Logistic
 from evenhand.learners.logistic.table import TableLearner
@@ -14,17 +15,21 @@ from evenhand.notation import parse_settings
 __all__ = ["ALLOWED", "describe_learner", "parse_learner"]
 
 ALLOWED = ("sklearn.",)
-"""Import paths a text may name begin with one of these; nothing else is ever imported from a text."""
+"""Import paths a text may name begin with one of these; all else needs `factory:` and the allow-list."""
 
 
 def parse_learner(text: str) -> Any:
     """The learner a text describes.
+
+    A factory gives a learner, a scikit-learn classifier or Pipeline, or a torch module.
 
     >>> parse_learner("logistic:C=0.5")
     Logistic(C=0.5)
     >>> parse_learner("sklearn.naive_bayes.GaussianNB").estimator
     GaussianNB()
     """
+    if extending.is_factory(text):
+        return _made(text)
     name, _, tail = text.partition(":")
     settings = parse_settings(tail, where=f"learner {name!r}")
     if name == "logistic":
@@ -35,8 +40,8 @@ def parse_learner(text: str) -> Any:
         update = settings.pop("update", "refit")
         return SklearnLearner(_make(_classifier(name), settings, text), update=update)
     raise InputError(
-        f"unknown learner {name!r}: use logistic, table (logistic with text encoded), or a scikit-learn classifier by its path, "
-        "e.g. sklearn.ensemble.RandomForestClassifier:n_estimators=50"
+        f"unknown learner {name!r}: use logistic, table (logistic with text encoded), a scikit-learn classifier by its path, "
+        "e.g. sklearn.ensemble.RandomForestClassifier:n_estimators=50, or factory:package.module.function"
     )
 
 
@@ -70,6 +75,25 @@ def _plain(estimator: Any) -> bool:
     except TypeError:
         return False
     return all(value is None or isinstance(value, bool | int | float | str) for value in values)
+
+
+def _made(text: str) -> Any:
+    found = extending.make(text, "learner", _why_no_learner)
+    if not _is_module(found):
+        return found
+    from evenhand.learners.torch.learner import TorchLearner
+
+    # every trial and every refit from the start needs a new module: the factory is kept, not what it gave
+    return TorchLearner(extending.parse_factory(text))
+
+
+def _why_no_learner(found: Any) -> str | None:
+    return None if hasattr(found, "fit") or _is_module(found) else "it has no fit(X, y)"
+
+
+def _is_module(found: Any) -> bool:
+    """Whether this is a torch module, told without importing torch."""
+    return hasattr(found, "parameters") and not hasattr(found, "get_params")
 
 
 def _make(kind: Any, settings: dict[str, Any], text: str) -> Any:

@@ -15,7 +15,9 @@ import pandas as pd
 from evenhand.engine.run import Record, Settings
 from evenhand.errors import InputError
 from evenhand.files import write_atomically
+from evenhand.notation import lasting_text
 from evenhand.simulation.trace import FINAL_COLUMNS, TRACE_COLUMNS, differences, final_frame, summarise, trace_frame
+from evenhand.sources.base import HasFairMixture, Source
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -49,15 +51,16 @@ class Result:
 
     @classmethod
     def empty(
-        cls, source: Any, named: dict[str, Any], learner: Any, settings: Settings, trials: int, jobs: int, trace: str
+        cls, source: Source, texts: dict[str, str], learner: Any, settings: Settings, trials: int, jobs: int, trace: str
     ) -> Result:
-        """A result with nothing in it yet."""
-        chosen = {"source": source.name, "strategies": {label: str(s) for label, s in named.items()}}
-        chosen |= {"learner": str(learner), "trials": trials, "jobs": jobs, "trace": trace} | asdict(settings)
+        """A result with nothing in it yet; the texts of the strategies are by label."""
+        chosen: dict[str, Any] = {"source": source.name, "strategies": texts}
+        chosen |= {"learner": lasting_text(learner), "trials": trials, "jobs": jobs, "trace": trace} | asdict(settings)
         fair = None
-        if hasattr(source, "pi_star") and len(source.groups) <= 2:  # a closed form; a long search for more groups
+        # two groups have a closed form; more take a long search
+        if isinstance(source, HasFairMixture) and len(source.groups) <= 2:
             fair = dict(zip(source.groups, source.pi_star().tolist(), strict=True))
-        return cls(chosen, source.groups, tuple(named), fair)
+        return cls(chosen, source.groups, tuple(texts), fair)
 
     def missing(self, label: str, trials: Sequence[int]) -> tuple[int, ...]:
         """Which of these trials of a strategy are not there yet."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -15,13 +15,15 @@ from evenhand.engine.memories.build import runs_in_lockstep
 from evenhand.engine.run import Record, Settings, run_block
 from evenhand.engine.settings import as_seed, check_settings, forced_warning
 from evenhand.errors import InputError
+from evenhand.extending import is_factory
 from evenhand.learners import Logistic, Loss, as_learner
+from evenhand.notation import lasting_text
 from evenhand.simulation.backends import spread
 from evenhand.simulation.result import Result
-from evenhand.sources.base import Source
-from evenhand.strategies import Strategy, parse_strategy
+from evenhand.sources.base import HasLearner, HasValidation, Source
+from evenhand.strategies import Strategy, parse_strategy, strategy_text
 
-__all__ = ["BLOCK", "simulate"]
+__all__ = ["BLOCK", "label_of", "simulate"]
 
 BLOCK = 100
 """Trials run in lockstep; fewer where the record of a block would grow large. Never a function of `jobs`."""
@@ -86,14 +88,16 @@ def simulate(
     >>> len(result.trace)
     40
     """
-    named = _named(strategies, loss)
-    if hasattr(source, "with_validation"):
+    named, texts = _named(strategies, loss)
+    if isinstance(source, HasValidation):
         source = source.with_validation(validation)
     number, _ = as_seed(seed)
-    fitted = as_learner(getattr(source, "default_learner", Logistic)() if learner is None else learner)
+    if learner is None:
+        learner = source.default_learner() if isinstance(source, HasLearner) else Logistic()
+    fitted = as_learner(learner)
     settings = Settings(budget, batch, warmup, validation, number, evaluate)
     _check(source, named, settings, fitted, trials, evaluate, trace)
-    result = Result.empty(source, named, fitted, settings, trials, jobs, trace)
+    result = Result.empty(source, texts, fitted, settings, trials, jobs, trace)
     if resume is not None:
         result.take_over(resume)
     blocks = _tasks(named, trials, _block(settings, source, named, fitted))
@@ -117,35 +121,39 @@ def simulate(
     return result
 
 
-def _named(strategies: Any, loss: Loss | None) -> dict[str, Strategy]:
+def _named(strategies: Any, loss: Loss | None) -> tuple[dict[str, Strategy], dict[str, str]]:
+    """The strategies by label, and the text that stands for each in the result's settings."""
     if isinstance(strategies, str) or callable(strategies):
         strategies = [strategies]
-    pairs: list[tuple[str, Strategy]] = []
+    pairs: list[tuple[str, Strategy, str | None]] = []
     for item in strategies.items() if isinstance(strategies, Mapping) else strategies:
         if isinstance(item, str):
-            pairs.append(parse_strategy(item))
+            text = strategy_text(item)
+            pairs.append((*parse_strategy(item), text if is_factory(text) else None))
         elif isinstance(item, tuple):
-            pairs.append(item)
+            pairs.append((*item, None))
         else:
-            pairs.append((_label(item), item))
+            pairs.append((label_of(item), item, None))
     if not pairs:
         raise InputError("there are no strategies: give at least one, e.g. [Optimistic(), Uniform()]")
     found: dict[str, Strategy] = {}
-    for label, strategy in pairs:
+    texts: dict[str, str] = {}
+    for label, strategy, factory in pairs:
         if label in found:
             raise InputError(f"two strategies are named {label!r}: give one a label of its own, LABEL=name:…")
-        found[label] = _with_loss(strategy, loss)
-    return found
+        found[label] = made = _with_loss(strategy, loss)
+        texts[label] = lasting_text(made) if factory is None else factory if made is strategy else f"{factory}, {loss=}"
+    return found, texts
 
 
-def _label(strategy: Any) -> str:
+def label_of(strategy: Any) -> str:
+    """What a strategy is called in results where nobody said: its text, or the name of its function or class."""
     return str(strategy) if hasattr(strategy, "settings") else getattr(strategy, "__name__", type(strategy).__name__)
 
 
 def _with_loss(strategy: Any, loss: Loss | None) -> Any:
-    default = (
-        next((f.default for f in fields(strategy) if f.name == "loss"), None) if hasattr(strategy, "loss") else None
-    )
+    known = fields(strategy) if is_dataclass(strategy) else ()
+    default = next((f.default for f in known if f.name == "loss"), None)
     if loss is None or default is None or strategy.loss != default:
         return strategy
     return replace(strategy, loss=loss)

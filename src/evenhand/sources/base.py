@@ -1,4 +1,8 @@
-"""Where labelled examples come from in a simulation, as protocols any class can satisfy."""
+"""Where labelled examples come from in a simulation, as protocols any class can satisfy.
+
+`Source` and `Stream` are what every source must have. The other protocols are optional: a source or stream that has
+such a method is used by it, and one that has not works as well.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,9 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Draw", "Source", "Stream"]
+from evenhand.arrays import Floats, Ints
+
+__all__ = ["Draw", "ExactStream", "HasFairMixture", "HasLearner", "HasValidation", "Source", "Stream", "TestedStream"]
 
 
 @dataclass(frozen=True)
@@ -69,3 +75,51 @@ class Source(Protocol):
 
     def open(self, seed: int, trials: Sequence[int]) -> Stream:
         """The draws of these trials."""
+
+
+@runtime_checkable
+class HasLearner(Protocol):
+    """A source that knows which learner suits its examples, such as a network for images."""
+
+    def default_learner(self, **settings: Any) -> Any:
+        """The learner that `simulate` trains where none is given; `--learner network:key=value` passes settings."""
+
+
+@runtime_checkable
+class HasValidation(Protocol):
+    """A source that decides itself which of its examples validate."""
+
+    def with_validation(self, share: float) -> Source:
+        """The same source with this share of examples that validate."""
+
+
+@runtime_checkable
+class HasFairMixture(Protocol):
+    """A source whose fair mixture is known; pictures and summaries show it."""
+
+    def pi_star(self) -> Floats:
+        """π*: each group's share in the mixture that serves the worst-off group best."""
+
+
+@runtime_checkable
+class ExactStream(Protocol):
+    """A stream with a closed form for linear rules, so that every round is tested at no cost."""
+
+    def linear_accuracies(self, coef: Floats, intercept: Floats) -> Floats:
+        """Accuracies of the rules x·coef + intercept > 0: (T, …, features) and (T, …) → (T, …, m)."""
+
+
+class TestRows(Protocol):
+    """The test rows of a trial."""
+
+    @property
+    def counts(self) -> Ints:
+        """How many each group has."""
+
+
+@runtime_checkable
+class TestedStream(Protocol):
+    """A stream with test rows that can be counted."""
+
+    def tests(self) -> Sequence[TestRows]:
+        """The test rows of every trial."""

@@ -1,4 +1,4 @@
-"""Sources by name: what the command line calls SOURCE."""
+"""Sources by name, what the command line calls SOURCE, and the learner that goes with one."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from evenhand import extending
 from evenhand.errors import InputError
-from evenhand.sources.base import Source
+from evenhand.notation import parse_settings
+from evenhand.sources.base import HasLearner, Source
 
-__all__ = ["open_source"]
+__all__ = ["learner_for", "open_source"]
 
 _FILES = (".csv", ".tsv", ".txt", ".parquet", ".pq")
 
@@ -18,11 +20,15 @@ _FILES = (".csv", ".tsv", ".txt", ".parquet", ".pq")
 def open_source(
     text: str, *, label: str | None = None, groups: Sequence[str] = (), test: str | None = None, **settings: Any
 ) -> Source:
-    """`synthetic1:I`, `synthetic1:II`, `synthetic2`, the name of a data set, or the path of a CSV or Parquet table.
+    """`synthetic1:I`, `synthetic1:II`, `synthetic2`, a data set's name, the path of a CSV or Parquet table, or a factory.
+
+    `factory:package.module.function:key=value` is the source your function gives.
 
     >>> open_source("synthetic1:II").groups
     ('u', 'v')
     """
+    if extending.is_factory(text):
+        return _made(text, {"label": label, "groups": groups, "test": test, **settings})
     name, _, variant = text.partition(":")
     path = Path(text)
     if name.startswith("synthetic"):
@@ -38,8 +44,46 @@ def open_source(
     near = difflib.get_close_matches(text, known, n=1)
     hint = f"did you mean {near[0]!r}? " if near else ""
     raise InputError(
-        f"unknown source {text!r}: {hint}known are {', '.join(known)}, or the path of a CSV or Parquet file"
+        f"unknown source {text!r}: {hint}known are {', '.join(known)}, the path of a CSV or Parquet file, "
+        "or factory:package.module.function"
     )
+
+
+def learner_for(source: Source, text: str | None) -> Any:
+    """The learner a text describes; `network:update=epoch,…` sets what differs from the source's own network."""
+    from evenhand.learners.parsing import parse_learner
+
+    if text is None:
+        return None
+    name, _, tail = text.partition(":")
+    if name != "network":
+        return parse_learner(text)
+    if not isinstance(source, HasLearner):
+        raise InputError(f"the source {source.name} has no network of its own: name another learner")
+    try:
+        return source.default_learner(**parse_settings(tail, where="learner 'network'"))
+    except TypeError as error:
+        raise InputError(f"learner {text!r}: {error}") from error
+
+
+def _made(text: str, settings: dict[str, Any]) -> Source:
+    given = [key for key, value in settings.items() if value is not None and value != ()]
+    if given:
+        raise InputError(
+            f"{given[0]!r} has no effect on the source {text!r}: write the settings of a factory after a second colon, "
+            "factory:package.module.function:key=value"
+        )
+    found: Source = extending.make(text, "source", _why_no_source)
+    return found
+
+
+def _why_no_source(found: Any) -> str | None:
+    lacking = [name for name in ("name", "groups", "classes", "population", "open") if not hasattr(found, name)]
+    if lacking:
+        return f"it has no {', '.join(lacking)} (see evenhand.sources.base.Source)"
+    if not isinstance(found.groups, tuple) or not all(isinstance(group, str) for group in found.groups):
+        return f"its groups must be a tuple of names, not {found.groups!r}"
+    return None
 
 
 def _synthetic(name: str, variant: str, text: str) -> Source:

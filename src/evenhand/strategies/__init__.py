@@ -12,7 +12,7 @@ numbers) to a decision (which group, and why). One rule a file; `terms` has the 
 from evenhand.strategies.base import COINS, Rule, Strategy
 from evenhand.strategies.epsilon_greedy import EpsilonGreedy, Greedy
 from evenhand.strategies.optimistic import Optimistic
-from evenhand.strategies.parsing import STRATEGIES, parse_strategy
+from evenhand.strategies.parsing import STRATEGIES, describe_strategy, parse_strategy, strategy_text
 from evenhand.strategies.peers import Peers
 from evenhand.strategies.uncurated import Uncurated
 from evenhand.strategies.uniform import Uniform
@@ -28,5 +28,7 @@ __all__ = [
     "Strategy",
     "Uncurated",
     "Uniform",
+    "describe_strategy",
     "parse_strategy",
+    "strategy_text",
 ]

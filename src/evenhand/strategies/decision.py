@@ -51,6 +51,13 @@ class Decision:
         index, code = np.array(standing.groups.index(group)), np.array(KINDS.index(kind))
         return cls(standing.groups, index, code, dict(terms or {}))
 
+    @classmethod
+    def checked(cls, found: object) -> Decision:
+        """What a strategy gave, which may be one of the user's own: refused where it is no decision."""
+        if not isinstance(found, Decision):
+            raise InputError(f"the strategy gave {found!r}: a strategy returns a Decision (see Decision.of)")
+        return found
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Decision) or self.groups != other.groups or self.terms.keys() != other.terms.keys():
             return False

@@ -37,7 +37,7 @@ class Optimistic(Rule):
         window: how many recent accuracies the trend looks at.
         xi: exponent of forced exploration, in (0, 1).
         loss: `"zero_one"`, `"log"` or a callable `(model, X, y)`.
-        terms: your own terms, callables from a standing to a number per group.
+        terms: your own terms; each takes the standing and returns one number per group.
         bound: deviation sequence `e_z(N)`, or a list with one per group.
         C: constant of the coupling term; None leaves the term out.
 
@@ -67,6 +67,7 @@ class Optimistic(Rule):
             raise InputError(f"window must be 3 or more (a trend needs three values), not {self.window}")
         if self.C is not None and not (np.isfinite(self.C) and self.C > 0):
             raise InputError(f"C must be a positive number or None, not {self.C}")
+        self._check_terms()
         if self.bound is None:
             if self.C is not None:
                 raise InputError("C belongs to the coupling term, which needs a bound: give bound=... too")
@@ -74,6 +75,18 @@ class Optimistic(Rule):
         if self.loss == "log":
             raise InputError("a bound speaks of losses in [0, 1], which the log loss leaves: use loss='zero_one'")
         object.__setattr__(self, "bound", as_bound(self.bound))
+
+    def _check_terms(self) -> None:
+        """A term's title is its key in a decision: a second one of that title would replace the first without a word."""
+        taken = {"loss", "confidence" if self.bound is None else "deviation"}
+        taken |= {"coupling"} if self.C is not None else set()
+        taken |= {"trend"} if self.c1 > 0 else set()
+        for term in self.terms:
+            if not callable(term):
+                raise InputError(f"{term!r} is no term: a term takes the standing and returns one number per group")
+            if named.title_of(term) in taken:
+                raise InputError(f"two terms are named {named.title_of(term)!r}: give one function another name")
+            taken.add(named.title_of(term))
 
     @property
     def needs_trend(self) -> bool:
@@ -106,7 +119,7 @@ class Optimistic(Rule):
             if name:
                 described |= {f.name: v for f in fields(bound) if (v := getattr(bound, f.name)) != f.default}
         if self.terms:
-            found["terms"] = "+".join(getattr(term, "__name__", type(term).__name__) for term in self.terms)
+            found["terms"] = "+".join(named.path_of(term) for term in self.terms)
         return described | found
 
     def score_terms(self, standing: Standing) -> dict[str, Floats]:
@@ -121,7 +134,7 @@ class Optimistic(Rule):
         if self.c1 > 0:
             found["trend"] = named.trend(standing, self.c1)
         for term in self.terms:
-            found[getattr(term, "__name__", type(term).__name__)] = _own(term, standing)
+            found[named.title_of(term)] = _own(term, standing)
         return found
 
     def __call__(self, standing: Standing, coins: Floats) -> Decision:
@@ -138,7 +151,7 @@ class Optimistic(Rule):
 
 def _own(term: named.Term, standing: Standing) -> Floats:
     """A user's term, checked: the right shape and no NaN among the groups still offered."""
-    label = getattr(term, "__name__", type(term).__name__)
+    label = named.title_of(term)
     values = np.asarray(term(standing), dtype=float)
     if values.shape[-1:] != (len(standing.groups),):
         raise InputError(f"term {label!r} gave shape {values.shape}: it must give a number per group on the last axis")

@@ -1,21 +1,22 @@
-"""Strategies written as text: `name:key=value,key=value`, with `LABEL=` before it to set a label."""
+"""Strategies written as text: `name:key=value,key=value` or `factory:…`, with `LABEL=` before it to set a label."""
 
 from __future__ import annotations
 
 import difflib
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from typing import Any
 
+from evenhand import extending
 from evenhand.errors import InputError
 from evenhand.notation import parse_settings
-from evenhand.strategies.base import Rule
+from evenhand.strategies.base import Rule, Strategy
 from evenhand.strategies.epsilon_greedy import EpsilonGreedy, Greedy
 from evenhand.strategies.optimistic import BOUND_NAMES, Optimistic
 from evenhand.strategies.peers import Peers
 from evenhand.strategies.uncurated import Uncurated
 from evenhand.strategies.uniform import Uniform
 
-__all__ = ["STRATEGIES", "parse_strategy"]
+__all__ = ["STRATEGIES", "describe_strategy", "parse_strategy", "strategy_text"]
 
 STRATEGIES: dict[str, type[Rule]] = {
     rule.name: rule for rule in (Optimistic, EpsilonGreedy, Greedy, Uniform, Uncurated, Peers)
@@ -25,32 +26,79 @@ STRATEGIES: dict[str, type[Rule]] = {
 BOUNDS = {name: kind for kind, name in BOUND_NAMES.items()}
 
 
-def parse_strategy(text: str) -> tuple[str, Rule]:
+def parse_strategy(text: str) -> tuple[str, Strategy]:
     """The label and the strategy a text describes.
+
+    A factory of your own gives any strategy, settings after a second colon: `factory:package.module.function:depth=3`.
 
     >>> parse_strategy("optimistic:c0=0.5")
     ('optimistic:c0=0.5', Optimistic(c0=0.5, ...))
     >>> parse_strategy("bold=optimistic:c0=1")[0]
     'bold'
     """
-    head, _, tail = text.partition(":")
-    label, mark, name = head.partition("=")
-    label, name = (label, name) if mark else (text, head)
+    label, bare = _split_label(text)
+    if extending.is_factory(bare):
+        return label, extending.make(bare, "strategy", _why_no_strategy)
+    return label, _rule(bare)
+
+
+def strategy_text(text: str) -> str:
+    """A strategy's text without its label: one form for equal rules, as given where there is code of your own.
+
+    >>> strategy_text("bold=optimistic:xi=0.6,c0=0.1")
+    'optimistic:xi=0.6'
+    """
+    _, bare = _split_label(text)
+    if extending.is_factory(bare):
+        return bare
+    rule = _rule(bare)
+    return describe_strategy(rule) or bare
+
+
+def describe_strategy(strategy: Any) -> str | None:
+    """The text that `parse_strategy` reads back to this strategy, or None where there is none."""
+    if not isinstance(strategy, Rule):
+        return None
+    try:
+        same = parse_strategy(str(strategy))[1] == strategy
+    except InputError:
+        same = False
+    return str(strategy) if same else None
+
+
+def _split_label(text: str) -> tuple[str, str]:
+    """The label, which is the whole text where none is set, and the text without it."""
+    head, _, _ = text.partition(":")
+    label, mark, _ = head.partition("=")
+    return (label, text[len(label) + 1 :]) if mark else (text, text)
+
+
+def _why_no_strategy(found: Any) -> str | None:
+    return (
+        None if callable(found) else "a strategy is called with the standing and random numbers, and gives a Decision"
+    )
+
+
+def _rule(text: str) -> Rule:
+    name, _, tail = text.partition(":")
     if name not in STRATEGIES:
         near = difflib.get_close_matches(name, STRATEGIES, n=1)
         hint = f"did you mean {near[0]!r}? " if near else ""
-        raise InputError(f"unknown strategy {name!r}: {hint}known are {', '.join(STRATEGIES)}")
+        known = f"{', '.join(STRATEGIES)}, or factory:package.module.function"
+        raise InputError(f"unknown strategy {name!r}: {hint}known are {known}")
     rule = STRATEGIES[name]
     settings = parse_settings(tail, where=f"strategy {name!r}")
     if "bound" in settings:
         settings["bound"] = _bound(settings)
-    known = [f.name for f in fields(rule) if f.name != "terms"]
+    known_settings = [f.name for f in fields(rule)]
     for key in settings:
-        if key not in known:
-            has = f"it has {', '.join(known)}" if known else "it has none"
+        if key not in known_settings:
+            has = f"it has {', '.join(known_settings)}" if known_settings else "it has none"
             raise InputError(f"strategy {name!r} has no setting {key!r}: {has}")
+    if "terms" in settings:
+        settings["terms"] = [extending.find(path.strip(), "term") for path in str(settings["terms"]).split("+")]
     try:
-        return label, rule(**settings)
+        return rule(**settings)
     except TypeError as error:
         raise InputError(f"strategy {text!r}: {error}") from error
 
@@ -60,5 +108,10 @@ def _bound(settings: dict[str, Any]) -> Any:
     kind = settings.pop("bound")
     if kind not in BOUNDS:
         raise InputError(f"unknown bound {kind!r}: known are {', '.join(BOUNDS)}")
-    own = {f.name for f in fields(BOUNDS[kind])} & settings.keys()
-    return BOUNDS[kind](**{key: settings.pop(key) for key in sorted(own)})
+    own = {f.name: settings.pop(f.name) for f in fields(BOUNDS[kind]) if f.name in settings}
+    try:
+        return BOUNDS[kind](**own)
+    except TypeError as error:
+        needed = [f"{f.name}=…" for f in fields(BOUNDS[kind]) if f.default is MISSING and f.name not in own]
+        what = f"give {','.join(needed)} too" if needed else str(error)
+        raise InputError(f"the bound {kind!r} cannot be made: {what}") from error

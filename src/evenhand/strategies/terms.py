@@ -3,16 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from evenhand.arrays import Floats
 from evenhand.strategies.standing import Standing
 
-__all__ = ["Term", "behind", "confidence", "count", "coupling", "deviation", "loss", "trend"]
+__all__ = ["Term", "behind", "confidence", "count", "coupling", "deviation", "loss", "path_of", "title_of", "trend"]
 
 Term = Callable[[Standing], Floats]
 """A user's own term: a callable on a standing that gives a number per group."""
+
+
+def title_of(term: Term) -> str:
+    """What a user's own term is called in decisions."""
+    return getattr(term, "__name__", type(term).__name__)
+
+
+def path_of(term: Term) -> str:
+    """Where a user's own term is imported from, which reads back for a function of a module.
+
+    >>> path_of(behind)
+    'evenhand.strategies.terms.behind'
+    """
+    kind: Any = term if hasattr(term, "__qualname__") else type(term)
+    return f"{kind.__module__}.{kind.__qualname__}"
 
 
 def loss(standing: Standing) -> Floats:

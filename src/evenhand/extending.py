@@ -1,0 +1,158 @@
+"""Your own code by name: `factory:package.module.function`, with settings as in `factory:package.module.function:depth=3`.
+
+A text may come from a database or a script of somebody else, so nothing is imported because a text says so: the
+environment variable `EVENHAND_ALLOW` lists the packages that this machine trusts.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import inspect
+import os
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from evenhand.errors import InputError
+from evenhand.notation import parse_settings
+
+__all__ = ["ALLOW", "Factory", "find", "is_factory", "make", "parse_factory", "split_name"]
+
+ALLOW = "EVENHAND_ALLOW"
+"""The environment variable that lists the packages code may come from, separated by commas."""
+
+_MARK = "factory:"
+_SHOWN = 80
+"""Characters of an object that a message shows; a table would fill the screen."""
+
+
+@dataclass(frozen=True)
+class Factory:
+    """A function of the user's and the settings it is called with.
+
+    It can be sent to another process where the function's module can be imported.
+    """
+
+    path: str
+    function: Callable[..., Any]
+    settings: Mapping[str, Any]
+
+    def __call__(self) -> Any:
+        """What the function gives; its failure is the input's, since the input named it."""
+        try:
+            return self.function(**self.settings)
+        except Exception as error:
+            inside = _place(error)
+            hint = "" if inside else "; a factory is called with the settings after its second colon and nothing else"
+            raise InputError(f"the factory {self.path!r} failed: {_described(error)}{hint}") from error
+
+    def __repr__(self) -> str:
+        settings = "".join(f", {key}={value!r}" for key, value in self.settings.items())
+        return f"Factory({self.path}{settings})"
+
+
+def is_factory(text: str) -> bool:
+    """Whether a text names a factory.
+
+    >>> is_factory("factory:shop.models.make"), is_factory("logistic")
+    (True, False)
+    """
+    return text.startswith(_MARK)
+
+
+def split_name(text: str) -> tuple[str, str]:
+    """A text's name, with the path where it is a factory, and its settings.
+
+    >>> split_name("factory:shop.models.make:depth=3"), split_name("optimistic:c0=1")
+    (('factory:shop.models.make', 'depth=3'), ('optimistic', 'c0=1'))
+    """
+    mark = _MARK if is_factory(text) else ""
+    name, _, tail = text.removeprefix(mark).partition(":")
+    return mark + name, tail
+
+
+def parse_factory(text: str) -> Factory:
+    """The factory a text names, imported and not yet called."""
+    name, tail = split_name(text)
+    path = name.removeprefix(_MARK)
+    return Factory(path, find(path, "factory"), parse_settings(tail, where=f"factory {path!r}"))
+
+
+def make(text: str, kind: str, wrong: Callable[[Any], str | None]) -> Any:
+    """What the factory of a text gives; `wrong` says why it is not of the kind, or None."""
+    factory = parse_factory(text)
+    found = factory()
+    if isinstance(found, type):
+        raise InputError(f"the factory {factory.path!r} gave the class {found.__name__}: give an object of it")
+    if (reason := wrong(found)) is not None:
+        shown = repr(found) if len(repr(found)) < _SHOWN else f"an object of type {type(found).__name__}"
+        raise InputError(f"the factory {factory.path!r} gave {shown}, which is no {kind}: {reason}")
+    return found
+
+
+def find(path: str, what: str) -> Callable[..., Any]:
+    """The function at an import path, from packages that `EVENHAND_ALLOW` names; `what` it is, for the errors."""
+    module, _, name = path.rpartition(".")
+    if not module or not all(part.isidentifier() for part in path.split(".")):
+        raise InputError(f"cannot read the {what} {path!r}: write package.module.function")
+    if not _allowed(module):
+        raise InputError(f"the {what} {path!r} is not allowed here: {_advice(module)}")
+    found = _attribute(_imported(module, what, path), name, what, path)
+    if not callable(found):
+        raise InputError(f"the {what} {path!r} is no function, but of type {type(found).__name__}")
+    # a trusted package may have imported os.system: only what it defines itself is trusted with it
+    home = getattr(found, "__module__", None) if inspect.isroutine(found) or inspect.isclass(found) else None
+    if home is not None and not _allowed(home):
+        raise InputError(f"the {what} {path!r} is defined in {home!r}, which is not allowed here: {_advice(home)}")
+    return found  # type: ignore[no-any-return]
+
+
+def _trusted() -> list[str]:
+    return [entry.strip() for entry in os.environ.get(ALLOW, "").split(",") if entry.strip()]
+
+
+def _allowed(module: str) -> bool:
+    return any(f"{module}.".startswith(f"{entry}.") for entry in _trusted())
+
+
+def _advice(module: str) -> str:
+    return f"set {ALLOW}={','.join([*_trusted(), module.partition('.')[0]])} if you trust it"
+
+
+def _imported(module: str, what: str, path: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        # a module that is there may itself import one that is not, which is another mistake
+        if error.name is not None and f"{module}.".startswith(f"{error.name}."):
+            raise InputError(
+                f"there is no {what} {path!r}: no module {error.name!r} is installed or in a folder of PYTHONPATH"
+            ) from None
+        raise InputError(f"the {what} {path!r} cannot be imported: {_described(error)}") from error
+    except Exception as error:
+        raise InputError(f"the {what} {path!r} cannot be imported: {_described(error)}") from error
+
+
+def _attribute(module: Any, name: str, what: str, path: str) -> Any:
+    try:
+        return getattr(module, name)
+    except AttributeError:
+        near = difflib.get_close_matches(name, vars(module), n=1)
+        hint = f", did you mean {near[0]!r}?" if near else ""
+        raise InputError(f"there is no {what} {path!r}: {module.__name__} has no {name!r}{hint}") from None
+
+
+def _described(error: Exception) -> str:
+    """The error and, where it came from the user's code, its place there."""
+    text = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
+    return f"{text}{_place(error)}"
+
+
+def _place(error: Exception) -> str:
+    """File and line of an error; empty where no code of the user's was reached."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    if last.filename == __file__ or last.filename.startswith("<frozen"):
+        return ""
+    return f" ({os.path.basename(last.filename)}, line {last.lineno})"
