@@ -18,7 +18,6 @@ from evenhand.engine.memories.lockstep import LockstepLogistic
 from evenhand.engine.trials import Settings, Step, Trials
 from evenhand.sources.base import Source
 from evenhand.strategies.base import Strategy
-from evenhand.strategies.peers import Peers
 
 __all__ = ["Record", "Settings", "run_block"]
 
@@ -75,7 +74,7 @@ def run_block(
     with threadpool_limits(1):
         block = (
             PooledTrials(source, strategy, settings, trials)
-            if isinstance(strategy, Peers)
+            if getattr(strategy, "buys_first", False)
             else Trials(source, strategy, learner, settings, trials)
         )
         linear = isinstance(block.memory, LockstepLogistic | PoolMemory)
