@@ -122,6 +122,7 @@ def _status(outcome: Outcome) -> str:
 
 def _repeat(chosen: list[Any], text: str, options: Any) -> None:
     """Run one trial in this process and say how it went."""
+    from evenhand.experiments.measures import worst
     from evenhand.experiments.study import Block, run_trials
 
     parts = text.rsplit("/", 2)
@@ -138,5 +139,5 @@ def _repeat(chosen: list[Any], text: str, options: Any) -> None:
     for error in failed.values():
         typer.echo(error, err=True)
         raise typer.Exit(1)
-    worst = records[0].accuracy[-1].min()
-    typer.echo(f"trial {trial} of {label} on {name}: worst group {worst:.4f}, {records[0].seconds:.1f} s")
+    (lowest,) = worst(records[0])
+    typer.echo(f"trial {trial} of {label} on {name}: worst group {lowest:.4f}, {records[0].seconds:.1f} s")

@@ -75,14 +75,13 @@ def plot_mixture(result: Result, group: str | None = None) -> Figure:
     return figure
 
 
-def plot_worst_group(result: Result) -> Figure:
-    """Test accuracy of the worst group, a line for each strategy."""
-    trace = _need(result)
+def plot_worst_group(result: Result, worst: pd.Series) -> Figure:
+    """Test accuracy of the worst group, a line for each strategy; `worst` is indexed by strategy, trial, labels, round."""
+    _need(result)
     figure, (ax,) = _axes(f"Worst group — {result.settings['source']}", "test accuracy of the worst group")
     for label, colour in zip(result.labels, _cycle(len(result.labels)), strict=True):
-        own = trace[trace["strategy"] == label].dropna(subset=["test_accuracy"])
-        worst = own.groupby(["trial", "labels", "round"])["test_accuracy"].min().droplevel("round")
-        _band(ax, worst, label, colour)
+        own = worst[worst.index.get_level_values("strategy") == label]
+        _band(ax, own.droplevel(["strategy", "round"]), label, colour)
     ax.legend(frameon=False, fontsize=9, loc="lower right")
     return figure
 

@@ -15,6 +15,7 @@ import pandas as pd
 from evenhand.engine.run import Record, Settings
 from evenhand.errors import InputError
 from evenhand.files import write_atomically
+from evenhand.simulation.metrics import worst_by
 from evenhand.simulation.trace import FINAL_COLUMNS, TRACE_COLUMNS, differences, final_frame, summarise, trace_frame
 
 if TYPE_CHECKING:
@@ -141,7 +142,8 @@ class Result:
         """Test accuracy of the worst group against labels spent, mean ± 1 sd."""
         from evenhand.plotting.results import plot_worst_group
 
-        return plot_worst_group(self)
+        tested = self.trace.dropna(subset=["test_accuracy"])
+        return plot_worst_group(self, worst_by(tested, ["strategy", "trial", "labels", "round"], "test_accuracy"))
 
     def plot_groups(self, strategies: Sequence[str] | None = None) -> Figure:
         """Test accuracy of every group, a panel for each strategy."""
