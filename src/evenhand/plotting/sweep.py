@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from evenhand.plotting.results import COLOURS
 
 if TYPE_CHECKING:
-    from evenhand.experiments.sweep import Sweep
+    from evenhand.simulation.sweep import Sweep
 
 __all__ = ["draw"]
 
