@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 from evenhand.arrays import Floats
 from evenhand.engine.run import Record
 from evenhand.experiments.measures import share, tested_rounds
-from evenhand.plotting.results import COLOURS
+from evenhand.plotting.panels import COLOURS, band
+from evenhand.plotting.panels import panels as untitled
 from evenhand.simulation.metrics import spread, worst
 
 if TYPE_CHECKING:
@@ -24,14 +25,9 @@ _POINTS = 200
 
 def panels(titles: Sequence[str], x: str, y: str, *, sharey: bool = True) -> tuple[Figure, list[Axes]]:
     """A figure with a panel for each title."""
-    figure = Figure(figsize=(6.4 if len(titles) == 1 else 4.8 * len(titles), 4.0), layout="constrained")
-    axes = list(np.atleast_1d(figure.subplots(1, len(titles), sharey=sharey)))
+    figure, axes = untitled(len(titles), x, y, sharey=sharey)
     for ax, title in zip(axes, titles, strict=True):
         ax.set_title(title, fontsize=11)
-        ax.set_xlabel(x)
-        ax.grid(alpha=0.25, linewidth=0.6)
-        ax.spines[["top", "right"]].set_visible(False)
-    axes[0].set_ylabel(y)
     return figure, axes
 
 
@@ -39,9 +35,7 @@ def draw_band(ax: Axes, x: Any, values: Floats, label: str, colour: str) -> None
     """Mean over trials (the last axis) with a band of one standard deviation."""
     some = np.unique(np.linspace(0, len(x) - 1, _POINTS).round().astype(int))
     x, values = np.asarray(x)[some], values[some]
-    mean, sd = spread(values)
-    ax.plot(x, mean, label=label, color=colour, linewidth=1.6)
-    ax.fill_between(x, mean - sd, mean + sd, color=colour, alpha=0.15, linewidth=0)
+    band(ax, x, *spread(values), label, colour)
 
 
 def _legend(ax: Axes, where: Literal["best", "lower right"] = "best") -> None:

@@ -10,7 +10,7 @@ import pandas as pd
 from evenhand.experiments.base import Experiment, Findings, Number, Runs, judge
 from evenhand.experiments.drawing import panels
 from evenhand.learners import Logistic
-from evenhand.plotting.results import COLOURS
+from evenhand.plotting.panels import COLOURS
 from evenhand.simulation.metrics import worst
 from evenhand.sources.synthetic.model1 import SyntheticModel1
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.figure import Figure
 
-from evenhand.plotting.results import COLOURS
+from evenhand.plotting.panels import COLOURS
 
 if TYPE_CHECKING:
     from evenhand.simulation.sweep import Sweep
