@@ -114,6 +114,7 @@ def test_demo_runs(tmp_path):
         "train.parquet",
         "train.report.html",
         "train.report.json",
+        "train.checkpoint.json",
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -70,7 +70,7 @@ class Curation:
                 on_labels(len(step.drawn.trial))
             self.interrupted = stopped()
 
-    def replay(self, earlier: Rounds, rows: NDArray[np.int64]) -> None:
+    def replay(self, earlier: Rounds, rows: Sequence[int]) -> None:
         """Take over the rounds of an earlier run on the same pool, whose rows these were."""
         engine = self._trial.engine
         for group, labels in zip(earlier.group, earlier.labels, strict=True):
@@ -78,7 +78,7 @@ class Curation:
             if engine.track:
                 engine.refit()
         if not np.array_equal(self.rows, rows):
-            raise InputError("cannot go on: the pool is not the one these rows were chosen from.")
+            raise InputError("cannot resume: the pool is not the one these rows were chosen from.")
         engine.refit()
         self.rounds = earlier
 
