@@ -70,6 +70,7 @@ class Trials:
         self.settings = settings
         self.stream = source.open(settings.seed, trials)
         self.rounds = settings.rounds_of(strategy)
+        self.incremental = bool(getattr(learner, "incremental", False))
         self.memory: Memory = self.make_memory(source, strategy, learner, trials)
         self.engine = Engine(
             source.groups,
