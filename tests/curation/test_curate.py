@@ -147,7 +147,7 @@ def test_a_comparison_cut_short_keeps_the_rows(monkeypatch: pytest.MonkeyPatch) 
     def interrupted(*arguments: Any, **settings: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("evenhand.simulation.simulate.run_block", interrupted)
+    monkeypatch.setattr("evenhand.simulation.blocks.run_block", interrupted)
     found = curated(compare=2)
     assert found.interrupted
     assert len(found.rows) == 60

@@ -1,22 +1,22 @@
-"""A study: strategies on one source under one budget, and how one block of its trials is run."""
+"""A study: strategies on one source under one budget, and its trials in blocks."""
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.metadata import version
 from typing import Any
 
-from evenhand.engine.run import Record, Settings, run_block
+from evenhand.engine.run import Settings
 from evenhand.learners.parsing import parse_learner
 from evenhand.notation import parse_settings
+from evenhand.simulation.blocks import Block, cut
 from evenhand.sources.base import Source
 from evenhand.sources.catalogue import open_source
 from evenhand.strategies import parse_strategy
 
-__all__ = ["Block", "Study", "check_ready", "open_study_source", "run_trials"]
+__all__ = ["Study", "open_study", "open_study_source"]
 
 _SCHEMA = 1
 
@@ -102,33 +102,12 @@ class Study:
         """The numbers of the trials."""
         return range(self.first, self.first + self.trials)
 
-
-@dataclass(frozen=True)
-class Block:
-    """Trials of one strategy that run together, light enough to travel to any worker."""
-
-    study: Study
-    label: str
-    trials: tuple[int, ...]
-
-
-def run_trials(block: Block) -> tuple[list[Record], dict[int, str]]:
-    """The records of a block, and the trials that failed with the text of their errors.
-
-    Where a block fails its trials are run one by one, so that one bad trial costs no other.
-    """
-    try:
-        return [_run(block, block.trials)], {}
-    except Exception as error:
-        if len(block.trials) == 1:
-            return [], {block.trials[0]: _text(error)}
-    records, failed = [], {}
-    for trial in block.trials:
-        try:
-            records.append(_run(block, (trial,)))
-        except Exception as error:
-            failed[trial] = _text(error)
-    return records, failed
+    def blocks(self, missing: Mapping[str, Sequence[int]]) -> list[Block]:
+        """The missing trials of every strategy, in blocks."""
+        settings = Settings(self.budget, self.batch, self.warmup, 0.5, self.seed, self.evaluate)
+        rules = {label: parse_strategy(text)[1] for label, text in self.strategies.items()}
+        there = partial(open_study, self)
+        return [Block(label, rules[label], trials, settings, there) for label, trials in cut(missing, self.block)]
 
 
 def open_study_source(study: Study) -> Source:
@@ -136,9 +115,10 @@ def open_study_source(study: Study) -> Source:
     return _source(study.source, tuple(sorted(study.source_settings.items())))
 
 
-def check_ready(study: Study) -> None:
-    """Raise, with what to do, where the data or the extra a study needs is not there."""
-    _learner(study, open_study_source(study))
+def open_study(study: Study) -> tuple[Source, Any]:
+    """The study's source and learner; raises, with what to do, where the data or the extra it needs is not there."""
+    source = open_study_source(study)
+    return source, _learner(study, source)
 
 
 @lru_cache(maxsize=4)
@@ -152,14 +132,3 @@ def _learner(study: Study, source: Any) -> Any:
     if name == "network":
         return source.default_learner(**parse_settings(tail, where="learner 'network'"))
     return parse_learner(study.learner)
-
-
-def _run(block: Block, trials: Sequence[int]) -> Record:
-    study, text = block.study, block.study.strategies[block.label]
-    source = open_study_source(study)
-    settings = Settings(study.budget, study.batch, study.warmup, 0.5, study.seed, study.evaluate)
-    return run_block(source, parse_strategy(text)[1], _learner(study, source), settings, trials)
-
-
-def _text(error: Exception) -> str:
-    return "".join(traceback.format_exception(error)).strip()
