@@ -137,6 +137,22 @@ def test_a_failed_trial_costs_no_other_and_can_be_repeated(tmp_path, monkeypatch
     assert [o.status for o in reproduce([experiment()], tmp_path, Options())] == ["done"]
 
 
+def test_a_failure_names_its_study_where_two_have_the_same_source(tmp_path, monkeypatch):
+    whole = blocks.run_block
+
+    def fail_with_large_budgets(source, strategy, learner, settings, trials, tick):
+        if settings.budget == 44:
+            raise ZeroDivisionError("large")
+        return whole(source, strategy, learner, settings, trials, tick=tick)
+
+    monkeypatch.setattr(blocks, "run_block", fail_with_large_budgets)
+    both = experiment().studies | {"I, longer": experiment(budget=44).studies["I"]}
+    two = Experiment("fig-convergence", "A title", "It converges.", both, find)
+    (outcome,) = reproduce([two], tmp_path, Options(trials=1))
+    assert {failure["study"] for failure in outcome.failures} == {"I, longer"}
+    assert '--repeat "I, longer/ours/0"' in outcome.failures[0]["command"]
+
+
 def test_absent_data_skip_the_experiment_and_not_the_others(tmp_path, monkeypatch):
     monkeypatch.setattr(studies, "open_source", _no_images)
     studies._source.cache_clear()
