@@ -29,6 +29,8 @@ soak: install
 	$(BIN)/python -m pytest -m soak -s --junitxml=.venv/soak.xml
 	$(BIN)/evenhand bench --full
 	$(BIN)/python benchmarks/ledger.py --postgresql own
+	$(BIN)/python benchmarks/corrections.py --campaigns 200 --forged 2000
+	$(BIN)/python benchmarks/pools.py
 
 bench: install
 	$(BIN)/evenhand bench

@@ -1,7 +1,7 @@
 """Certificates under attack: whoever sees the model's errors and corrects, withdraws, erases or abandons them away.
 
 A certificate is false where `worst_at_most` lies below the true error of the worst group; at most δ may be, whatever is
-done to the labels.
+done to the labels. The long form, two thousand campaigns, is benchmarks/corrections.py, which `make soak` runs.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
 
 import evenhand as eh
 from evenhand.ledger import MemoryLedger
@@ -81,15 +80,6 @@ def test_errors_cannot_be_hidden(attack: str) -> None:
     found = runs[0][1]
     hidden = sum(found.corrected) if attack in ("correct", "withdraw", "erase") else sum(found.missing)
     assert hidden > 0
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("attack", ["none", "correct", "withdraw", "erase", "abandon", "part"])
-def test_false_certificates_stay_below_delta(attack: str) -> None:
-    runs = 400 if attack != "none" else 200
-    false = sum(attacked(seed, attack, labels=100)[0] for seed in range(runs))
-    print(f"{attack}: {false} of {runs} certificates false at some look")
-    assert binomtest(false, runs, 0.05, alternative="greater").pvalue > 0.001
 
 
 def test_repeated_rows_need_somebodys_word() -> None:

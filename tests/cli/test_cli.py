@@ -77,7 +77,7 @@ def test_bad_input_is_told_without_a_traceback(arguments, message):
 
 CTRL_C = """
 import os, signal
-import evenhand.simulation.simulate as simulation
+import evenhand.simulation.blocks as simulation
 from evenhand.cli import main
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background is started with it ignored
 real, blocks = simulation.run_block, []
@@ -114,6 +114,7 @@ def test_demo_runs(tmp_path):
         "train.parquet",
         "train.report.html",
         "train.report.json",
+        "train.checkpoint.json",
     }
 
 

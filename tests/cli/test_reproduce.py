@@ -62,10 +62,10 @@ def test_absent_data_have_an_exit_code(tmp_path, monkeypatch):
 
 
 def test_failures_have_an_exit_code(tmp_path, monkeypatch):
-    def broken(*arguments):
+    def broken(*arguments, **settings):
         raise ZeroDivisionError("nought")
 
-    monkeypatch.setattr(studies, "run_block", broken)
+    monkeypatch.setattr("evenhand.simulation.blocks.run_block", broken)
     found = run("fig-trend", "--trials", 1, "--jobs", 1, "--out", tmp_path / "out")
     assert found.exit_code == 1
     assert "A_opt+, trial 1000, seed 0: ZeroDivisionError: nought" in found.stderr

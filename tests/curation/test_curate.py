@@ -147,7 +147,7 @@ def test_a_comparison_cut_short_keeps_the_rows(monkeypatch: pytest.MonkeyPatch) 
     def interrupted(*arguments: Any, **settings: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("evenhand.simulation.simulate.run_block", interrupted)
+    monkeypatch.setattr("evenhand.simulation.blocks.run_block", interrupted)
     found = curated(compare=2)
     assert found.interrupted
     assert len(found.rows) == 60
@@ -162,13 +162,36 @@ def test_a_finished_run_goes_on_with_a_larger_budget(tmp_path: Path) -> None:
 
 def test_going_on_refuses_another_pool_or_other_settings(tmp_path: Path) -> None:
     path = tmp_path / "train.parquet"
-    with pytest.raises(ValueError, match="nothing to go on from"):
+    with pytest.raises(ValueError, match=r"nothing to resume from: train\.checkpoint\.json"):
         curated(resume=path)
     curated().save(path)
     with pytest.raises(ValueError, match="seed was 0, is 1"):
         curated(seed=1, resume=path)
     with pytest.raises(ValueError, match="not the one these rows"):
         curated(pool(310), resume=path)
+
+
+@pytest.mark.parametrize(
+    "change", [Path.unlink, lambda path: path.write_text("{}"), lambda path: path.write_text("no")]
+)
+def test_resuming_reads_the_checkpoint_alone(tmp_path: Path, change: Any) -> None:
+    path = tmp_path / "train.parquet"
+    curated(budget=40).save(path)
+    for ending in (".parquet", ".report.html", ".report.json"):
+        change(path.with_suffix(ending))
+    resumed, whole = curated(budget=70, resume=path), curated(budget=70)
+    pd.testing.assert_frame_equal(resumed.rows, whole.rows)
+    assert resumed.summary["rounds"] == whole.summary["rounds"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("no", "is not a checkpoint"), ("{}", "is not a checkpoint"), ('{"schema": 99}', "another version")],
+)
+def test_a_checkpoint_that_cannot_be_read_is_named(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "train.checkpoint.json").write_text(text)
+    with pytest.raises(ValueError, match=rf"^train\.checkpoint\.json .*{message}"):
+        curated(resume=tmp_path / "train.parquet")
 
 
 def test_saving_writes_rows_report_and_json(tmp_path: Path) -> None:
@@ -196,7 +219,12 @@ def test_ctrl_c_while_saving_waits_until_all_is_written(tmp_path: Path, monkeypa
     monkeypatch.setattr(Curated, "report", interrupt)
     with pytest.raises(KeyboardInterrupt):
         found.save(tmp_path / "train.parquet")
-    assert {path.name for path in tmp_path.iterdir()} == {"train.parquet", "train.report.html", "train.report.json"}
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "train.parquet",
+        "train.checkpoint.json",
+        "train.report.html",
+        "train.report.json",
+    }
 
 
 def test_settings_are_checked() -> None:

@@ -11,6 +11,7 @@ from evenhand.experiments import measures
 from evenhand.experiments.base import NOT_TESTED, Experiment
 from evenhand.experiments.catalogue import experiments
 from evenhand.experiments.run import Options, reproduce
+from evenhand.simulation import metrics
 
 SMALL = {"budget": 60, "trials": 2}
 WITHOUT_IMAGES = (
@@ -72,13 +73,13 @@ def test_measures():
     found = records(("A_opt", "Uniform"), ("a", "b"), 10, {"A_opt": [0.8, 0.9], "Uniform": [0.7, 0.95]})
     mean, low, high = measures.gain(found, "A_opt", "Uniform")
     assert (mean, low, high) == pytest.approx((0.1, 0.1, 0.1))
-    assert measures.spread_of(found["Uniform"]) == pytest.approx([0.25] * 4)
+    assert measures.final_gap(found["Uniform"]) == pytest.approx([0.25] * 4)
     assert measures.final_share(found["A_opt"], "a") == pytest.approx([0.75] * 4)
     table = measures.curves(found, source="s")
     assert len(table) == 2 * 2 * 10
     assert table["worst_accuracy_mean"].max() == pytest.approx(0.8015)
-    assert str(measures.Gain((0.1, 0.05, 0.15))) == "+0.1000 [+0.0500, +0.1500]"
-    assert measures.Gain((0.0, -0.005, 0.004)).within(0.01)
+    assert str(metrics.Gain((0.1, 0.05, 0.15))) == "+0.1000 [+0.0500, +0.1500]"
+    assert metrics.Gain((0.0, -0.005, 0.004)).within(0.01)
 
 
 def test_ceilings_are_those_of_the_whole_pool():
@@ -107,7 +108,7 @@ def test_images_may_be_cut_short_and_nothing_else_is():
 
 
 def test_one_trial_has_no_interval():
-    one = measures.paired(np.array([0.75]), np.array([0.5]))
+    one = metrics.paired(np.array([0.75]), np.array([0.5]))
     assert str(one) == "+0.2500 in the one trial"
     assert not one.above
     assert measures.mean_number("worst", np.array([0.75])).sd is None

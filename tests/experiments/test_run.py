@@ -10,6 +10,7 @@ from evenhand.experiments.drawing import draw_share, panels
 from evenhand.experiments.measures import curves, final_share
 from evenhand.experiments.run import Options, reproduce
 from evenhand.experiments.study import Study
+from evenhand.simulation import blocks
 
 
 def find(runs, scale):
@@ -32,13 +33,13 @@ def experiment(**changes):
 def counted(monkeypatch):
     """The trials that were really run."""
     ran = []
-    whole = studies.run_block
+    whole = blocks.run_block
 
-    def run(source, strategy, learner, settings, trials):
+    def run(source, strategy, learner, settings, trials, tick):
         ran.extend((str(strategy), trial) for trial in trials)
         return whole(source, strategy, learner, settings, trials)
 
-    monkeypatch.setattr(studies, "run_block", run)
+    monkeypatch.setattr(blocks, "run_block", run)
     return ran
 
 
@@ -115,14 +116,14 @@ def test_a_stopped_run_resumes(tmp_path, monkeypatch, counted):
 
 
 def test_a_failed_trial_costs_no_other_and_can_be_repeated(tmp_path, monkeypatch):
-    whole = studies.run_block
+    whole = blocks.run_block
 
-    def fail_on_three(source, strategy, learner, settings, trials):
+    def fail_on_three(source, strategy, learner, settings, trials, tick):
         if 3 in trials and str(strategy) == "uniform":
             raise ZeroDivisionError("three")
         return whole(source, strategy, learner, settings, trials)
 
-    monkeypatch.setattr(studies, "run_block", fail_on_three)
+    monkeypatch.setattr(blocks, "run_block", fail_on_three)
     told = []
     (outcome,) = reproduce([experiment()], tmp_path, Options(), lambda *now: told.append(now))
     assert outcome.status == "failed"
@@ -132,8 +133,24 @@ def test_a_failed_trial_costs_no_other_and_can_be_repeated(tmp_path, monkeypatch
     assert failure["command"] == 'evenhand reproduce fig-convergence --scale quick --repeat "I/even/3"'
     assert told[-1] == ("fig-convergence", 7, 1, 8)
     assert failure["command"].replace('"', "&#34;") in (tmp_path / "index.html").read_text()
-    monkeypatch.setattr(studies, "run_block", whole)
+    monkeypatch.setattr(blocks, "run_block", whole)
     assert [o.status for o in reproduce([experiment()], tmp_path, Options())] == ["done"]
+
+
+def test_a_failure_names_its_study_where_two_have_the_same_source(tmp_path, monkeypatch):
+    whole = blocks.run_block
+
+    def fail_with_large_budgets(source, strategy, learner, settings, trials, tick):
+        if settings.budget == 44:
+            raise ZeroDivisionError("large")
+        return whole(source, strategy, learner, settings, trials, tick=tick)
+
+    monkeypatch.setattr(blocks, "run_block", fail_with_large_budgets)
+    both = experiment().studies | {"I, longer": experiment(budget=44).studies["I"]}
+    two = Experiment("fig-convergence", "A title", "It converges.", both, find)
+    (outcome,) = reproduce([two], tmp_path, Options(trials=1))
+    assert {failure["study"] for failure in outcome.failures} == {"I, longer"}
+    assert '--repeat "I, longer/ours/0"' in outcome.failures[0]["command"]
 
 
 def test_absent_data_skip_the_experiment_and_not_the_others(tmp_path, monkeypatch):

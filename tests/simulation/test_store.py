@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from evenhand.engine.run import Record
-from evenhand.experiments.study import Block, Study, run_trials
+from evenhand.experiments.study import Study
+from evenhand.simulation import blocks
 from evenhand.simulation.store import Store, key_of
 
 STUDY = Study("synthetic1:I", {"ours": "optimistic", "peers": "peers:epsilon=0.2"}, budget=30, trials=6, block=3)
@@ -12,9 +13,8 @@ SETTINGS = STUDY.settings("ours")
 
 
 def run(trials, label="ours"):
-    (record,), failed = run_trials(Block(STUDY, label, tuple(trials)))
-    assert not failed
-    return record
+    (block,) = dataclasses.replace(STUDY, block=6).blocks({label: trials})
+    return blocks.run(block)
 
 
 def same(a, b):

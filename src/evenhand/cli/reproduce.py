@@ -122,7 +122,8 @@ def _status(outcome: Outcome) -> str:
 
 def _repeat(chosen: list[Any], text: str, options: Any) -> None:
     """Run one trial in this process and say how it went."""
-    from evenhand.experiments.study import Block, run_trials
+    from evenhand.experiments.measures import worst
+    from evenhand.simulation.blocks import run_apart
 
     parts = text.rsplit("/", 2)
     if len(chosen) != 1 or len(parts) != 3 or not parts[2].isdecimal():
@@ -134,9 +135,10 @@ def _repeat(chosen: list[Any], text: str, options: Any) -> None:
     if name not in studies or label not in studies[name].strategies:
         known = ", ".join(f"{study}/{rule}" for study, found in studies.items() for rule in found.strategies)
         raise InputError(f"{chosen[0].id} has no {name}/{label}: it has {known}")
-    records, failed = run_trials(Block(studies[name], label, (int(trial),)))
+    (block,) = studies[name].blocks({label: (int(trial),)})
+    records, failed = run_apart(block)
     for error in failed.values():
         typer.echo(error, err=True)
         raise typer.Exit(1)
-    worst = records[0].accuracy[-1].min()
-    typer.echo(f"trial {trial} of {label} on {name}: worst group {worst:.4f}, {records[0].seconds:.1f} s")
+    (lowest,) = worst(records[0])
+    typer.echo(f"trial {trial} of {label} on {name}: worst group {lowest:.4f}, {records[0].seconds:.1f} s")

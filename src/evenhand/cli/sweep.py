@@ -41,8 +41,8 @@ def sweep(
     """Try every combination of settings on the same trials; the best is chosen on one half and confirmed on the other."""
     if out is not None and out.exists() and any(out.iterdir()) and not force:
         raise InputError(f"{out} is not empty: --force overwrites it")
-    from evenhand.experiments.sweep import parse_grid
-    from evenhand.experiments.sweep import sweep as run
+    from evenhand.simulation.sweep import parse_grid
+    from evenhand.simulation.sweep import sweep as run
     from evenhand.sources.catalogue import learner_for, open_source
 
     values = parse_grid(grid)

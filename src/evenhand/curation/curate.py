@@ -20,8 +20,9 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
+from evenhand.curation.checkpoint import Checkpoint, checkpoint_path
 from evenhand.curation.page import by_group_rows, render
-from evenhand.curation.rounds import Curation, Rounds, hold_interrupt
+from evenhand.curation.rounds import Curation, hold_interrupt
 from evenhand.engine.run import Settings
 from evenhand.engine.settings import check_settings, forced_warning
 from evenhand.errors import InputError
@@ -123,13 +124,14 @@ class Curated:
         return render(self.summary)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the rows (`.parquet` or `.csv`), and beside them `.report.html` and `.report.json`."""
+        """Write the rows (`.parquet` or `.csv`), and beside them `.report.html`, `.report.json` and `.checkpoint.json`."""
         target = Path(path)
         write = pq.write_table if _format(target) == ".parquet" else pacsv.write_csv
         with hold_interrupt() as stopped:
             rows, page, values = self._arrow(), self.report(), json.dumps(self.summary, allow_nan=False)
             target.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(target, lambda file: write(rows, file))
+            Checkpoint.of(self._run, self._settings).write(checkpoint_path(target))
             _write_text(target.with_suffix(".report.html"), page)
             _write_text(target.with_suffix(".report.json"), values)
         if stopped():
@@ -180,7 +182,7 @@ def curate(
         compare: on how many trials Uniform and Uncurated are run beside; 0 for none.
         jobs: processes for the comparison.
         progress: whether to show a bar.
-        resume: the path an earlier, interrupted run was saved to.
+        resume: the path an earlier, interrupted run was saved to; its `.checkpoint.json` is read, nothing else.
         settings: as for `Table`: `test`, `features`, `ignore`, `use_group_as_feature` and so on.
 
     >>> from evenhand.datasets import load
@@ -195,7 +197,7 @@ def curate(
     fitted = as_learner(Logistic() if learner is None else learner, getattr(rule, "loss", "zero_one"))
     plan = Settings(budget, batch, warmup, table.validation, seed, evaluate)
     check_settings(table.groups, rule, budget=budget, batch=batch, warmup=warmup, validation=table.validation)
-    told = {
+    chosen = {
         "pool": table.name,
         "label": table.label,
         "group_columns": list(table.group_columns),
@@ -209,7 +211,9 @@ def curate(
     }
     run = Curation(table, rule, fitted, plan)
     if resume is not None:
-        _go_on(run, Path(resume), told)
+        checkpoint = Checkpoint.read(checkpoint_path(Path(resume)))
+        checkpoint.check(chosen)
+        run.replay(checkpoint.rounds, checkpoint.rows)
     step = _bar("labels", budget, progress, run.labels)
     try:
         run.run(step)
@@ -217,7 +221,7 @@ def curate(
         step(0)
     warning = forced_warning(rule, len(table.groups), budget * (1 - table.validation))
     result = _compare(run, name, rule, fitted, compare, jobs, progress)
-    return Curated(result, run.interrupted or result.interrupted, (warning,) if warning else (), data, run, told)
+    return Curated(result, run.interrupted or result.interrupted, (warning,) if warning else (), data, run, chosen)
 
 
 def _as_table(data: Any, label: str | None, groups: str | Sequence[str] | None, settings: dict[str, Any]) -> Table:
@@ -228,20 +232,6 @@ def _as_table(data: Any, label: str | None, groups: str | Sequence[str] | None, 
     if label is None or not groups:
         raise InputError("name the label and the groups: label='y', groups=['sex'] (--label, --group).")
     return Table(data, label=label, groups=groups, **settings)
-
-
-def _go_on(run: Curation, path: Path, told: dict[str, Any]) -> None:
-    report = path.with_suffix(".report.json")
-    if not (path.exists() and report.exists()):
-        raise InputError(f"there is nothing to go on from: {path.name} and {report.name} must both be there.")
-    earlier = json.loads(report.read_text(encoding="utf-8"))
-    differ = [key for key, value in told.items() if key != "budget" and earlier["settings"].get(key) != value]
-    if differ:
-        was = ", ".join(f"{key} was {earlier['settings'].get(key)!r}, is {told[key]!r}" for key in differ)
-        raise InputError(f"cannot go on from {path.name}, its settings differ: {was}.")
-    table = pq.read_table(path) if _format(path) == ".parquet" else pacsv.read_csv(path)
-    name = "evenhand_row" if "evenhand_row" in table.column_names else "row"
-    run.replay(Rounds(**earlier["rounds"]), table.column(name).to_numpy())
 
 
 def _compare(run: Curation, name: str, rule: Any, learner: Any, trials: int, jobs: int, progress: bool) -> Result:

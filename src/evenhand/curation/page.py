@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from evenhand.claims.intervals import wilson
 from evenhand.report import charts
+from evenhand.simulation.metrics import share, worst_first
 from evenhand.simulation.result import Result
 
 __all__ = ["by_group_rows", "render"]
@@ -66,12 +67,12 @@ def render(summary: dict[str, Any]) -> str:
         lstrip_blocks=True,
     )
     environment.filters |= {"percent": _percent, "count": lambda value: f"{value:,}", "points": _points}
-    tested = [row for row in summary["by_group"] if row["accuracy"] is not None]
-    worst = min(tested, key=lambda row: row["accuracy"]) if tested else None
-    shown = sorted(tested, key=lambda row: row["accuracy"])[:MOST_GROUPS]
+    ordered = [summary["by_group"][z] for z in _worst_first(summary)]
+    tested = [row for row in ordered if row["accuracy"] is not None]
+    shown = tested[:MOST_GROUPS]
     return environment.get_template("report.html").render(
         s=summary,
-        worst=worst,
+        worst=tested[0] if tested else None,
         others=list(summary["comparison"]["strategies"])[1:],
         differences=_differences(summary),
         accuracy_chart=_accuracy_chart(shown, list(summary["comparison"]["strategies"])),
@@ -119,27 +120,26 @@ def _accuracy_chart(rows: Sequence[dict[str, Any]], rules: Sequence[str]) -> Mar
 
 def _worst_first(summary: dict[str, Any]) -> list[int]:
     """The groups by accuracy, those without test rows last: one order, hence one colour, in every chart."""
-    rows = summary["by_group"]
-    return sorted(range(len(rows)), key=lambda z: math.inf if rows[z]["accuracy"] is None else rows[z]["accuracy"])
+    return worst_first([row["accuracy"] for row in summary["by_group"]])
 
 
 def _mixture_chart(summary: dict[str, Any]) -> Markup:
-    counts = np.array(summary["rounds"]["counts"], dtype=float)
+    counts = np.array(summary["rounds"]["counts"])
     if not len(counts):
         return Markup("")
     order = _worst_first(summary)
-    share = (counts / counts.sum(axis=1, keepdims=True))[:, order]
+    shares = share(counts)[:, order]
     names = [summary["groups"][z] for z in order]
     if len(names) > MOST_AREAS:
-        rest = share[:, MOST_AREAS - 1 :].sum(axis=1, keepdims=True)
-        share = np.concatenate([share[:, : MOST_AREAS - 1], rest], axis=1)
+        rest = shares[:, MOST_AREAS - 1 :].sum(axis=1, keepdims=True)
+        shares = np.concatenate([shares[:, : MOST_AREAS - 1], rest], axis=1)
         names = [*names[: MOST_AREAS - 1], f"{len(names) - MOST_AREAS + 1} other groups"]
-    said = "; ".join(f"{name} {_percent(value)}" for name, value in zip(names, share[-1], strict=True))
+    said = "; ".join(f"{name} {_percent(value)}" for name, value in zip(names, shares[-1], strict=True))
     return Markup(
         charts.areas(
             names,
             summary["rounds"]["labels"],
-            share.tolist(),
+            shares.tolist(),
             title="Share of every group in the training rows",
             description=f"At the end: {said}",
             x_label="labels",
@@ -191,7 +191,7 @@ def _why_chart(summary: dict[str, Any]) -> Markup:
         charts.areas(
             [WHY[kind] for kind in kinds],
             [at for b in bins for at in (labels[b[0]], labels[b[-1] + 1])],
-            [share for share in shares for _ in range(2)],
+            [row for row in shares for _ in range(2)],
             title="Why a group was chosen",
             description="; ".join(f"{WHY[kind]}: {rounds['kind'].count(kind):,} rounds" for kind in kinds),
             x_label="labels",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from evenhand.arrays import Floats
-from evenhand.engine.run import Record
+from evenhand.engine.run import Record, Round, each_round
 from evenhand.engine.trials import Settings, Trials
 from evenhand.errors import InputError
 from evenhand.sources.base import Draw, TestedStream
 from evenhand.sources.table.table import Table
-from evenhand.strategies.decision import KINDS, Decision
+from evenhand.strategies.decision import KINDS
 
 __all__ = ["Curation", "Rounds", "hold_interrupt"]
 
@@ -61,16 +61,15 @@ class Curation:
 
     def run(self, on_labels: Callable[[int], None] = lambda labels: None) -> None:
         """Go on to the end of the budget; Ctrl-C ends the run after the round it came in."""
-        tested = self.settings.evaluated()
         with threadpool_limits(1), hold_interrupt() as stopped:
-            while not stopped() and (step := self._trial.step()) is not None:
-                self._keep(step.drawn, step.validation)
-                self._trial.engine.refit()
-                self._note(step.decision, bool(tested[min(len(self.rounds), len(tested) - 1)]))
-                on_labels(len(step.drawn.trial))
+            rounds = each_round(self._trial, first=len(self.rounds), score=True)
+            while not stopped() and (done := next(rounds, None)) is not None:
+                self._keep(done.step.drawn, done.step.validation)
+                self._note(done)
+                on_labels(len(done.step.drawn.trial))
             self.interrupted = stopped()
 
-    def replay(self, earlier: Rounds, rows: NDArray[np.int64]) -> None:
+    def replay(self, earlier: Rounds, rows: Sequence[int]) -> None:
         """Take over the rounds of an earlier run on the same pool, whose rows these were."""
         engine = self._trial.engine
         for group, labels in zip(earlier.group, earlier.labels, strict=True):
@@ -78,7 +77,7 @@ class Curation:
             if engine.track:
                 engine.refit()
         if not np.array_equal(self.rows, rows):
-            raise InputError("cannot go on: the pool is not the one these rows were chosen from.")
+            raise InputError("cannot resume: the pool is not the one these rows were chosen from.")
         engine.refit()
         self.rounds = earlier
 
@@ -97,17 +96,18 @@ class Curation:
             for z in np.flatnonzero(left[0] < 2):
                 self.used_up.setdefault(self.table.groups[z], len(self._rows))
 
-    def _note(self, decision: Decision, test: bool) -> None:
-        engine, rounds = self._trial.engine, self.rounds
+    def _note(self, done: Round) -> None:
+        decision, rounds = done.step.decision, self.rounds
         chosen = int(decision.index[0])
         rounds.group.append(chosen)
         rounds.kind.append(KINDS[int(decision.code[0])])
         rounds.labels.append(self.labels)
         terms = {name: float(values[0, chosen]) for name, values in decision.terms.items()}
         rounds.terms.append({name: value for name, value in terms.items() if np.isfinite(value)})
-        rounds.counts.append(engine.counts[0].tolist())
-        rounds.validation_loss.append(_plain(self._trial.mean_losses()[0]))
-        rounds.accuracy.append(_plain(self._trial.accuracies()[0]) if test else None)
+        rounds.counts.append(self._trial.engine.counts[0].tolist())
+        assert done.losses is not None
+        rounds.validation_loss.append(_plain(done.losses[0]))
+        rounds.accuracy.append(None if done.accuracy is None else _plain(done.accuracy[0]))
 
     @property
     def rows(self) -> NDArray[np.int64]:

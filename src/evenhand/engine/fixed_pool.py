@@ -12,7 +12,7 @@ from evenhand.arrays import Ints
 from evenhand.engine.memories.fixed_pool import PoolMemory
 from evenhand.engine.trials import Settings, Step, Trials
 from evenhand.sources.base import Draw, Source
-from evenhand.strategies.peers import Peers
+from evenhand.strategies.base import Strategy
 from evenhand.uniforms import Uniforms, role_states, roles
 
 __all__ = ["PooledTrials"]
@@ -32,7 +32,7 @@ class PooledTrials(Trials):
 
     memory: PoolMemory
 
-    def __init__(self, source: Source, strategy: Peers, settings: Settings, trials: Sequence[int]) -> None:
+    def __init__(self, source: Source, strategy: Strategy, settings: Settings, trials: Sequence[int]) -> None:
         super().__init__(source, strategy, None, settings, trials)
         self._rule = strategy
         self._coins = Uniforms(settings.seed, _COINS, self.engine.trials, 3 + settings.batch)

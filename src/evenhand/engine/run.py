@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count, islice
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,8 @@ from evenhand.engine.memories.lockstep import LockstepLogistic
 from evenhand.engine.trials import Settings, Step, Trials
 from evenhand.sources.base import ExactStream, Source
 from evenhand.strategies.base import Strategy
-from evenhand.strategies.peers import Peers
 
-__all__ = ["Record", "Settings", "run_block"]
+__all__ = ["Record", "Round", "Settings", "each_round", "run_block"]
 
 
 @dataclass
@@ -39,6 +39,45 @@ class Record:
     seconds: float
 
 
+@dataclass(frozen=True)
+class Round:
+    """A round that is done: what was chosen and drawn, and by trial and group what was measured after it.
+
+    Attributes:
+        step: the decisions and the rows.
+        losses: mean validation losses, None where the models were not scored.
+        accuracy: test accuracy, None where it was not taken.
+    """
+
+    step: Step
+    losses: Floats | None
+    accuracy: Floats | None
+
+
+def each_round(block: Trials, *, first: int = 0, score: bool = False, test: bool = True) -> Iterator[Round]:
+    """Every round until all trials are over, yielded as they complete: the caller keeps what it needs and may stop.
+
+    Args:
+        block: the trials.
+        first: how many rounds they have behind them.
+        score: whether to score after every round, although the strategy and the tests may not need it.
+        test: whether to take test accuracy at the rounds the settings name.
+    """
+    tested = block.settings.evaluated(block.rounds)
+    score = score or getattr(block.engine.strategy, "needs_scores", True)
+    for t in count(first):
+        step = block.step()
+        if step is None:
+            return
+        due = bool(tested[min(t, len(tested) - 1)])
+        if score or due:
+            block.engine.refit()
+        elif block.incremental:
+            block.memory.fit()
+        losses = block.mean_losses() if score or due else None
+        yield Round(step, losses, block.accuracies() if test and due else None)
+
+
 class _Log:
     """Arrays of a run, filled round by round and cut to the rounds that happened."""
 
@@ -50,10 +89,14 @@ class _Log:
         self.validation_loss, self.accuracy = np.full(shape, np.nan), np.full(shape, np.nan)
         self.rounds = 0
 
-    def add(self, trials: Trials, step: Step) -> None:
-        t = self.rounds
+    def add(self, trials: Trials, done: Round) -> None:
+        t, step = self.rounds, done.step
         self.labels[t], self.chosen[t], self.counts[t] = trials.used, step.chosen, trials.engine.counts
         self.kind[t] = np.where(step.chosen >= 0, step.decision.code, -1)
+        if done.losses is not None:
+            self.validation_loss[t] = done.losses
+        if done.accuracy is not None:
+            self.accuracy[t] = done.accuracy
         self.rounds += 1
 
     def cut(self) -> dict[str, Any]:
@@ -75,39 +118,31 @@ def run_block(
     with threadpool_limits(1):
         block = (
             PooledTrials(source, strategy, settings, trials)
-            if isinstance(strategy, Peers)
+            if getattr(strategy, "buys_first", False)
             else Trials(source, strategy, learner, settings, trials)
         )
         linear = isinstance(block.memory, LockstepLogistic | PoolMemory)
         exact = block.stream if linear and isinstance(block.stream, ExactStream) else None
-        log = _rounds(block, learner, exact, tick)
+        log = _log(block, exact, tick)
         final = _final(block, exact)
     seconds = time.perf_counter() - started
     return Record(source.groups, np.asarray(trials), **log.cut(), final_accuracy=final, seconds=seconds)
 
 
-def _rounds(block: Trials, learner: Any, exact: ExactStream | None, tick: Callable[[], None] | None) -> _Log:
-    log, tested = _Log(block), block.settings.evaluated(block.rounds)
-    needs_scores = getattr(block.engine.strategy, "needs_scores", True) or exact is not None
+def _log(block: Trials, exact: ExactStream | None, tick: Callable[[], None] | None) -> _Log:
+    log = _Log(block)
     linear: list[tuple[Floats, Floats]] = []
-    while log.rounds < block.rounds and (step := block.step()) is not None:
-        t = log.rounds
-        if needs_scores or tested[t]:
-            block.engine.refit()
-            log.validation_loss[t] = block.mean_losses()
-        elif getattr(learner, "incremental", False):
-            block.memory.fit()
+    # a group that runs low gives short rounds, so the budget may last longer than the rounds of the record
+    for done in islice(each_round(block, score=exact is not None, test=exact is None), block.rounds):
         if exact is not None:
             linear.append(_linear(block.memory))
-        elif tested[t]:
-            log.accuracy[t] = block.accuracies()
-        log.add(block, step)
+        log.add(block, done)
         if tick is not None:
             tick()
     last = log.rounds - 1
     if exact is not None and linear:
         log.accuracy[: log.rounds] = _closed_form(exact, linear)
-    elif last >= 0 and not tested[last]:
+    elif last >= 0 and np.isnan(log.accuracy[last]).all():
         block.engine.refit()
         log.accuracy[last] = block.accuracies()
     return log

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.errors import InputError
-from evenhand.strategies.peers import Peers
 
 __all__ = ["as_population", "as_seed", "check_settings", "forced_warning", "learner_seed"]
 
@@ -46,7 +45,7 @@ def check_settings(
         raise InputError(f"two groups differ only by blanks: {', '.join(map(repr, names))}")
     if not callable(strategy) or isinstance(strategy, type):
         raise InputError(f"{strategy!r} is no strategy: give e.g. Optimistic(), or a callable (standing, coins)")
-    if isinstance(strategy, Peers) and not simulated:
+    if getattr(strategy, "buys_first", False) and not simulated:
         raise InputError(f"{strategy} asks for no group, it buys all labels at once: compare it by simulate")
     if not isinstance(batch, int | np.integer) or not 1 <= batch <= MOST_LABELS:
         raise InputError(f"batch must be a whole number from 1 up, not {batch}")

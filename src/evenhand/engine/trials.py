@@ -18,7 +18,6 @@ from evenhand.engine.settings import learner_seed
 from evenhand.sources.base import Draw, Source
 from evenhand.strategies.base import Strategy
 from evenhand.strategies.decision import Decision
-from evenhand.strategies.peers import Peers
 
 __all__ = ["Settings", "Step", "Trials"]
 
@@ -41,7 +40,7 @@ class Settings:
 
     def rounds_of(self, strategy: Strategy) -> int:
         """The rounds of a strategy, which may have several for each of these."""
-        return self.rounds * (strategy.passes if isinstance(strategy, Peers) else 1)
+        return self.rounds * int(getattr(strategy, "passes", 1))
 
     def evaluated(self, rounds: int | None = None) -> NDArray[np.bool_]:
         """Which rounds are tested, of these or of all the budget buys: evenly spaced, the last one always."""
@@ -71,6 +70,7 @@ class Trials:
         self.settings = settings
         self.stream = source.open(settings.seed, trials)
         self.rounds = settings.rounds_of(strategy)
+        self.incremental = bool(getattr(learner, "incremental", False))
         self.memory: Memory = self.make_memory(source, strategy, learner, trials)
         self.engine = Engine(
             source.groups,

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from evenhand.arrays import Floats
 from evenhand.engine.run import Record
-from evenhand.experiments.measures import share
-from evenhand.plotting.results import COLOURS
+from evenhand.experiments.measures import share, tested_rounds
+from evenhand.plotting.panels import COLOURS, band
+from evenhand.plotting.panels import panels as untitled
+from evenhand.simulation.metrics import spread, worst
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,14 +25,9 @@ _POINTS = 200
 
 def panels(titles: Sequence[str], x: str, y: str, *, sharey: bool = True) -> tuple[Figure, list[Axes]]:
     """A figure with a panel for each title."""
-    figure = Figure(figsize=(6.4 if len(titles) == 1 else 4.8 * len(titles), 4.0), layout="constrained")
-    axes = list(np.atleast_1d(figure.subplots(1, len(titles), sharey=sharey)))
+    figure, axes = untitled(len(titles), x, y, sharey=sharey)
     for ax, title in zip(axes, titles, strict=True):
         ax.set_title(title, fontsize=11)
-        ax.set_xlabel(x)
-        ax.grid(alpha=0.25, linewidth=0.6)
-        ax.spines[["top", "right"]].set_visible(False)
-    axes[0].set_ylabel(y)
     return figure, axes
 
 
@@ -39,9 +35,7 @@ def draw_band(ax: Axes, x: Any, values: Floats, label: str, colour: str) -> None
     """Mean over trials (the last axis) with a band of one standard deviation."""
     some = np.unique(np.linspace(0, len(x) - 1, _POINTS).round().astype(int))
     x, values = np.asarray(x)[some], values[some]
-    mean, sd = values.mean(axis=1), values.std(axis=1, ddof=min(1, values.shape[1] - 1))
-    ax.plot(x, mean, label=label, color=colour, linewidth=1.6)
-    ax.fill_between(x, mean - sd, mean + sd, color=colour, alpha=0.15, linewidth=0)
+    band(ax, x, *spread(values), label, colour)
 
 
 def _legend(ax: Axes, where: Literal["best", "lower right"] = "best") -> None:
@@ -69,24 +63,20 @@ def draw_mixture(ax: Axes, record: Record) -> None:
 def draw_worst(ax: Axes, runs: Mapping[str, Record], *, by: str = "labels") -> None:
     """Test accuracy of the worst group, a line for each strategy."""
     for (label, record), colour in zip(runs.items(), COLOURS, strict=False):
-        rounds = _tested(record)
+        rounds = tested_rounds(record)
         x = record.labels[rounds].max(axis=1) if by == "labels" else rounds + 1
-        draw_band(ax, x, record.accuracy[rounds].min(axis=-1), label, colour)
+        draw_band(ax, x, worst(record.accuracy[rounds]), label, colour)
     _legend(ax, "lower right")
 
 
 def draw_groups(ax: Axes, record: Record, *, by: str = "labels", legend: bool = True) -> None:
     """Test accuracy of every group of one strategy."""
-    rounds = _tested(record)
+    rounds = tested_rounds(record)
     x = record.labels[rounds].max(axis=1) if by == "labels" else rounds + 1
     for z, (group, colour) in enumerate(zip(record.groups, COLOURS, strict=False)):
         draw_band(ax, x, record.accuracy[rounds, :, z], group, colour)
     if legend:
         _legend(ax, "lower right")
-
-
-def _tested(record: Record) -> NDArray[np.int64]:
-    return np.flatnonzero(~np.isnan(record.accuracy).all(axis=(1, 2)))
 
 
 def watermark(figure: Figure, text: str) -> None:

@@ -8,8 +8,9 @@ from functools import partial
 from evenhand.engine.run import Record
 from evenhand.experiments.base import Experiment, Findings, Runs, judge
 from evenhand.experiments.drawing import draw_groups, draw_worst, panels
-from evenhand.experiments.measures import curves, gain, mean_number, paired, spread_of, worst
+from evenhand.experiments.measures import curves, final_gap, gain, mean_number, worst
 from evenhand.experiments.study import Study
+from evenhand.simulation.metrics import paired
 
 __all__ = ["RULES", "groups_figure", "image_study", "length", "worst_figure"]
 
@@ -67,9 +68,9 @@ def find_groups(name: str, runs: Runs, scale: str) -> Findings:
     figure, axes = panels(list(found), "round", "test accuracy")
     for ax, record in zip(axes, found.values(), strict=True):
         draw_groups(ax, record, by="round")
-    spread = {label: spread_of(record) for label, record in found.items()}
-    numbers = [mean_number(f"best less worst group, {label}", values) for label, values in spread.items()]
-    smaller = paired(spread["Uniform"], spread["A_opt"])
+    gaps = {label: final_gap(record) for label, record in found.items()}
+    numbers = [mean_number(f"best less worst group, {label}", values) for label, values in gaps.items()]
+    smaller = paired(gaps["Uniform"], gaps["A_opt"])
     long = length(found["A_opt"])
     evidence = f"Uniform's spread less A_opt's: {smaller} ({long})"
     claims = [judge("A_opt keeps the groups closer together", smaller.above, evidence, tested=_enough(runs, name))]

@@ -10,7 +10,8 @@ import pandas as pd
 from evenhand.experiments.base import Experiment, Findings, Number, Runs, judge
 from evenhand.experiments.drawing import panels
 from evenhand.learners import Logistic
-from evenhand.plotting.results import COLOURS
+from evenhand.plotting.panels import COLOURS
+from evenhand.simulation.metrics import worst
 from evenhand.sources.synthetic.model1 import SyntheticModel1
 
 VALUES = {"paper": 1001, "quick": 101}
@@ -32,7 +33,7 @@ def curve(model: SyntheticModel1, values: int, examples: int) -> pd.DataFrame:
         trained.append(model.linear_accuracies(rule.coef_[0], rule.intercept_[0]))
     columns: dict[str, Any] = {"source": model.name, "share_of_u": share}
     for how, accuracy in (("exact", exact), ("trained", np.array(trained))):
-        columns |= {f"u_{how}": accuracy[:, 0], f"v_{how}": accuracy[:, 1], f"worst_{how}": accuracy.min(axis=1)}
+        columns |= {f"u_{how}": accuracy[:, 0], f"v_{how}": accuracy[:, 1], f"worst_{how}": worst(accuracy)}
     return pd.DataFrame(columns)
 
 

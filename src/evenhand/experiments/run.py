@@ -12,8 +12,9 @@ from evenhand.engine.run import Record
 from evenhand.errors import InputError
 from evenhand.experiments.base import Experiment
 from evenhand.experiments.output import Output
-from evenhand.experiments.study import Block, Study, check_ready, run_trials
+from evenhand.experiments.study import Study, open_study
 from evenhand.simulation.backends import check_backend, spread
+from evenhand.simulation.blocks import Block, run_apart
 from evenhand.simulation.store import Store, key_of
 
 __all__ = ["SCALES", "Options", "Outcome", "reproduce"]
@@ -92,7 +93,7 @@ def _one(experiment: Experiment, output: Output, store: Store, options: Options,
         outcome.status = "kept"
         return outcome
     started = time.perf_counter()
-    _run(experiment, blocks, store, options, outcome, watch)
+    _run(experiment.id, there, blocks, store, options, outcome, watch)
     runs = _collect(there, store)
     if any(len(runs[name]) < len(study.strategies) for name, study in there.items()):
         outcome.status = "failed"
@@ -121,7 +122,7 @@ def _absent(studies: Mapping[str, Study]) -> dict[str, str]:
     absent = {}
     for name, study in studies.items():
         try:
-            check_ready(study)
+            open_study(study)
         except (ValueError, ImportError, OSError) as error:
             absent[name] = str(error).replace(str(Path.home()), "~")
     return absent
@@ -135,36 +136,39 @@ def _key(experiment: Experiment, studies: Mapping[str, Study], options: Options)
     return key_of({"id": experiment.id, "scale": options.scale, "studies": about})
 
 
-def _blocks(studies: Mapping[str, Study], store: Store) -> list[Block]:
+def _blocks(studies: Mapping[str, Study], store: Store) -> list[tuple[str, Block]]:
+    """What is not in the store yet, with the name of its study."""
     blocks = []
-    for study in studies.values():
-        for label in study.strategies:
-            missing = store.missing(study.settings(label), study.numbers())
-            chunks = [missing[i : i + study.block] for i in range(0, len(missing), study.block)]
-            blocks += [Block(study, label, tuple(chunk)) for chunk in chunks]
+    for name, study in studies.items():
+        missing = {label: store.missing(study.settings(label), study.numbers()) for label in study.strategies}
+        blocks += [(name, block) for block in study.blocks(missing)]
     return blocks
 
 
 def _run(
-    experiment: Experiment, blocks: list[Block], store: Store, options: Options, outcome: Outcome, watch: Watch
+    experiment: str,
+    studies: Mapping[str, Study],
+    blocks: list[tuple[str, Block]],
+    store: Store,
+    options: Options,
+    outcome: Outcome,
+    watch: Watch,
 ) -> None:
-    total = sum(len(block.trials) for block in blocks)
-    watch(experiment.id, 0, 0, total)
-    for done in spread(run_trials, blocks, jobs=options.jobs, backend=options.backend, address=options.address):
-        block = blocks[done.index]
+    total = sum(len(block.trials) for _, block in blocks)
+    watch(experiment, 0, 0, total)
+    work = [block for _, block in blocks]
+    for done in spread(run_apart, work, jobs=options.jobs, backend=options.backend, address=options.address):
+        name, block = blocks[done.index]
         records, failed = done.value or ([], dict.fromkeys(block.trials, repr(done.error)))
         for record in records:
-            store.put(block.study.settings(block.label), record)
+            store.put(studies[name].settings(block.label), record)
             outcome.ran += len(record.trials)
-        outcome.failures += [_failure(experiment, block, trial, text, options) for trial, text in failed.items()]
-        watch(experiment.id, outcome.ran, len(outcome.failures), total)
-
-
-def _failure(experiment: Experiment, block: Block, trial: int, text: str, options: Options) -> dict[str, Any]:
-    name = next(name for name, study in experiment.studies.items() if study.source == block.study.source)
-    command = f'evenhand reproduce {experiment.id} {options.arguments()} --repeat "{name}/{block.label}/{trial}"'
-    about = {"study": name, "strategy": block.label, "trial": trial, "seed": block.study.seed}
-    return about | {"error": text, "command": command}
+        for trial, error in failed.items():
+            place = f"{name}/{block.label}/{trial}"
+            command = f'evenhand reproduce {experiment} {options.arguments()} --repeat "{place}"'
+            about = {"study": name, "strategy": block.label, "trial": trial, "seed": block.settings.seed}
+            outcome.failures.append(about | {"error": error, "command": command})
+        watch(experiment, outcome.ran, len(outcome.failures), total)
 
 
 def _collect(studies: Mapping[str, Study], store: Store) -> dict[str, dict[str, Record]]:

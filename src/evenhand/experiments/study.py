@@ -1,20 +1,20 @@
-"""A study: strategies on one source under one budget, and how one block of its trials is run."""
+"""A study: strategies on one source under one budget, and its trials in blocks."""
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.metadata import version
 from typing import Any
 
-from evenhand.engine.run import Record, Settings, run_block
+from evenhand.engine.run import Settings
+from evenhand.simulation.blocks import Block, cut
 from evenhand.sources.base import Source
 from evenhand.sources.catalogue import learner_for, open_source
 from evenhand.strategies import parse_strategy, strategy_text
 
-__all__ = ["Block", "Study", "check_ready", "open_study_source", "run_trials"]
+__all__ = ["Study", "open_study", "open_study_source"]
 
 _SCHEMA = 1
 
@@ -100,33 +100,12 @@ class Study:
         """The numbers of the trials."""
         return range(self.first, self.first + self.trials)
 
-
-@dataclass(frozen=True)
-class Block:
-    """Trials of one strategy that run together, light enough to travel to any worker."""
-
-    study: Study
-    label: str
-    trials: tuple[int, ...]
-
-
-def run_trials(block: Block) -> tuple[list[Record], dict[int, str]]:
-    """The records of a block, and the trials that failed with the text of their errors.
-
-    Where a block fails its trials are run one by one, so that one bad trial costs no other.
-    """
-    try:
-        return [_run(block, block.trials)], {}
-    except Exception as error:
-        if len(block.trials) == 1:
-            return [], {block.trials[0]: _text(error)}
-    records, failed = [], {}
-    for trial in block.trials:
-        try:
-            records.append(_run(block, (trial,)))
-        except Exception as error:
-            failed[trial] = _text(error)
-    return records, failed
+    def blocks(self, missing: Mapping[str, Sequence[int]]) -> list[Block]:
+        """The missing trials of every strategy, in blocks."""
+        settings = Settings(self.budget, self.batch, self.warmup, 0.5, self.seed, self.evaluate)
+        rules = {label: parse_strategy(text)[1] for label, text in self.strategies.items()}
+        there = partial(open_study, self)
+        return [Block(label, rules[label], trials, settings, there) for label, trials in cut(missing, self.block)]
 
 
 def open_study_source(study: Study) -> Source:
@@ -134,22 +113,12 @@ def open_study_source(study: Study) -> Source:
     return _source(study.source, tuple(sorted(study.source_settings.items())))
 
 
-def check_ready(study: Study) -> None:
-    """Raise, with what to do, where the data or the extra a study needs is not there."""
-    learner_for(open_study_source(study), study.learner)
+def open_study(study: Study) -> tuple[Source, Any]:
+    """The study's source and learner; raises, with what to do, where the data or the extra it needs is not there."""
+    source = open_study_source(study)
+    return source, learner_for(source, study.learner)
 
 
 @lru_cache(maxsize=4)
 def _source(name: str, settings: tuple[tuple[str, Any], ...]) -> Source:
     return open_source(name, **dict(settings))
-
-
-def _run(block: Block, trials: Sequence[int]) -> Record:
-    study, text = block.study, block.study.strategies[block.label]
-    source = open_study_source(study)
-    settings = Settings(study.budget, study.batch, study.warmup, 0.5, study.seed, study.evaluate)
-    return run_block(source, parse_strategy(text)[1], learner_for(source, study.learner), settings, trials)
-
-
-def _text(error: Exception) -> str:
-    return "".join(traceback.format_exception(error)).strip()

@@ -11,9 +11,10 @@ from matplotlib.figure import Figure
 from evenhand.engine.run import Record
 from evenhand.experiments.base import Experiment, Findings, Runs, judge
 from evenhand.experiments.drawing import draw_band
-from evenhand.experiments.measures import curves, final_share, mean_number, paired
+from evenhand.experiments.measures import curves, final_share, mean_number
 from evenhand.experiments.study import Study
-from evenhand.plotting.results import COLOURS
+from evenhand.plotting.panels import COLOURS
+from evenhand.simulation.metrics import paired
 from evenhand.sources.synthetic.model2 import SyntheticModel2
 
 if TYPE_CHECKING:

@@ -3,35 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from evenhand.errors import InputError
+from evenhand.plotting.panels import COLOURS, band, panels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from evenhand.simulation.result import Result
 
-__all__ = ["COLOURS", "plot_groups", "plot_mixture", "plot_worst_group"]
-
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6D31", "#000000")
-"""Okabe and Ito's palette, which colour-blind readers can tell apart."""
+__all__ = ["plot_groups", "plot_mixture", "plot_worst_group"]
 
 
-def _axes(title: str, y: str, panels: int = 1) -> tuple[Figure, list[Axes]]:
-    figure = Figure(figsize=(6.4 if panels == 1 else 4.6 * panels, 4.0), layout="constrained")
-    axes = list(np.atleast_1d(figure.subplots(1, panels, sharey=True)))
-    figure.suptitle(title, fontsize=12)
-    for ax in axes:
-        ax.set_xlabel("labels")
-        ax.grid(alpha=0.25, linewidth=0.6)
-        ax.spines[["top", "right"]].set_visible(False)
-    axes[0].set_ylabel(y)
-    return figure, axes
+def _panels(count: int, y: str, title: str) -> tuple[Figure, list[Axes]]:
+    return panels(count, "labels", y, title=title, width=4.6)
 
 
 def _band(ax: Axes, series: pd.Series, label: str, colour: str) -> None:
@@ -41,14 +30,8 @@ def _band(ax: Axes, series: pd.Series, label: str, colour: str) -> None:
     """
     last = series.dropna().groupby(level=[0, 1]).last()
     found = last.groupby(level=1).agg(["mean", "std"]).fillna({"std": 0.0})
-    x: Any = found.index.to_numpy()
-    mean, sd = found["mean"].to_numpy(), found["std"].to_numpy()
-    if len(x) == 1:
-        ax.errorbar(x, mean, sd, label=label, color=colour, marker="o", markersize=4, capsize=3)
-        return
-    ax.plot(x, mean, label=label, color=colour, linewidth=1.6)
-    low, high = np.clip(mean - sd, 0, 1), np.clip(mean + sd, 0, 1)
-    ax.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
+    labels, mean, sd = found.index.to_numpy(), found["mean"].to_numpy(), found["std"].to_numpy()
+    band(ax, labels, mean, sd, label, colour, limits=(0, 1))
 
 
 def _need(result: Result) -> pd.DataFrame:
@@ -63,7 +46,7 @@ def plot_mixture(result: Result, group: str | None = None) -> Figure:
     if group not in result.groups:
         raise InputError(f"unknown group {group!r}: the groups are {', '.join(map(repr, result.groups))}")
     trace = _need(result)
-    figure, (ax,) = _axes(f"Mixture over time — {result.settings['source']}", f"share of {group}")
+    figure, (ax,) = _panels(1, f"share of {group}", f"Mixture over time — {result.settings['source']}")
     own = trace[trace["group"] == group]
     for label, colour in zip(result.labels, _cycle(len(result.labels)), strict=True):
         _band(ax, own[own["strategy"] == label].set_index(["trial", "labels"])["mixture"], label, colour)
@@ -75,14 +58,13 @@ def plot_mixture(result: Result, group: str | None = None) -> Figure:
     return figure
 
 
-def plot_worst_group(result: Result) -> Figure:
-    """Test accuracy of the worst group, a line for each strategy."""
-    trace = _need(result)
-    figure, (ax,) = _axes(f"Worst group — {result.settings['source']}", "test accuracy of the worst group")
+def plot_worst_group(result: Result, worst: pd.Series) -> Figure:
+    """Test accuracy of the worst group, a line for each strategy; `worst` is indexed by strategy, trial, labels, round."""
+    _need(result)
+    figure, (ax,) = _panels(1, "test accuracy of the worst group", f"Worst group — {result.settings['source']}")
     for label, colour in zip(result.labels, _cycle(len(result.labels)), strict=True):
-        own = trace[trace["strategy"] == label].dropna(subset=["test_accuracy"])
-        worst = own.groupby(["trial", "labels", "round"])["test_accuracy"].min().droplevel("round")
-        _band(ax, worst, label, colour)
+        own = worst[worst.index.get_level_values("strategy") == label]
+        _band(ax, own.droplevel(["strategy", "round"]), label, colour)
     ax.legend(frameon=False, fontsize=9, loc="lower right")
     return figure
 
@@ -94,7 +76,7 @@ def plot_groups(result: Result, strategies: Sequence[str] | None = None) -> Figu
     if unknown:
         raise InputError(f"unknown strategy {unknown[0]!r}: there are {', '.join(map(repr, result.labels))}")
     trace = _need(result)
-    figure, axes = _axes(f"Every group — {result.settings['source']}", "test accuracy", len(shown))
+    figure, axes = _panels(len(shown), "test accuracy", f"Every group — {result.settings['source']}")
     for ax, label in zip(axes, shown, strict=True):
         ax.set_title(label, fontsize=10)
         own = trace[trace["strategy"] == label]

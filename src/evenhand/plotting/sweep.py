@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.figure import Figure
 
-from evenhand.plotting.results import COLOURS
+from evenhand.plotting.panels import COLOURS
 
 if TYPE_CHECKING:
-    from evenhand.experiments.sweep import Sweep
+    from evenhand.simulation.sweep import Sweep
 
 __all__ = ["draw"]
 

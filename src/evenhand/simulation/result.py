@@ -16,6 +16,7 @@ from evenhand.engine.run import Record, Settings
 from evenhand.errors import InputError
 from evenhand.files import write_atomically
 from evenhand.notation import lasting_text
+from evenhand.simulation.metrics import worst_by
 from evenhand.simulation.trace import FINAL_COLUMNS, TRACE_COLUMNS, differences, final_frame, summarise, trace_frame
 from evenhand.sources.base import HasFairMixture, Source
 
@@ -144,7 +145,8 @@ class Result:
         """Test accuracy of the worst group against labels spent, mean ± 1 sd."""
         from evenhand.plotting.results import plot_worst_group
 
-        return plot_worst_group(self)
+        tested = self.trace.dropna(subset=["test_accuracy"])
+        return plot_worst_group(self, worst_by(tested, ["strategy", "trial", "labels", "round"], "test_accuracy"))
 
     def plot_groups(self, strategies: Sequence[str] | None = None) -> Figure:
         """Test accuracy of every group, a panel for each strategy."""

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from evenhand.engine.memories.build import runs_in_lockstep
-from evenhand.engine.run import Record, Settings, run_block
+from evenhand.engine.run import Settings
 from evenhand.engine.settings import as_seed, check_settings, forced_warning
 from evenhand.errors import InputError
 from evenhand.extending import is_factory
 from evenhand.learners import Logistic, Loss, as_learner
 from evenhand.notation import lasting_text
 from evenhand.simulation.backends import spread
+from evenhand.simulation.blocks import Block, cut, run
 from evenhand.simulation.result import Result
 from evenhand.sources.base import HasLearner, HasValidation, Source
 from evenhand.strategies import Strategy, parse_strategy, strategy_text
@@ -29,13 +30,6 @@ BLOCK = 100
 """Trials run in lockstep; fewer where the record of a block would grow large. Never a function of `jobs`."""
 
 _RECORD_SIZE = 4_000_000
-
-
-@dataclass(frozen=True)
-class _Task:
-    label: str
-    strategy: Strategy
-    trials: tuple[int, ...]
 
 
 def simulate(
@@ -100,19 +94,23 @@ def simulate(
     result = Result.empty(source, texts, fitted, settings, trials, jobs, trace)
     if resume is not None:
         result.take_over(resume)
-    blocks = _tasks(named, trials, _block(settings, source, named, fitted))
-    tasks = [replace(task, trials=new) for task in blocks if (new := result.missing(task.label, task.trials))]
+    missing = {label: result.missing(label, range(trials)) for label in named}
+    pieces = cut(missing, _block(settings, source, named, fitted))
+    given = partial(_given, source, fitted)
+    blocks = [Block(label, named[label], numbers, settings, given) for label, numbers in pieces]
     started = time.perf_counter()
     # a trial of a network may take hours: its rounds are shown, where they are run in this process
     by_round = progress is True and jobs == 1 and backend == "processes" and not runs_in_lockstep(fitted)
-    total = sum(len(task.trials) * (settings.rounds_of(task.strategy) if by_round else 1) for task in tasks)
+    total = sum(len(block.trials) * (settings.rounds_of(block.strategy) if by_round else 1) for block in blocks)
     report = _reporter(progress, total, "rounds" if by_round else "trials")
     tick = partial(report, 1) if by_round else None
     try:
-        for task, record in _run(source, fitted, settings, tasks, jobs, backend, address, tick):
-            result.take_in(task.label, record)
+        for done in spread(partial(run, tick=tick), blocks, jobs=jobs, backend=backend, address=address):
+            if done.error is not None:
+                raise done.error
+            result.take_in(blocks[done.index].label, done.value)
             if not by_round:
-                report(len(task.trials))
+                report(len(blocks[done.index].trials))
     except KeyboardInterrupt:
         result.interrupted = True
     finally:
@@ -191,33 +189,8 @@ def _block(settings: Settings, source: Source, named: dict[str, Strategy], learn
     return int(np.clip(_RECORD_SIZE // (rounds * len(source.groups)), 1, BLOCK))
 
 
-def _tasks(named: dict[str, Strategy], trials: int, block: int) -> list[_Task]:
-    return [
-        _Task(label, strategy, tuple(range(start, min(start + block, trials))))
-        for start in range(0, trials, block)
-        for label, strategy in named.items()
-    ]
-
-
-def _run(
-    source: Source,
-    learner: Any,
-    settings: Settings,
-    tasks: list[_Task],
-    jobs: int,
-    backend: str,
-    address: str | None,
-    tick: Callable[[], None] | None,
-) -> Iterator[tuple[_Task, Record]]:
-    work = partial(_run_task, source, learner, settings, tick)
-    for outcome in spread(work, tasks, jobs=jobs, backend=backend, address=address):
-        if outcome.error is not None:
-            raise outcome.error
-        yield tasks[outcome.index], outcome.value
-
-
-def _run_task(source: Source, learner: Any, settings: Settings, tick: Callable[[], None] | None, task: _Task) -> Record:
-    return run_block(source, task.strategy, learner, settings, task.trials, tick=tick)
+def _given(source: Source, learner: Any) -> tuple[Source, Any]:
+    return source, learner
 
 
 def _reporter(progress: Callable[[int, int], None] | bool, total: int, unit: str) -> Callable[[int], None]:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evenhand.claims.intervals import paired_difference
 from evenhand.engine.run import Record
+from evenhand.simulation.metrics import paired_by_trial, share, spread, worst_by
 from evenhand.strategies.decision import KINDS
 
 __all__ = ["FINAL_COLUMNS", "TRACE_COLUMNS", "differences", "final_frame", "summarise", "trace_frame"]
@@ -29,7 +29,6 @@ def trace_frame(label: str, record: Record, *, chosen_only: bool = False) -> pd.
     happened = np.broadcast_to((record.chosen >= 0).T[:, :, None], (T, R, m))
     chosen = record.chosen.T[:, :, None] == np.arange(m)
     keep = chosen if chosen_only else happened
-    total = record.counts.sum(axis=-1, keepdims=True)
 
     def column(values: Any) -> Any:
         return np.broadcast_to(np.moveaxis(values, 0, 1), (T, R, m))[keep]
@@ -46,7 +45,7 @@ def trace_frame(label: str, record: Record, *, chosen_only: bool = False) -> pd.
             "chosen": chosen[keep],
             "kind": pd.Categorical.from_codes(column(record.kind[:, :, None]), categories=pd.Index(KINDS)),
             "count": column(record.counts),
-            "mixture": column(record.counts / np.maximum(total, 1)),
+            "mixture": column(share(record.counts)),
             "validation_loss": column(record.validation_loss),
             "test_accuracy": column(record.accuracy),
         }
@@ -64,7 +63,7 @@ def final_frame(label: str, record: Record) -> pd.DataFrame:
             "trial": np.repeat(record.trials, m),
             "strategy": label,
             "group": np.tile(list(record.groups), T),
-            "mixture": (counts / np.maximum(counts.sum(axis=-1, keepdims=True), 1)).ravel(),
+            "mixture": share(counts).ravel(),
             "test_accuracy": tested.ravel(),
             "final_test_accuracy": record.final_accuracy.ravel(),
         }
@@ -72,13 +71,9 @@ def final_frame(label: str, record: Record) -> pd.DataFrame:
 
 
 def _spread(values: pd.Series) -> dict[str, float | None]:
-    found = values.dropna()
-    sd = found.std(ddof=1) if len(found) > 1 else 0.0
-    return {"mean": float(found.mean()) if len(found) else None, "sd": float(sd) if len(found) else None}
-
-
-def _worst(final: pd.DataFrame, column: str) -> pd.Series:
-    return final.groupby("trial")[column].min()
+    found = values.dropna().to_numpy()
+    mean, sd = map(float, spread(found)) if len(found) else (None, None)
+    return {"mean": mean, "sd": sd}
 
 
 def summarise(final: pd.DataFrame, labels: Sequence[str], seconds: dict[str, float]) -> dict[str, Any]:
@@ -91,8 +86,8 @@ def summarise(final: pd.DataFrame, labels: Sequence[str], seconds: dict[str, flo
         found[label] = {
             "mixture": {g: _spread(rows["mixture"]) for g, rows in by_group.items()},
             "test_accuracy": {g: _spread(rows["test_accuracy"]) for g, rows in by_group.items()},
-            "worst_group_accuracy": _spread(_worst(own, "test_accuracy")),
-            "final_worst_group_accuracy": _spread(_worst(own, "final_test_accuracy")),
+            "worst_group_accuracy": _spread(worst_by(own, ["trial"], "test_accuracy")),
+            "final_worst_group_accuracy": _spread(worst_by(own, ["trial"], "final_test_accuracy")),
             "trials": int(own["trial"].nunique()),
             "seconds": seconds.get(label, 0.0),
         }
@@ -104,11 +99,11 @@ def differences(final: pd.DataFrame, labels: Sequence[str]) -> list[dict[str, An
     metrics = {"worst_group_accuracy": "test_accuracy", "final_worst_group_accuracy": "final_test_accuracy"}
     found = []
     for metric, column in metrics.items():
-        worst = {label: _worst(final[final["strategy"] == label], column) for label in labels}
+        worst = {label: worst_by(final[final["strategy"] == label], ["trial"], column) for label in labels}
         for a, b in combinations(labels, 2):
-            both = pd.concat([worst[a], worst[b]], axis=1, join="inner").dropna().to_numpy()
-            if len(both) < 2:
+            gain, trials = paired_by_trial(worst[a], worst[b])
+            if gain is None or trials < 2:
                 continue
-            mean, low, high, trials = paired_difference(both[:, 0], both[:, 1])
+            mean, low, high = gain
             found.append({"a": a, "b": b, "metric": metric, "mean": mean, "low": low, "high": high, "trials": trials})
     return found

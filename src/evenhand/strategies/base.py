@@ -30,7 +30,8 @@ class Strategy(Protocol):
 
     Any callable of this form is a strategy. It may carry `loss` (default `"zero_one"`), `window` (accuracies to
     remember, default 20), `needs_scores` (False spares the fits), `needs_trend` (False spares a simulation the recent
-    accuracies) and `needs_population` (True asks for shares).
+    accuracies), `needs_population` (True asks for shares), `buys_first` (True: `simulate` only) and `passes` (rounds for
+    every round the budget buys, default 1).
     """
 
     def __call__(self, standing: Standing, coins: Floats) -> Decision:
@@ -43,6 +44,13 @@ class Rule:
 
     name: ClassVar[str]
     needs_scores: ClassVar[bool] = True
+    buys_first: ClassVar[bool] = False
+    """Whether all labels are bought before the first round, so that there is nothing a campaign could ask for."""
+
+    @property
+    def passes(self) -> int:
+        """Rounds for every round the budget buys."""
+        return 1
 
     @property
     def needs_trend(self) -> bool:

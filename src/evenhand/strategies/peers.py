@@ -37,6 +37,7 @@ class Peers(Rule):
     """
 
     name: ClassVar[str] = "peers"
+    buys_first: ClassVar[bool] = True
     epsilon: float = 0.1
     rate: float = 0.1
     passes: int = 1

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 import evenhand as eh
 from evenhand.cli.sweep import sweep as command
-from evenhand.experiments.sweep import parse_grid, sweep
+from evenhand.simulation.sweep import parse_grid, sweep
 
 SOURCE = eh.SyntheticModel1.instance("I")
 

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from evenhand.errors import InputError
-from evenhand.experiments.measures import Gain, paired
 from evenhand.extending import split_name
+from evenhand.simulation.metrics import Gain, paired, spread, worst_by
 from evenhand.simulation.simulate import simulate
 from evenhand.sources.base import Source
 from evenhand.strategies import parse_strategy, strategy_text
@@ -116,14 +116,16 @@ def sweep(
     given = {"seed": seed, "jobs": jobs, "progress": progress, "trace": "none"} | settings
     chosen = {name: parse_strategy(text)[1] for name, text in rules.items()}
     final = simulate(source, chosen, budget=budget, trials=trials, **given).final
-    worst = final.groupby(["strategy", "trial"], observed=True)["test_accuracy"].min().unstack("strategy")
+    worst = worst_by(final, ["strategy", "trial"], "test_accuracy").unstack("strategy")
     first, second = worst[worst.index < trials // 2], worst[worst.index >= trials // 2]
     rows = []
     for text, values in texts.items():
         name = strategy_text(text)
-        halves = {"choosing": first[name], "confirming": second[name]}
-        spread = {f"{half}_{how}": float(getattr(v, how)()) for half, v in halves.items() for how in ("mean", "std")}
-        rows.append({"strategy": name, **values, **spread})
+        row: dict[str, Any] = {"strategy": name, **values}
+        for half, found in (("choosing", first), ("confirming", second)):
+            mean, sd = spread(found[name].to_numpy())
+            row |= {f"{half}_mean": float(mean), f"{half}_std": float(sd)}
+        rows.append(row)
     table = pd.DataFrame(rows)
     best = str(table["strategy"].iloc[int(np.argmax(table["choosing_mean"].to_numpy()))])
     gains = [paired(half[best].to_numpy(), half[base].to_numpy()) for half in (second, first)]

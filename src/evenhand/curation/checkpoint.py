@@ -1,0 +1,70 @@
+"""What a stopped curation needs to resume, in a file of its own: the report is output only and may be changed or deleted."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from evenhand.curation.rounds import Curation, Rounds
+from evenhand.errors import InputError
+from evenhand.files import write_atomically
+
+__all__ = ["Checkpoint", "checkpoint_path"]
+
+_SCHEMA = 1
+
+
+def checkpoint_path(rows: Path) -> Path:
+    """The checkpoint beside the chosen rows.
+
+    >>> checkpoint_path(Path("train.parquet")).name
+    'train.checkpoint.json'
+    """
+    return rows.with_suffix(".checkpoint.json")
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The rounds of a run so far.
+
+    Attributes:
+        settings: what was run, as plain values.
+        rounds: what happened in each round.
+        rows: the row numbers chosen, by which the pool is known again.
+    """
+
+    settings: dict[str, Any]
+    rounds: Rounds
+    rows: list[int]
+
+    @classmethod
+    def of(cls, run: Curation, settings: dict[str, Any]) -> Checkpoint:
+        """The checkpoint of a run as it stands."""
+        return cls(settings, run.rounds, run.rows.tolist())
+
+    @classmethod
+    def read(cls, path: Path) -> Checkpoint:
+        """What `write` wrote."""
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))
+            if found["schema"] != _SCHEMA:
+                raise InputError(f"{path.name} was written by another version of Evenhand: run again without resuming.")
+            return cls(found["settings"], Rounds(**found["rounds"]), found["rows"])
+        except FileNotFoundError:
+            raise InputError(f"there is nothing to resume from: {path.name} is not there.") from None
+        except (json.JSONDecodeError, KeyError, TypeError, UnicodeDecodeError):
+            raise InputError(f"{path.name} is not a checkpoint of curate: run again without resuming.") from None
+
+    def write(self, path: Path) -> None:
+        """Write the checkpoint whole or not at all."""
+        text = json.dumps({"schema": _SCHEMA} | asdict(self), allow_nan=False)
+        write_atomically(path, lambda file: file.write_text(text, encoding="utf-8"))
+
+    def check(self, settings: dict[str, Any]) -> None:
+        """Refuse settings other than those of the run, apart from the budget, which may grow."""
+        differ = [key for key, value in settings.items() if key != "budget" and self.settings.get(key) != value]
+        if differ:
+            was = ", ".join(f"{key} was {self.settings.get(key)!r}, is {settings[key]!r}" for key in differ)
+            raise InputError(f"cannot resume, the settings differ: {was}.")

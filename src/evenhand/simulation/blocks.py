@@ -1,0 +1,72 @@
+"""Blocks of trials: what is missing is cut into them, any worker runs them, and one bad trial costs no other."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+from typing import Any
+
+from evenhand.engine.run import Record, Settings, run_block
+from evenhand.sources.base import Source
+from evenhand.strategies import Strategy
+
+__all__ = ["Block", "cut", "run", "run_apart"]
+
+
+@dataclass(frozen=True)
+class Block:
+    """Trials of one strategy that run together.
+
+    Attributes:
+        label: the strategy's name in the results.
+        strategy: which group next.
+        trials: their numbers.
+        settings: what they share with all others.
+        open: gives source and learner. It is called by the worker, so a block that only names its data travels light.
+    """
+
+    label: str
+    strategy: Strategy
+    trials: tuple[int, ...]
+    settings: Settings
+    open: Callable[[], tuple[Source, Any]]
+
+
+def cut(missing: Mapping[str, Sequence[int]], size: int) -> list[tuple[str, tuple[int, ...]]]:
+    """The missing trials of every strategy, so many at a time, strategies in turn: a run that is stopped has pairs.
+
+    >>> cut({"a": [0, 1, 2], "b": [2]}, 2)
+    [('a', (0, 1)), ('b', (2,)), ('a', (2,))]
+    """
+    pieces = [
+        [(label, tuple(trials[i : i + size])) for i in range(0, len(trials), size)] for label, trials in missing.items()
+    ]
+    return [piece for turn in zip_longest(*pieces) for piece in turn if piece is not None]
+
+
+def run(block: Block, tick: Callable[[], None] | None = None) -> Record:
+    """The record of a block; `tick` is called after every round."""
+    source, learner = block.open()
+    return run_block(source, block.strategy, learner, block.settings, block.trials, tick=tick)
+
+
+def run_apart(block: Block) -> tuple[list[Record], dict[int, str]]:
+    """The records of a block, and the trials that failed with the text of their errors.
+
+    Where a block fails its trials are run one by one.
+    """
+    try:
+        return [run(block)], {}
+    except Exception as error:
+        if len(block.trials) == 1:
+            # the text, because a traceback does not survive the way back from a worker
+            return [], {block.trials[0]: "".join(traceback.format_exception(error)).strip()}
+    records: list[Record] = []
+    failed: dict[int, str] = {}
+    for trial in block.trials:
+        found, wrong = run_apart(replace(block, trials=(trial,)))
+        records += found
+        failed |= wrong
+    return records, failed
