@@ -804,3 +804,13 @@ def test_what_a_learner_cannot_use_does_not_get_in(make: Make) -> None:
         with pytest.raises(eh.errors.InputError, match=why):
             c.tell(1, X, labels(2))
     same()
+
+
+def test_a_part_that_filled_its_request_may_be_told_again() -> None:
+    c = eh.Campaign(["u", "v"], "uniform", "logistic", budget=20)
+    request = c.ask()
+    X = [[float(k)] for k in range(3)]
+    for stored in (2, 0):
+        receipt = c.tell(request, X, ["a", "b", "a"], ids=["p", "q", "r"], partial=True)
+        assert (receipt.rows, receipt.known, [row.id for row in receipt.refused]) == (stored, 2 - stored, ["r"])
+    assert c.labels_used == 2

@@ -97,6 +97,12 @@ class Intake:
             return self._step(state, "told", Receipt(number, 0, 0, 0, outstanding=left, late=late), {}, found, rows)
         if found.refused and not options.partial:
             raise _refused(found, len(rows))
+        if found.known and options.partial and not options.extra and not left and state.closed is None:
+            # a delivery stored in part that filled the request, told again: what was left out then is left out now
+            found.refused += [
+                Refused(new.row, new.id, f"request {number} waits for 0 labels only") for new in found.new
+            ]
+            return Step(Receipt(number, 0, 0, 0, known=found.known, refused=tuple(found.refused)))
         request = _request_for(state, reader, number, options)
         most = _room(state, number, options)
         if len(found.new) > most and options.partial:
