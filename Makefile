@@ -5,14 +5,21 @@ export PYTHONHASHSEED := 0
 
 .PHONY: demo test soak bench docs lint install clean
 
+PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
 install: .venv/installed
 
-.venv/installed: pyproject.toml constraints.txt
+# what a user installs; the demo needs no more
+.venv/default: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	$(PIP) -e .
 	touch $@
 
-demo: install
+.venv/installed: .venv/default
+	$(PIP) -e ".[dev]"
+	touch $@
+
+demo: .venv/default
 	$(BIN)/evenhand demo
 
 lint: install
