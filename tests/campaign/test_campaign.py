@@ -401,7 +401,7 @@ def test_open_requests_survive_a_reload(tmp_path):
 
 
 def test_own_strategy_has_to_be_given_again(tmp_path):
-    def first(standing, coins):
+    def first(standing, uniforms):
         return eh.Decision.of(standing, "u")
 
     c = eh.Campaign(["u"], first, budget=10)

@@ -121,10 +121,10 @@ def test_a_pool_smaller_than_the_budget_is_used_up() -> None:
 class _Interrupting(Optimistic):
     """Sends Ctrl-C to its own process at the tenth choice."""
 
-    def __call__(self, standing: Any, coins: Any) -> Any:
+    def __call__(self, standing: Any, uniforms: Any) -> Any:
         if standing.counts.sum() == 10:
             os.kill(os.getpid(), signal.SIGINT)
-        return super().__call__(standing, coins)
+        return super().__call__(standing, uniforms)
 
 
 @pytest.mark.parametrize("c1", [0.0, 0.1])

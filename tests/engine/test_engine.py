@@ -26,11 +26,11 @@ def test_uniform_numbers_are_uniform_and_unrelated():
 
 
 @given(st.integers(0, 2**70), st.lists(st.integers(0, 1000), min_size=1, max_size=6))
-def test_coins_do_not_depend_on_the_way_there(seed, requests):
+def test_uniforms_do_not_depend_on_the_way_there(seed, requests):
     trials = np.array([5, 9])
-    coins = Uniforms(seed, 0, trials, 3)
+    uniforms = Uniforms(seed, 0, trials, 3)
     for k in requests:
-        found = coins.at(np.array([k, k + 3]))
+        found = uniforms.at(np.array([k, k + 3]))
         assert np.array_equal(found[0], uniform(seed, 0, 5, k, np.arange(3)))
         assert np.array_equal(found[1], uniform(seed, 0, 9, k + 3, np.arange(3)))
 

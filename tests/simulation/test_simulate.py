@@ -21,7 +21,7 @@ def favour_v(standing):
     return np.array([0.0, 0.01])
 
 
-def alternate(standing, coins):
+def alternate(standing, uniforms):
     return eh.Decision.of(standing, standing.groups[int(standing.counts.sum() % len(standing.groups))])
 
 

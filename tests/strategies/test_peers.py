@@ -30,18 +30,18 @@ def by_hand(source, rule, budget, seed, trial, batch=1):
         held.append([row for row, is_held in zip(rows, validates, strict=True) if is_held])
     w, chosen, models = [0.0] * 3, [], []
     for t in range(rule.passes * budget // (2 * batch)):
-        coins = [float(uniform(seed, 7, trial, t, k)) for k in range(3 + batch)]
+        uniforms = [float(uniform(seed, 7, trial, t, k)) for k in range(3 + batch)]
         loss = []
         for rows in held:
             wrong = [(sum(a * b for a, b in zip(w, x, strict=True)) > 0) != (y == 1) for x, y in rows]
             loss.append(sum(wrong) / len(wrong))
         worst = [z for z in range(len(loss)) if loss[z] == max(loss)]
-        z = worst[int(coins[3] * len(worst))]
-        if coins[0] < rule.epsilon:
-            z = 0 if coins[1] < source.population[0] else 1
+        z = worst[int(uniforms[3] * len(worst))]
+        if uniforms[0] < rule.epsilon:
+            z = 0 if uniforms[1] < source.population[0] else 1
         step = [0.0] * 3
-        for coin in [coins[2], *coins[4:]]:
-            x, y = train[z][int(coin * len(train[z]))]
+        for u in [uniforms[2], *uniforms[4:]]:
+            x, y = train[z][int(u * len(train[z]))]
             p = 1 / (1 + math.exp(-sum(a * b for a, b in zip(w, x, strict=True))))
             step = [s + (y - p) * a / batch for s, a in zip(step, x, strict=True)]
         w = [a + rule.rate * s for a, s in zip(w, step, strict=True)]

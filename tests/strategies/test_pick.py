@@ -18,9 +18,9 @@ SCORES = hnp.arrays(float, st.tuples(st.integers(1, 5), st.integers(1, 6)), elem
 @given(score=SCORES, data=st.data())
 def test_one_campaign_is_a_block_of_one(score: Any, data: st.DataObject) -> None:
     allowed = data.draw(hnp.arrays(bool, score.shape).filter(lambda mask: mask.any(axis=1).all()))
-    coin = data.draw(hnp.arrays(float, len(score), elements=st.floats(0, 1, exclude_max=True)))
-    together = pick(score, allowed, coin)
-    assert together.tolist() == [int(pick(*one)) for one in zip(score, allowed, coin, strict=True)]
+    uniform = data.draw(hnp.arrays(float, len(score), elements=st.floats(0, 1, exclude_max=True)))
+    together = pick(score, allowed, uniform)
+    assert together.tolist() == [int(pick(*one)) for one in zip(score, allowed, uniform, strict=True)]
     assert allowed[np.arange(len(score)), together].all()
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import evenhand as eh
-from evenhand.strategies import COINS, STRATEGIES, parse_strategy
+from evenhand.strategies import STRATEGIES, UNIFORMS, parse_strategy
 from evenhand.strategies.base import draw, pick
 
 
@@ -33,7 +33,7 @@ def standing(
     )
 
 
-COIN = np.full(COINS, 0.5)
+HALF = np.full(UNIFORMS, 0.5)
 
 
 @given(
@@ -42,9 +42,9 @@ COIN = np.full(COINS, 0.5)
     st.floats(0.1, 0.9),
     st.floats(0, 0.999),
 )
-def test_optimistic_is_the_rule_written_out(groups, c0, xi, coin):
+def test_optimistic_is_the_rule_written_out(groups, c0, xi, uniform):
     counts, losses = (np.array(x) for x in zip(*groups, strict=True))
-    d = eh.Optimistic(c0=c0, xi=xi)(standing(counts, losses), np.full(COINS, coin))
+    d = eh.Optimistic(c0=c0, xi=xi)(standing(counts, losses), np.full(UNIFORMS, uniform))
     if any(n < sum(counts) ** xi for n in counts):
         assert d.kind == "forced"
         assert counts[d.index] == min(counts)
@@ -59,7 +59,7 @@ def test_three_terms_of_the_theoretical_form():
     bound = eh.VCBound(d=3, delta=0.05)
     n, losses = np.array([4000, 6000]), np.array([0.2, 0.1])
     rule = eh.Optimistic.theoretical(bound, C=1.5)
-    d = rule(standing(n, losses), COIN)
+    d = rule(standing(n, losses), HALF)
     e = bound(n, groups=2)
     pi = n / n.sum()
     assert np.allclose(d.terms["deviation"], e)
@@ -67,11 +67,11 @@ def test_three_terms_of_the_theoretical_form():
     assert np.allclose(d.score, losses + e + 2 * 1.5 / pi * (pi @ e))
     two = eh.Optimistic.theoretical(bound, C=None)
     assert two.xi == 0.7
-    assert set(two(standing(n, losses), COIN).terms) == {"loss", "deviation"}
+    assert set(two(standing(n, losses), HALF).terms) == {"loss", "deviation"}
 
 
 def test_trend_is_added_with_its_weight():
-    d = eh.Optimistic(c1=0.5, xi=0.1)(standing([50, 50], [0.3, 0.3], trend=[-1.0, 2.0]), COIN)
+    d = eh.Optimistic(c1=0.5, xi=0.1)(standing([50, 50], [0.3, 0.3], trend=[-1.0, 2.0]), HALF)
     assert d.group == "b"
     assert d.terms["trend"].tolist() == [-0.5, 1.0]
 
@@ -80,11 +80,11 @@ def test_own_term_and_own_rule_plug_in():
     def favour_a(standing):
         return np.array([5.0, 0.0])
 
-    d = eh.Optimistic(terms=[favour_a])(standing([50, 50], [0.1, 0.9]), COIN)
+    d = eh.Optimistic(terms=[favour_a])(standing([50, 50], [0.1, 0.9]), HALF)
     assert d.group == "a"
     assert d.terms["favour_a"].tolist() == [5.0, 0.0]
 
-    def last(standing, coins):
+    def last(standing, uniforms):
         return eh.Decision.of(standing, standing.groups[-1])
 
     c = eh.Campaign(["x", "y"], last, budget=10)
@@ -99,16 +99,16 @@ def test_a_term_that_gives_nan_or_the_wrong_shape_is_named():
         return np.zeros(3)
 
     with pytest.raises(ValueError, match=r"'broken' gave NaN for group 'a'"):
-        eh.Optimistic(terms=[broken])(standing([50, 50], [0.1, 0.9]), COIN)
+        eh.Optimistic(terms=[broken])(standing([50, 50], [0.1, 0.9]), HALF)
     with pytest.raises(ValueError, match="number per group"):
-        eh.Optimistic(terms=[short])(standing([50, 50], [0.1, 0.9]), COIN)
+        eh.Optimistic(terms=[short])(standing([50, 50], [0.1, 0.9]), HALF)
 
 
 def test_epsilon_greedy_explores_by_the_population():
     rule = eh.EpsilonGreedy(epsilon=0.3)
     s = standing([5, 5, 5], [0.1, 0.5, 0.2], population=np.array([0.7, 0.1, 0.2]))
     rng = np.random.default_rng(0)
-    found = [rule(s, rng.random(COINS)) for _ in range(4000)]
+    found = [rule(s, rng.random(UNIFORMS)) for _ in range(4000)]
     explored = [d for d in found if d.kind == "explore"]
     assert abs(len(explored) / 4000 - 0.3) < 0.03
     assert abs(np.mean([d.group == "a" for d in explored]) - 0.7) < 0.05
@@ -120,8 +120,8 @@ def test_greedy_is_epsilon_zero():
     s = standing([5, 9], [0.5, 0.5])
     rng = np.random.default_rng(1)
     for _ in range(50):
-        coins = rng.random(COINS)
-        a, b = eh.Greedy()(s, coins), eh.EpsilonGreedy(epsilon=0, explore="uniform")(s, coins)
+        uniforms = rng.random(UNIFORMS)
+        a, b = eh.Greedy()(s, uniforms), eh.EpsilonGreedy(epsilon=0, explore="uniform")(s, uniforms)
         assert (a.group, a.kind) == (b.group, b.kind)
 
 
@@ -132,11 +132,11 @@ def test_ties_are_fair():
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=8).filter(any), st.floats(0, 1, exclude_max=True))
-def test_only_available_groups_are_picked_or_drawn(available, coin):
+def test_only_available_groups_are_picked_or_drawn(available, uniform):
     allowed = np.array(available)
     scores = np.arange(len(allowed), dtype=float)
-    assert allowed[pick(scores, allowed, np.array(coin))]
-    chosen, chance = draw(np.ones(len(allowed)), allowed, np.array(coin))
+    assert allowed[pick(scores, allowed, np.array(uniform))]
+    chosen, chance = draw(np.ones(len(allowed)), allowed, np.array(uniform))
     assert allowed[chosen]
     assert chance.sum() == pytest.approx(1)
 
@@ -145,14 +145,14 @@ def test_open_requests_count_as_examples_and_as_right_answers():
     s = standing([10, 10], [0.4, 0.4], pending=[5, 0])
     assert s.mean_loss.tolist() == pytest.approx([4 / 15, 0.4])
     assert s.examples.tolist() == [15, 10]
-    assert eh.Optimistic()(s, COIN).group == "b"
+    assert eh.Optimistic()(s, HALF).group == "b"
 
 
 def test_uncurated_draws_and_uniform_counts():
     s = standing([3, 9], [0.0, 0.0], population=np.array([0.0, 1.0]))
-    d = eh.Uncurated()(s, COIN)
+    d = eh.Uncurated()(s, HALF)
     assert (d.group, d.kind, d.terms) == ("b", "population", {})
-    d = eh.Uniform()(s, COIN)
+    d = eh.Uniform()(s, HALF)
     assert (d.group, d.kind) == ("a", "fewest")
     assert d.terms["count"].tolist() == [-3, -9]
 
@@ -220,12 +220,12 @@ def test_bad_settings_are_refused(make, message):
 def test_uncurated_with_batches_asks_the_group_furthest_behind_its_share():
     shares = np.array([0.2, 0.5, 0.3])
     now = replace(standing([10, 10, 20], [0.0] * 3, population=shares), batch=5)
-    found = eh.Uncurated()(now, COIN)
+    found = eh.Uncurated()(now, HALF)
     behind = shares * 40 - [10, 10, 20]
     assert found.index == np.argmax(behind)
     assert found.kind == "population"
     assert found.terms["behind"] == pytest.approx(behind)
-    assert eh.Uncurated()(replace(now, batch=1), COIN).probability is not None
+    assert eh.Uncurated()(replace(now, batch=1), HALF).probability is not None
 
 
 def test_uncurated_with_batches_keeps_to_the_shares_and_breaks_ties_at_random():

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from evenhand.campaign.settings import Parts
 from evenhand.campaign.state import State
 from evenhand.errors import NothingToAsk
-from evenhand.strategies.base import COINS
+from evenhand.strategies.base import UNIFORMS
 from evenhand.strategies.decision import Decision
 from evenhand.strategies.standing import Standing
 from evenhand.strategies.trend import RunningTrend
@@ -54,7 +54,7 @@ class Chooser:
         self._parts = parts
         self._groups = tuple(settings["groups"])
         seed, trial = int(settings["seed"]), settings["trial"]
-        self._uniforms = Uniforms(seed, _CHOICES, np.array([trial]), COINS)
+        self._uniforms = Uniforms(seed, _CHOICES, np.array([trial]), UNIFORMS)
         self._role_states = role_states(seed, trial, np.arange(len(self._groups)))
         share = settings["population"]
         self._population = None if share is None else np.array(share, dtype=float)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from evenhand.arrays import Ints
 from evenhand.engine.memories.base import Memory
-from evenhand.strategies.base import COINS, Rule, Strategy
+from evenhand.strategies.base import UNIFORMS, Rule, Strategy
 from evenhand.strategies.decision import Decision
 from evenhand.strategies.standing import Standing
 from evenhand.strategies.trend import RunningTrend
@@ -67,7 +67,7 @@ class Engine:
         self.recent = RunningTrend.empty(shape, getattr(strategy, "window", 20))
         self.available = np.ones(shape, dtype=bool)
         self.asked = np.zeros(shape[0], dtype=np.int64)
-        self._uniforms = Uniforms(seed, _CHOICES, self.trials, COINS)
+        self._uniforms = Uniforms(seed, _CHOICES, self.trials, UNIFORMS)
         self._role_states = role_states(seed, self.trials[:, None], np.arange(shape[1])).ravel()
         self.fresh = np.zeros(shape, dtype=bool)
 
@@ -91,14 +91,14 @@ class Engine:
 
     def choose(self) -> Decision:
         """The strategy's decision for every trial; a strategy that is no `Rule` is asked trial by trial."""
-        standing, coins = self.standing(), self.coins()
+        standing, uniforms = self.standing(), self.uniforms()
         if isinstance(self.strategy, Rule):
-            return self.strategy(standing, coins)
-        single = [Decision.checked(self.strategy(standing.trial(j), coins[j])) for j in range(len(self.trials))]
+            return self.strategy(standing, uniforms)
+        single = [Decision.checked(self.strategy(standing.trial(j), uniforms[j])) for j in range(len(self.trials))]
         index, code = (np.array([getattr(d, name) for d in single]) for name in ("index", "code"))
         return Decision(self.groups, index, code)
 
-    def coins(self) -> NDArray[np.float64]:
+    def uniforms(self) -> NDArray[np.float64]:
         """The random numbers of every trial's next request."""
         return self._uniforms.at(self.asked)
 

@@ -17,10 +17,10 @@ from evenhand.uniforms import Uniforms, role_states, roles
 
 __all__ = ["PooledTrials"]
 
-_COINS = 7
-"""The purpose of these coins, apart from those of the other strategies and of roles."""
+_PURPOSE = 7
+"""The purpose of these uniforms, apart from those of the other strategies and of roles."""
 _EXPLORE, _WHICH, _TIE = 0, 1, 3
-"""Places of a round's coins; all others say which examples are drawn."""
+"""Places of a round's uniforms; all others say which examples are drawn."""
 
 
 class PooledTrials(Trials):
@@ -35,7 +35,7 @@ class PooledTrials(Trials):
     def __init__(self, source: Source, strategy: Strategy, settings: Settings, trials: Sequence[int]) -> None:
         super().__init__(source, strategy, None, settings, trials)
         self._rule = strategy
-        self._coins = Uniforms(settings.seed, _COINS, self.engine.trials, 3 + settings.batch)
+        self._uniforms = Uniforms(settings.seed, _PURPOSE, self.engine.trials, 3 + settings.batch)
         self._buy(self.shares(source.population))
         self.engine.fresh[:] = True
         self.engine.refit()
@@ -65,9 +65,9 @@ class PooledTrials(Trials):
 
     def step(self) -> Step:
         """Choose a group and take a gradient step on its examples; nothing new is drawn."""
-        coins = self._coins.at(self.engine.asked)
-        decision = self._rule(self.engine.standing(), coins[:, [_TIE, _EXPLORE, _WHICH]])
-        self.memory.step(decision.index, np.delete(coins, [_EXPLORE, _WHICH, _TIE], axis=1))
+        uniforms = self._uniforms.at(self.engine.asked)
+        decision = self._rule(self.engine.standing(), uniforms[:, [_TIE, _EXPLORE, _WHICH]])
+        self.memory.step(decision.index, np.delete(uniforms, [_EXPLORE, _WHICH, _TIE], axis=1))
         chosen = (np.arange(len(self.used)), decision.index)
         self.engine.counts[chosen] += self.settings.batch
         self.engine.fresh[chosen] = True

@@ -44,7 +44,7 @@ def check_settings(
     if len({name.strip() for name in names}) < len(names):
         raise InputError(f"two groups differ only by blanks: {', '.join(map(repr, names))}")
     if not callable(strategy) or isinstance(strategy, type):
-        raise InputError(f"{strategy!r} is no strategy: give e.g. Optimistic(), or a callable (standing, coins)")
+        raise InputError(f"{strategy!r} is no strategy: give e.g. Optimistic(), or a callable (standing, uniforms)")
     if getattr(strategy, "buys_first", False) and not simulated:
         raise InputError(f"{strategy} asks for no group, it buys all labels at once: compare it by simulate")
     if not isinstance(batch, int | np.integer) or not 1 <= batch <= MOST_LABELS:

@@ -1,6 +1,6 @@
 """Strategies: which group next.
 
-A strategy is a pure function from a standing (what is known per group) and coins (the request's own random
+A strategy is a pure function from a standing (what is known per group) and uniforms (the request's own random
 numbers) to a decision (which group, and why). One rule a file; `terms` has the parts scores are made of.
 
 - `Optimistic`: A_opt, its theoretical form, and A_opt+ with the trend term.
@@ -9,7 +9,7 @@ numbers) to a decision (which group, and why). One rule a file; `terms` has the 
 - `Peers`: a fixed pool and one gradient step a round, to compare with.
 """
 
-from evenhand.strategies.base import COINS, Rule, Strategy
+from evenhand.strategies.base import UNIFORMS, Rule, Strategy
 from evenhand.strategies.epsilon_greedy import EpsilonGreedy, Greedy
 from evenhand.strategies.optimistic import Optimistic
 from evenhand.strategies.parsing import STRATEGIES, describe_strategy, parse_strategy, strategy_text
@@ -18,7 +18,7 @@ from evenhand.strategies.uncurated import Uncurated
 from evenhand.strategies.uniform import Uniform
 
 __all__ = [
-    "COINS",
+    "UNIFORMS",
     "STRATEGIES",
     "EpsilonGreedy",
     "Greedy",

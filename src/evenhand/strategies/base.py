@@ -1,4 +1,4 @@
-"""What every strategy shares: the contract, the coins, the choice with random ties."""
+"""What every strategy shares: the contract, the uniforms, the choice with random ties."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from evenhand.errors import InputError
 from evenhand.strategies.decision import KINDS, Decision
 from evenhand.strategies.standing import Standing
 
-__all__ = ["COINS", "Rule", "Strategy", "choose_start", "decide", "draw", "either", "pick"]
+__all__ = ["UNIFORMS", "Rule", "Strategy", "choose_start", "decide", "draw", "either", "pick"]
 
-COINS = 3
+UNIFORMS = 3
 """Uniform numbers a request is given: for ties, for whether to explore, for which group to explore."""
 
 Loss = str | Callable[[Any, Any, Any], Floats]
@@ -26,7 +26,7 @@ WARM_UP, FORCED, EXPLORE, SCORE, FEWEST, POPULATION, CERTIFY, TEST = range(len(K
 
 
 class Strategy(Protocol):
-    """Which group next: a pure function of the standing and the request's own coins.
+    """Which group next: a pure function of the standing and the request's own uniforms.
 
     Any callable of this form is a strategy. It may carry `loss` (default `"zero_one"`), `window` (accuracies to
     remember, default 20), `needs_scores` (False spares the fits), `needs_trend` (False spares a simulation the recent
@@ -34,8 +34,8 @@ class Strategy(Protocol):
     every round the budget buys, default 1).
     """
 
-    def __call__(self, standing: Standing, coins: Floats) -> Decision:
-        """The decision; `coins` are `COINS` uniform numbers on the last axis."""
+    def __call__(self, standing: Standing, uniforms: Floats) -> Decision:
+        """The decision; `uniforms` are `UNIFORMS` uniform numbers on the last axis."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Rule:
         """Whether the rule draws from the population's shares."""
         return False
 
-    def __call__(self, standing: Standing, coins: Floats) -> Decision:
+    def __call__(self, standing: Standing, uniforms: Floats) -> Decision:
         """The decision; every rule has its own."""
         raise NotImplementedError
 
@@ -83,8 +83,8 @@ def either(condition: Any, yes: Any, no: Any) -> Any:
     return np.where(condition[..., None] if np.ndim(yes) > axes else condition, yes, no)
 
 
-def pick(score: NDArray[Any], allowed: NDArray[np.bool_], coin: Floats) -> NDArray[np.int64]:
-    """The allowed group with the largest score on the last axis, ties broken by the coin."""
+def pick(score: NDArray[Any], allowed: NDArray[np.bool_], uniform: Floats) -> NDArray[np.int64]:
+    """The allowed group with the largest score on the last axis, ties broken by the uniform."""
     masked = np.where(allowed, score, -np.inf)
     best = np.maximum.reduce(masked, axis=-1, keepdims=True)
     if np.isnan(best).any():
@@ -92,26 +92,26 @@ def pick(score: NDArray[Any], allowed: NDArray[np.bool_], coin: Floats) -> NDArr
     tied = masked == best
     if tied.ndim == 1:  # one campaign, which somebody is waiting for
         [places] = tied.nonzero()
-        return np.asarray(places[int(coin * len(places))])
-    rank = (coin * tied.sum(axis=-1)).astype(np.int64)
+        return np.asarray(places[int(uniform * len(places))])
+    rank = (uniform * tied.sum(axis=-1)).astype(np.int64)
     chosen: NDArray[np.int64] = np.argmax(tied.cumsum(axis=-1) > rank[..., None], axis=-1)
     return chosen
 
 
-def draw(share: Floats, allowed: NDArray[np.bool_], coin: Floats) -> tuple[NDArray[np.int64], Floats]:
+def draw(share: Floats, allowed: NDArray[np.bool_], uniform: Floats) -> tuple[NDArray[np.int64], Floats]:
     """A group drawn by its share among the allowed ones, and the probabilities it was drawn with."""
     weight = np.where(allowed, share, 0.0)
     total = weight.sum(axis=-1, keepdims=True)
     weight = np.where(total > 0, weight, allowed)
     chance: Floats = weight / weight.sum(axis=-1, keepdims=True)
     edges = chance.cumsum(axis=-1)
-    chosen: NDArray[np.int64] = np.argmax((edges > coin[..., None] * edges[..., -1:]) & (chance > 0), axis=-1)
+    chosen: NDArray[np.int64] = np.argmax((edges > uniform[..., None] * edges[..., -1:]) & (chance > 0), axis=-1)
     return chosen, chance
 
 
-def choose_start(standing: Standing, coin: Floats) -> NDArray[np.int64]:
+def choose_start(standing: Standing, uniform: Floats) -> NDArray[np.int64]:
     """The group with the fewest examples, open requests counted in: the groups in turn."""
-    return pick(-standing.examples, standing.available, coin)
+    return pick(-standing.examples, standing.available, uniform)
 
 
 def decide(

@@ -43,17 +43,17 @@ class EpsilonGreedy(Rule):
         """Whether exploring rounds draw from the population's shares."""
         return self.explore == "population" and self.epsilon > 0
 
-    def __call__(self, standing: Standing, coins: Floats) -> Decision:
+    def __call__(self, standing: Standing, uniforms: Floats) -> Decision:
         """Start, then explore with probability ε, else the largest loss."""
         found = {"loss": named.loss(standing)}
         if self.needs_population and standing.population is not None:
             share = standing.population
         else:
             share = np.full(len(standing.groups), 1.0 / len(standing.groups))
-        explored, chance = draw(share, standing.available, coins[..., 2])
-        exploring = coins[..., 1] < self.epsilon
-        index = either(exploring, explored, pick(found["loss"], standing.available, coins[..., 0]))
-        index = either(standing.starting, choose_start(standing, coins[..., 0]), index)
+        explored, chance = draw(share, standing.available, uniforms[..., 2])
+        exploring = uniforms[..., 1] < self.epsilon
+        index = either(exploring, explored, pick(found["loss"], standing.available, uniforms[..., 0]))
+        index = either(standing.starting, choose_start(standing, uniforms[..., 0]), index)
         code = either(standing.starting, WARM_UP, either(exploring, EXPLORE, SCORE))
         return decide(standing, index, code, found, chance)
 
@@ -65,6 +65,6 @@ class Greedy(Rule):
     name: ClassVar[str] = "greedy"
     loss: Loss = "zero_one"
 
-    def __call__(self, standing: Standing, coins: Floats) -> Decision:
+    def __call__(self, standing: Standing, uniforms: Floats) -> Decision:
         """ε-greedy with ε = 0."""
-        return EpsilonGreedy(epsilon=0.0, explore="uniform", loss=self.loss)(standing, coins)
+        return EpsilonGreedy(epsilon=0.0, explore="uniform", loss=self.loss)(standing, uniforms)

@@ -137,14 +137,14 @@ class Optimistic(Rule):
             found[named.title_of(term)] = _own(term, standing)
         return found
 
-    def __call__(self, standing: Standing, coins: Floats) -> Decision:
+    def __call__(self, standing: Standing, uniforms: Floats) -> Decision:
         """Start, then forced exploration where a group lags behind, else the largest score."""
         found = self.score_terms(standing)
         n = standing.examples
         enough = np.add.reduce(n, axis=-1, keepdims=True) ** self.xi
         forced = np.logical_or.reduce((n < enough) & standing.available, axis=-1)
         score = either(standing.starting | forced, -n, reduce(np.add, found.values()))  # first the fewest examples
-        index = pick(score, standing.available, coins[..., 0])
+        index = pick(score, standing.available, uniforms[..., 0])
         code = either(standing.starting, WARM_UP, either(forced, FORCED, SCORE))
         return decide(standing, index, code, found)
 

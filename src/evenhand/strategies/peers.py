@@ -55,6 +55,6 @@ class Peers(Rule):
         """The pool is bought by the population's shares."""
         return True
 
-    def __call__(self, standing: Standing, coins: Floats) -> Decision:
+    def __call__(self, standing: Standing, uniforms: Floats) -> Decision:
         """ε-greedy, exploring by the population's shares."""
-        return EpsilonGreedy(self.epsilon, loss=self.loss)(standing, coins)
+        return EpsilonGreedy(self.epsilon, loss=self.loss)(standing, uniforms)

@@ -29,13 +29,13 @@ class Uncurated(Rule):
         """It follows nothing else."""
         return True
 
-    def __call__(self, standing: Standing, coins: Floats) -> Decision:
+    def __call__(self, standing: Standing, uniforms: Floats) -> Decision:
         """One pair at a time is drawn from the shares; batches keep to them as closely as they can."""
         if standing.population is None:
             raise InputError("Uncurated follows the population's shares: give population=...")
         if standing.batch > 1:
             found = {"behind": named.behind(standing)}
-            index = pick(found["behind"], standing.available, coins[..., 0])
+            index = pick(found["behind"], standing.available, uniforms[..., 0])
             return decide(standing, index, np.full(index.shape, POPULATION), found)
-        index, chance = draw(standing.population, standing.available, coins[..., 2])
+        index, chance = draw(standing.population, standing.available, uniforms[..., 2])
         return decide(standing, index, np.full(index.shape, POPULATION), None, chance)

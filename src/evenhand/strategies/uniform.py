@@ -23,8 +23,8 @@ class Uniform(Rule):
     name: ClassVar[str] = "uniform"
     needs_scores: ClassVar[bool] = False
 
-    def __call__(self, standing: Standing, coins: Floats) -> Decision:
+    def __call__(self, standing: Standing, uniforms: Floats) -> Decision:
         """The smallest N_z."""
         found = {"count": named.count(standing)}
-        index = pick(found["count"], standing.available, coins[..., 0])
+        index = pick(found["count"], standing.available, uniforms[..., 0])
         return decide(standing, index, np.full(index.shape, FEWEST), found)

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 
 from evenhand.engine.memories.lockstep import LockstepLogistic
 from evenhand.engine.memories.sparse_blocks import SparseBlocks
-from evenhand.learners.logistic import sparse_refit as following
+from evenhand.learners.logistic import sparse_refit
 from evenhand.learners.logistic.learner import Logistic
 from evenhand.learners.logistic.objectives import SparseBlock
 from evenhand.learners.logistic.solver import inverse_hessian, minimise
@@ -63,7 +63,7 @@ def test_rows_are_kept_as_scipy_stacks_them():
 @given(st.floats(-1e3, 1e3), st.floats(0.01, 100))
 def test_slopes_are_the_logistic_function(margin, C):
     found = np.array([margin])
-    following._to_slopes(found, 1, C)
+    sparse_refit._to_slopes(found, 1, C)
     assert found[0] == pytest.approx(C * expit(-margin), rel=1e-12, abs=1e-16 * C)
 
 
@@ -82,7 +82,7 @@ def test_a_followed_trial_is_at_the_optimum_or_says_that_it_is_not(seed, feature
     theta, inverse = fitted(block, kind)
     add(block, X, y, np.arange(n, n + new))
     norm, before = np.zeros(1), np.array([n])
-    block.follow(np.array([0]), before, 1.0, TOL, SMALL, theta, inverse, norm)
+    block.refit_sparse(np.array([0]), before, 1.0, TOL, SMALL, theta, inverse, norm)
     if np.isfinite(norm[0]):
         assert norm[0] <= TOL
         exact = fitted(block, np.float64)[0]
@@ -97,7 +97,7 @@ def test_many_rows_one_by_one_stay_at_scikit_learns_optimum():
     for n in range(60, 400):
         add(block, X, y, np.array([n]))
         norm = np.zeros(1)
-        block.follow(np.array([0]), np.array([n]), 1.0, TOL, SMALL, theta, inverse, norm)
+        block.refit_sparse(np.array([0]), np.array([n]), 1.0, TOL, SMALL, theta, inverse, norm)
         if not np.isfinite(norm[0]):
             failed += 1
             theta, inverse = fitted(block, np.float32)
@@ -113,7 +113,9 @@ def test_a_useless_inverse_is_noticed(scale):
     theta, _ = fitted(block, np.float64)
     add(block, X, y, np.array([79]))
     norm = np.zeros(1)
-    block.follow(np.array([0]), np.array([79]), 1.0, TOL, SMALL, theta, np.where(np.eye(6), scale, 0.0)[None], norm)
+    block.refit_sparse(
+        np.array([0]), np.array([79]), 1.0, TOL, SMALL, theta, np.where(np.eye(6), scale, 0.0)[None], norm
+    )
     assert norm[0] == np.inf
 
 
@@ -132,4 +134,4 @@ def test_where_following_fails_the_solver_takes_over():
 def test_a_function_is_compiled_also_where_nothing_can_be_kept():
     space: dict = {}
     exec("def twice(x):\n    return 2 * x", space)  # without a file there is no place beside it
-    assert following._compiled(space["twice"])(21) == 42
+    assert sparse_refit._compiled(space["twice"])(21) == 42

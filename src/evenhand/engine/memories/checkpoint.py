@@ -22,12 +22,12 @@ from evenhand.engine.memories.base import Scores
 from evenhand.errors import InputError
 from evenhand.files import write_atomically
 
-__all__ = ["Journal"]
+__all__ = ["Checkpoint"]
 
 _VERSION = 1
 
 
-class Journal:
+class Checkpoint:
     """The events of one run, in order; `replaying` while there are some to be handed out again.
 
     Args:

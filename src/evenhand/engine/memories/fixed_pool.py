@@ -107,15 +107,15 @@ class PoolMemory:
     def _margins(self, X: sparse.csr_array, trial: Ints) -> Floats:
         return np.asarray(X @ self.coef.ravel() + self.intercept[trial])
 
-    def step(self, group: Ints, coins: Floats) -> None:
-        """A gradient step of every trial on examples of its group, one for each of its coins."""
+    def step(self, group: Ints, uniforms: Floats) -> None:
+        """A gradient step of every trial on examples of its group, one for each of its uniforms."""
         training, every = self._parts[0], np.arange(len(self.coef))
         start, count = (values[every, group][:, None] for values in self._places)
-        rows = (start + (coins * count).astype(np.int64)).ravel()
+        rows = (start + (uniforms * count).astype(np.int64)).ravel()
         X = training.wide[rows]
-        move = (training.y[rows] - expit(self._margins(X, training.trial[rows]))) * self.rate / coins.shape[1]
+        move = (training.y[rows] - expit(self._margins(X, training.trial[rows]))) * self.rate / uniforms.shape[1]
         self.coef += (X.T @ move).reshape(self.coef.shape)
-        self.intercept += move.reshape(coins.shape).sum(axis=1)
+        self.intercept += move.reshape(uniforms.shape).sum(axis=1)
 
     def fit(self) -> None:
         """Nothing to do: steps are all the fitting there is."""

@@ -12,7 +12,7 @@ from evenhand.arrays import Floats
 from evenhand.learners.logistic.csr import Csr
 from evenhand.learners.logistic.objectives import Rows
 
-__all__ = ["DenseRows", "GrowingSet", "SparseRows", "enlarged"]
+__all__ = ["DenseRows", "GrowableSet", "SparseRows", "enlarged"]
 
 _GROWTH = 1.5  # at a move old and new stand side by side: 2.5 times the rows held
 
@@ -86,7 +86,7 @@ class SparseRows:
         return Csr(self.n - start, self.features + 1, *parts).matrix()
 
 
-class GrowingSet:
+class GrowableSet:
     """Rows with the label's position and the group of each; `by_group` counts them."""
 
     def __init__(self, features: int, groups: int, *, is_sparse: bool) -> None:

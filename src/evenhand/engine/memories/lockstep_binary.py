@@ -75,7 +75,7 @@ class BinaryTrials:
         for pick in _alike((new > 0) & ~mixed, n):
             self._theta[pick] = _constant(n[pick], positive[pick], self.features)
         limit = max(1, _TOGETHER // self._theta.shape[1] ** 2)
-        left = (new > 0) & mixed & ~self._follow(n, new, mixed)
+        left = (new > 0) & mixed & ~self._refit_from_new_rows(n, new, mixed)
         for pick in _alike(left, n, new, self._warm, limit=limit):
             self._refit(pick, int(n[pick][0]), int(new[pick][0]))
         moved = new > 0
@@ -122,13 +122,13 @@ class BinaryTrials:
         """Weights and intercepts, (T, d+1)."""
         return self._theta
 
-    def _follow(self, n: Ints, new: Ints, mixed: Mask) -> Mask:
+    def _refit_from_new_rows(self, n: Ints, new: Ints, mixed: Mask) -> Mask:
         """Refit sparse trials that have a model and few new rows; which of them that brought to their optimum."""
         done = np.zeros(self.trials, dtype=bool)
         trials = np.flatnonzero((new > 0) & mixed & self._warm & (new < self._theta.shape[1]))
         if self._training.compiled and self._inverse is not None and trials.size:
             settings, before = (self.learner.C, self.learner.tol, STEP), self._theta[trials]
-            self._training.follow(trials, self._fitted, *settings, self._theta, self._inverse, self._norm)
+            self._training.refit_sparse(trials, self._fitted, *settings, self._theta, self._inverse, self._norm)
             done[trials] = reached = np.isfinite(self._norm[trials])
             self._theta[trials[~reached]] = before[~reached]
         return done

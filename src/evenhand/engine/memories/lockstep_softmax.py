@@ -10,7 +10,7 @@ from scipy import sparse
 
 from evenhand.arrays import Floats, Ints
 from evenhand.engine.memories.base import Scores
-from evenhand.engine.memories.growable import GrowingSet
+from evenhand.engine.memories.growable import GrowableSet
 from evenhand.engine.memories.lockstep_binary import STEP
 from evenhand.errors import InputError
 from evenhand.learners.base import Loss, Model
@@ -67,7 +67,7 @@ class _Trial:
         self, learner: Logistic, classes: NDArray[Any], groups: int, features: int, *, is_sparse: bool
     ) -> None:
         self.learner, self.classes, self.groups, self.features = learner, classes, groups, features
-        self.training, self.validation = (GrowingSet(features, groups, is_sparse=is_sparse) for _ in range(2))
+        self.training, self.validation = (GrowableSet(features, groups, is_sparse=is_sparse) for _ in range(2))
         self.seen = np.zeros(0, dtype=np.intp)
         self.theta, self.norm = np.zeros((1, 0)), 0.0
         self.inverse: Floats | None = None
@@ -87,7 +87,9 @@ class _Trial:
             problem = self._problem(seen, self.training)
             if len(seen) != len(self.seen):
                 self.theta, self.inverse = _start(problem.scale.shape[1])
-            follows = self.inverse is not None and len(seen) == len(self.seen) and self._follow(problem, new)
+            follows = (
+                self.inverse is not None and len(seen) == len(self.seen) and self._refit_from_new_rows(problem, new)
+            )
             self.norm = float(minimise(problem, self.theta, self.inverse, self.learner.tol, STEP)[0])
             if self.inverse is not None and not follows:
                 self.inverse = inverse_hessian(problem, self.theta)
@@ -130,7 +132,7 @@ class _Trial:
             norm = float(minimise(problem, theta, inverse, self.learner.tol)[0])
         return Logistic.fitted(self.learner, self.classes[seen], theta, norm)
 
-    def _follow(self, problem: BinaryRows | Softmax, new: int) -> bool:
+    def _refit_from_new_rows(self, problem: BinaryRows | Softmax, new: int) -> bool:
         """Let parameters and inverse follow the new rows; not while only two of several classes are seen."""
         assert self.inverse is not None
         if not isinstance(problem, Softmax) or new > self.features:
@@ -140,7 +142,7 @@ class _Trial:
         append(Softmax(rows, codes, problem.K, problem.C, problem.scale), self.theta, self.inverse)
         return True
 
-    def _problem(self, seen: NDArray[np.intp], *sets: GrowingSet) -> BinaryRows | Softmax:
+    def _problem(self, seen: NDArray[np.intp], *sets: GrowableSet) -> BinaryRows | Softmax:
         """The objective of all rows of these sets, whose classes are `seen`."""
         parts: list[Any] = [part.rows() for part in sets]
         stack: Any = sparse.vstack if sparse.issparse(parts[0]) else np.concatenate

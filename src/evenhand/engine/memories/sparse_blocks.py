@@ -11,13 +11,13 @@ from evenhand.engine.memories.dense_blocks import Pick, places
 from evenhand.engine.memories.growable import enlarged
 from evenhand.learners.logistic.csr import Csr
 from evenhand.learners.logistic.objectives import SparseBlock
-from evenhand.learners.logistic.sparse_refit import BLOCK, append_rows, follow, write_margins
+from evenhand.learners.logistic.sparse_refit import BLOCK, append_rows, refit_sparse, write_margins
 
 __all__ = ["SparseBlocks"]
 
 
 class SparseBlocks:
-    """CSR rows of T trials with a trailing 1, times their signs; laid out as `learners.following` reads them."""
+    """CSR rows of T trials with a trailing 1, times their signs; laid out as `learners.logistic.sparse_refit` reads them."""
 
     compiled = True
 
@@ -39,7 +39,7 @@ class SparseBlocks:
         append_rows(trial, rows, sign, *parts, self.n, self._start, self._column, self._values, self.size)
         return at
 
-    def follow(
+    def refit_sparse(
         self,
         trials: Positions,
         fitted: Ints,
@@ -54,7 +54,7 @@ class SparseBlocks:
         scale = C * np.maximum(self.n[:, None], self.size)[trials]
         rows, shape = (self._start, self._column, self._values), (3, theta.shape[1])
         room = (np.empty(shape), np.empty(shape, dtype=inverse.dtype), np.empty(BLOCK))
-        follow(trials, self.n, fitted, *rows, scale, C, tol, step, theta, inverse, norm, *room)
+        refit_sparse(trials, self.n, fitted, *rows, scale, C, tol, step, theta, inverse, norm, *room)
 
     def problem(self, pick: Pick, n: int, C: float, scale: Floats) -> SparseBlock:
         """The objective of some trials."""

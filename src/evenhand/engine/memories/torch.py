@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from evenhand.arrays import Floats
 from evenhand.engine.memories.base import Scores
-from evenhand.engine.memories.checkpoint import Journal
+from evenhand.engine.memories.checkpoint import Checkpoint
 from evenhand.engine.memories.rows import take
 from evenhand.learners.base import Loss, Model
 from evenhand.learners.torch.data import Batch
@@ -55,20 +55,20 @@ class TorchMemory:
         self._training, self._validation = self.trainer.kept(), self.trainer.kept()
         self._scored: _Scored | None = None
         self._came = sha256()
-        self._journal = self._open(learner, seed, run)
+        self._checkpoint = self._open(learner, seed, run)
 
-    def _open(self, learner: TorchLearner, seed: int, run: str) -> Journal | None:
+    def _open(self, learner: TorchLearner, seed: int, run: str) -> Checkpoint | None:
         if learner.checkpoint is None:
             return None
         names = [
             f.name for f in fields(learner) if f.name not in ("device", "threads", "checkpoint", "checkpoint_every")
         ]
         settings = ", ".join(f"{name}={_lasting(getattr(learner, name))}" for name in names)
-        journal = Journal(learner.checkpoint, run, f"seed={seed}, {settings}")
-        state = journal.open()
+        checkpoint = Checkpoint(learner.checkpoint, run, f"seed={seed}, {settings}")
+        state = checkpoint.open()
         if state is not None:
             self.trainer.load(state)
-        return journal
+        return checkpoint
 
     # ---------------------------------------------------------------- examples
 
@@ -97,12 +97,12 @@ class TorchMemory:
         n = self._training.total
         if n == 0 or (self.fits and self.fits[-1] == n):
             return
-        if self._journal is None:
+        if self._checkpoint is None:
             self._update()
         else:
-            trained = self._journal.fit(n, self._came.hexdigest(), self._update)
+            trained = self._checkpoint.fit(n, self._came.hexdigest(), self._update)
             if trained and (len(self.fits) + 1) % self.learner.checkpoint_every == 0:
-                self._journal.save(self.trainer.state())
+                self._checkpoint.save(self.trainer.state())
         self.fits.append(n)
 
     def _update(self) -> None:
@@ -138,7 +138,7 @@ class TorchMemory:
         so of all networks on the way, the first one among them, the one with the smallest loss on all labels is given.
         """
         trainer, sets = self.trainer.copy(), [self._training, self._validation]
-        if self.learner.final_updates and (self._journal is None or not self._journal.replaying):
+        if self.learner.final_updates and (self._checkpoint is None or not self._checkpoint.replaying):
             best, kept = trainer.mean_loss(sets), deepcopy(trainer.state())
             for _ in range(self.learner.final_updates):
                 trainer.update(sets, self.names)
@@ -148,7 +148,7 @@ class TorchMemory:
         return [self._told(TorchModel(trainer, self.classes), "final")]
 
     def _told(self, model: TorchModel, kind: str) -> Model:
-        return model if self._journal is None else _Told(model, kind, self._journal, self.trainer.state)
+        return model if self._checkpoint is None else _Told(model, kind, self._checkpoint, self.trainer.state)
 
     # ---------------------------------------------------------------- scores
 
@@ -157,9 +157,9 @@ class TorchMemory:
         if not self.fits or self._validation.n == 0:
             shape = (1, self.groups)
             return Scores(np.zeros(shape), np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64))
-        if self._journal is None:
+        if self._checkpoint is None:
             return self._score(loss)
-        return self._journal.scores(self._validation.total, lambda: self._score(loss))
+        return self._checkpoint.scores(self._validation.total, lambda: self._score(loss))
 
     def _score(self, loss: Loss) -> Scores:
         kept, known = self._validation, self._scored
@@ -214,11 +214,11 @@ class _Scored:
 
 @dataclass(frozen=True)
 class _Told:
-    """A model whose test results are written into the journal, and read from it while a killed run catches up."""
+    """A model whose test results are written into the checkpoint, and read from it while a killed run catches up."""
 
     model: TorchModel
     kind: str
-    journal: Journal
+    checkpoint: Checkpoint
     state: Callable[[], dict[str, Any]]
 
     @property
@@ -231,8 +231,8 @@ class _Told:
     def losses(self, X: Any, y: Any, kind: Loss = "zero_one") -> Floats:
         if kind != "zero_one":
             return self.model.losses(X, y, kind)
-        live = not self.journal.replaying
-        wrong = self.journal.errors(len(y), lambda: self.model.losses(X, y), self.kind)
+        live = not self.checkpoint.replaying
+        wrong = self.checkpoint.errors(len(y), lambda: self.model.losses(X, y), self.kind)
         if self.kind == "final" and live:
-            self.journal.save(self.state())
+            self.checkpoint.save(self.state())
         return wrong

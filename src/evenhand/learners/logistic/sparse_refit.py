@@ -18,7 +18,7 @@ import numba
 import numpy as np
 from numba import uint32
 
-__all__ = ["BLOCK", "append_rows", "follow", "write_margins"]
+__all__ = ["BLOCK", "append_rows", "refit_sparse", "write_margins"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -79,7 +79,7 @@ def write_margins(trials: Any, first: int, start: Any, column: Any, values: Any,
 
 
 @_compiled
-def follow(
+def refit_sparse(
     trials: Any,
     n: Any,
     fitted: Any,
