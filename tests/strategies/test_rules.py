@@ -70,6 +70,17 @@ def test_three_terms_of_the_theoretical_form():
     assert set(two(standing(n, losses), HALF).terms) == {"loss", "deviation"}
 
 
+@pytest.mark.parametrize("n", [[4000, 6000], [4 * 10**8, 6 * 10**8]])
+@pytest.mark.parametrize("setting", [{"C": 1.5}, {"C": 1.5, "resolution": 0.05}, {"kappa": 0.3}])
+def test_the_coupling_term_is_the_one_its_assumption_gives(setting, n):
+    bound = eh.VCBound(d=3)
+    d = eh.Optimistic.theoretical(bound, **setting)(standing(np.array(n), np.zeros(2)), HALF)
+    pi = np.array([0.4, 0.6])
+    excess = 2 * (pi @ bound(np.array(n), groups=2))
+    moved = 0.3 * excess**0.5 if "kappa" in setting else 1.5 * max(excess, setting.get("resolution", 0.0))
+    assert d.terms["coupling"] == pytest.approx(moved / pi)
+
+
 def test_trend_is_added_with_its_weight():
     d = eh.Optimistic(c1=0.5, xi=0.1)(standing([50, 50], [0.3, 0.3], trend=[-1.0, 2.0]), HALF)
     assert d.group == "b"
@@ -164,6 +175,8 @@ def test_uncurated_draws_and_uniform_counts():
         eh.Optimistic(c0=0.25, c1=0.5, window=10, xi=0.6, loss="log"),
         eh.Optimistic.theoretical(eh.VCBound(d=3, delta=0.1), C=2.0),
         eh.Optimistic.theoretical(eh.RademacherBound(B=0.5, alpha=0.4), C=None),
+        eh.Optimistic.theoretical(eh.VCBound(d=3), C=2.0, resolution=0.01),
+        eh.Optimistic.theoretical(eh.VCBound(d=3, two_sided=False), kappa=0.25, xi=0.6),
         eh.EpsilonGreedy(epsilon=0.2, explore="uniform"),
         eh.Greedy(loss="log"),
         eh.Uniform(),
@@ -208,6 +221,11 @@ def test_labels_and_unknown_names():
         (lambda: eh.Optimistic(window=2), "window"),
         (lambda: eh.Optimistic(C=1.0), "bound"),
         (lambda: eh.Optimistic.theoretical(eh.VCBound(d=3), C=-1), "C must be"),
+        (lambda: eh.Optimistic.theoretical(eh.VCBound(d=3), kappa=0.0), "kappa must be"),
+        (lambda: eh.Optimistic.theoretical(eh.VCBound(d=3), resolution=-1.0), "resolution must be"),
+        (lambda: eh.Optimistic.theoretical(eh.VCBound(d=3), C=None, resolution=0.1), "give C"),
+        (lambda: eh.Optimistic(bound=eh.VCBound(d=3), C=1.0, kappa=1.0), "give one of them"),
+        (lambda: eh.Optimistic(kappa=1.0), "bound"),
         (lambda: eh.Optimistic(bound=eh.VCBound(d=3), loss="log"), "log loss"),
         (lambda: eh.Optimistic.theoretical(lambda n: np.sqrt(n)), "grow"),
     ],

@@ -28,7 +28,7 @@ class Optimistic(Rule):
     """Sample the group whose risk may be largest; keep every group at `(ΣN)^ξ` examples at least.
 
     The score is loss + confidence, plus a trend when `c1 > 0` (A_opt+), plus any terms of your own. With a
-    `bound` the confidence term gives way to deviation, and to coupling when `C` is given: the form the
+    `bound` the confidence term gives way to deviation, and to coupling when `C` or `kappa` is given: the form the
     theorems speak of, best made by `Optimistic.theoretical`.
 
     Args:
@@ -39,7 +39,9 @@ class Optimistic(Rule):
         loss: `"zero_one"`, `"log"` or a callable `(model, X, y)`.
         terms: your own terms; each takes the standing and returns one number per group.
         bound: deviation sequence `e_z(N)`, or a list with one per group.
-        C: constant of the coupling term; None leaves the term out.
+        C: constant of the coupling term `C·max(2ρ, resolution)/π_t(z)`, ρ = Σ π_t e; None leaves the term out.
+        resolution: the smallest excess risk at which C is claimed.
+        kappa: constant of the coupling term in its square-root form `κ·√(2ρ)/π_t(z)`, in place of C.
 
     >>> str(Optimistic(c0=0.1, xi=0.7))
     'optimistic:xi=0.7'
@@ -54,6 +56,8 @@ class Optimistic(Rule):
     terms: tuple[named.Term, ...] = ()
     bound: Any = None
     C: float | None = None
+    resolution: float = 0.0
+    kappa: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "terms", tuple(self.terms))
@@ -65,21 +69,33 @@ class Optimistic(Rule):
             raise InputError(f"c1 must be a number from 0 up, not {self.c1}")
         if self.window < 3:
             raise InputError(f"window must be 3 or more (a trend needs three values), not {self.window}")
-        if self.C is not None and not (np.isfinite(self.C) and self.C > 0):
-            raise InputError(f"C must be a positive number or None, not {self.C}")
+        self._check_coupling()
         self._check_terms()
         if self.bound is None:
-            if self.C is not None:
-                raise InputError("C belongs to the coupling term, which needs a bound: give bound=... too")
             return
         if self.loss == "log":
             raise InputError("a bound speaks of losses in [0, 1], which the log loss leaves: use loss='zero_one'")
         object.__setattr__(self, "bound", as_bound(self.bound))
 
+    def _check_coupling(self) -> None:
+        """C with its resolution or κ, and either only beside a bound."""
+        for name in ("C", "kappa"):
+            value = getattr(self, name)
+            if value is not None and not (np.isfinite(value) and value > 0):
+                raise InputError(f"{name} must be a positive number or None, not {value}")
+            if value is not None and self.bound is None:
+                raise InputError(f"{name} belongs to the coupling term, which needs a bound: give bound=... too")
+        if not (np.isfinite(self.resolution) and self.resolution >= 0):
+            raise InputError(f"resolution must be a number from 0 up, not {self.resolution}")
+        if self.kappa is not None and self.C is not None:
+            raise InputError("C and kappa are two forms of one term: give one of them")
+        if self.resolution > 0 and self.C is None:
+            raise InputError("resolution belongs to C: give C=... too")
+
     def _check_terms(self) -> None:
         """A term's title is its key in a decision: a second one of that title would replace the first without a word."""
         taken = {"loss", "confidence" if self.bound is None else "deviation"}
-        taken |= {"coupling"} if self.C is not None else set()
+        taken |= {"coupling"} if self.coupled else set()
         taken |= {"trend"} if self.c1 > 0 else set()
         for term in self.terms:
             if not callable(term):
@@ -87,6 +103,11 @@ class Optimistic(Rule):
             if named.title_of(term) in taken:
                 raise InputError(f"two terms are named {named.title_of(term)!r}: give one function another name")
             taken.add(named.title_of(term))
+
+    @property
+    def coupled(self) -> bool:
+        """Whether the score has a coupling term."""
+        return self.C is not None or self.kappa is not None
 
     @property
     def needs_trend(self) -> bool:
@@ -100,14 +121,18 @@ class Optimistic(Rule):
         C: float | None = 1.0,
         xi: float | None = None,
         loss: Loss = "zero_one",
+        *,
+        resolution: float = 0.0,
+        kappa: float | None = None,
     ) -> Optimistic:
-        """The form the theorems speak of: loss + deviation + coupling.
+        """The form the theorems speak of: loss + deviation + coupling; with `kappa` its square-root form, without C.
 
         `C=None` drops the coupling term, which is sound for ξ above 1/(1+α) only, so ξ is then 0.7 by default.
         """
+        constant = C if kappa is None else None
         if xi is None:
-            xi = 0.5 if C is not None else 0.7
-        return cls(xi=xi, loss=loss, bound=bound, C=C)
+            xi = 0.7 if constant is None and kappa is None else 0.5
+        return cls(xi=xi, loss=loss, bound=bound, C=constant, resolution=resolution, kappa=kappa)
 
     def settings(self) -> dict[str, Any]:
         """The settings that differ from their defaults, those of the bound spelt out."""
@@ -129,8 +154,10 @@ class Optimistic(Rule):
             found["confidence"] = named.confidence(standing, self.c0)
         else:
             found["deviation"] = named.deviation(standing, self.bound)
-            if self.C is not None:
-                found["coupling"] = named.coupling(standing, self.bound, self.C)
+            if self.coupled:
+                found["coupling"] = named.coupling(
+                    standing, self.bound, self.C, resolution=self.resolution, kappa=self.kappa
+                )
         if self.c1 > 0:
             found["trend"] = named.trend(standing, self.c1)
         for term in self.terms:

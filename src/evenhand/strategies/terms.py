@@ -46,11 +46,22 @@ def deviation(standing: Standing, bound: Callable[..., Floats]) -> Floats:
     return bound(np.maximum(standing.examples, 1), groups=len(standing.groups))
 
 
-def coupling(standing: Standing, bound: Callable[..., Floats], C: float) -> Floats:
-    """`(2C / π_t(z)) · Σ π_t(z') e_z'(N_z')`: from the fitted classifier to the best one for the mixture."""
+def coupling(
+    standing: Standing,
+    bound: Callable[..., Floats],
+    C: float | None = None,
+    *,
+    resolution: float = 0.0,
+    kappa: float | None = None,
+) -> Floats:
+    """`C·max(2ρ, resolution) / π_t(z)`, or `κ·√(2ρ) / π_t(z)`, where ρ is `Σ π_t(z') e_z'(N_z')`.
+
+    From the fitted classifier to the best one for the mixture: its mixture risk is within 2ρ of the least.
+    """
     pi = standing.mixture
-    spread = (pi * deviation(standing, bound)).sum(axis=-1, keepdims=True)
-    return np.asarray(2 * C * spread / np.maximum(pi, np.finfo(float).tiny))
+    excess = 2 * (pi * deviation(standing, bound)).sum(axis=-1, keepdims=True)
+    moved = (C or 0.0) * np.maximum(excess, resolution) if kappa is None else kappa * np.sqrt(excess)
+    return np.asarray(moved / np.maximum(pi, np.finfo(float).tiny))
 
 
 def trend(standing: Standing, c1: float) -> Floats:
