@@ -23,6 +23,7 @@ from .learners import Logistic as Logistic
 from .learners import Model as Model
 from .learners import SklearnLearner as SklearnLearner
 from .learners.torch.learner import TorchLearner as TorchLearner
+from .risks import Costs as Costs
 from .simulation.result import Result as Result
 from .simulation.simulate import simulate as simulate
 from .sources.images.images import Images as Images

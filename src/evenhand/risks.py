@@ -1,0 +1,355 @@
+"""What "worse off" means: the only code that computes losses.
+
+A risk gives every *relevant* example a number in [0, 1] (log loss: from 0 up); a group's risk is the mean over its
+relevant examples. All risks but two depend on the true and the predicted class alone, so `Measure`, a risk for given
+classes, is a table of classes by classes that lockstep trials, campaigns and tests share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from evenhand.arrays import Floats, Ints, Mask
+from evenhand.errors import InputError
+from evenhand.extending import is_factory, make
+
+__all__ = ["ERROR", "NAMES", "Costs", "Measure", "Outcomes", "OwnRisk", "Risk", "Tally", "as_risk", "log_losses"]
+
+NAMES = ("error", "log", "fnr", "fpr", "balanced")
+"""The risks that a name alone describes; `fnr` and `fpr` also need the positive class."""
+
+UNSEEN = -float(np.log(1e-15))
+"""The log loss of a label that the model has never seen."""
+
+OwnRisk = Callable[[Any, Any, Any], tuple[ArrayLike, ArrayLike]]
+"""A risk of the user's own: `(model, X, y)` gives a number in [0, 1] for every example, and which are relevant."""
+
+
+@dataclass(frozen=True)
+class Risk:
+    """A risk by name, before the classes are known.
+
+    >>> str(as_risk("error")), as_risk("fnr", positive="ill").title
+    ('error', 'false negative rate')
+    """
+
+    name: str
+    positive: str | int | bool | None = None
+    costs: tuple[tuple[float, ...], ...] = ()
+    order: tuple[str | int | bool, ...] = ()
+    function: OwnRisk | None = None
+
+    @property
+    def title(self) -> str:
+        """What it is called where people read it."""
+        titles = {"log": "log loss", "fnr": "false negative rate", "fpr": "false positive rate"}
+        titles |= {"balanced": "balanced error", "costs": "cost"}
+        return titles.get(self.name, self.name)
+
+    @property
+    def is_error(self) -> bool:
+        """Whether it is the plain error, 1 − accuracy."""
+        return self.name == "error"
+
+    @property
+    def claimed(self) -> Risk:
+        """The risk that certificates are about: the error instead of the log loss, which has no upper end."""
+        return ERROR if self.name == "log" else self
+
+    def for_classes(self, classes: Sequence[Any] | NDArray[Any], *, final: bool = True) -> Measure:
+        """The risk for these classes, sorted; `final=False` where more classes may come."""
+        labels = np.asarray(classes).tolist()
+        K = len(labels)
+        if self.function is not None or self.name == "log":
+            return Measure(self, tuple(labels), None, np.ones(K, dtype=bool))
+        wrong = 1.0 - np.eye(K, K + 1)
+        if self.name == "costs":
+            return Measure(self, tuple(labels), self._costs_of(labels), np.ones(K, dtype=bool))
+        if self.name in ("fnr", "fpr"):
+            hit = self._position(labels, final)
+            is_positive = np.arange(K) == hit
+            relevant = is_positive if self.name == "fnr" else ~is_positive
+            # a false positive is only what is taken for the positive class, not any mix-up of the others
+            table = wrong if self.name == "fnr" else np.tile(np.append(is_positive, False).astype(float), (K, 1))
+            return Measure(self, tuple(labels), table, relevant)
+        return Measure(self, tuple(labels), wrong, np.ones(K, dtype=bool))
+
+    def _position(self, labels: list[Any], final: bool) -> int:
+        """The place of the positive class; −1 where it may still come."""
+        # by value and kind first: True equals 1 in Python; text last, as a shell gives it
+        wanted = self.positive
+        exact = [k for k, label in enumerate(labels) if label == wanted and type(label) is type(wanted)]
+        alike = [k for k, label in enumerate(labels) if label == wanted or str(label) == str(wanted)]
+        if exact or alike:
+            return (exact or alike)[0]
+        if not final:
+            return -1
+        shown = ", ".join(map(repr, labels[:10]))
+        raise InputError(f"positive={self.positive!r} is not a class: the classes are {shown}")
+
+    def _costs_of(self, labels: list[Any]) -> Floats:
+        """The costs in the order of the labels, scaled so that the dearest confusion costs 1."""
+        table = np.array(self.costs)
+        if len(table) != len(labels):
+            raise InputError(
+                f"the costs are for {len(table)} classes, but there are {len(labels)}: give a row and a column for every class"
+            )
+        if self.order:
+            place = [self.order.index(label) for label in labels]
+            table = table[np.ix_(place, place)]
+        return np.column_stack((table, table.max(axis=1))) / table.max()
+
+    def __str__(self) -> str:
+        if self.name == "costs":
+            return "costs:" + ";".join(",".join(map(_short, row)) for row in self.costs)
+        return self.name
+
+
+def _short(value: float) -> str:
+    """A number that reads back exactly, without a needless point."""
+    return str(int(value)) if value.is_integer() else repr(value)
+
+
+def Costs(matrix: ArrayLike, classes: Sequence[Any] | None = None) -> Risk:
+    """What each confusion costs: a row for every true class, a column for every predicted one.
+
+    Rows and columns are in the order of `classes`, or of the campaign's or source's classes. Costs are scaled so that
+    the dearest is 1.
+
+    >>> str(Costs([[0, 1], [5, 0]]))
+    'costs:0,1;5,0'
+    """
+    try:
+        table = np.asarray(matrix, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError(f"costs must be a table of numbers, not {matrix!r}") from None
+    if table.ndim != 2 or table.shape[0] != table.shape[1] or len(table) < 2:
+        raise InputError(f"costs must have a row and a column for every class, not the shape {table.shape}")
+    if not np.isfinite(table).all() or (table < 0).any():
+        raise InputError(f"costs must be numbers from 0 up, not {table.tolist()}")
+    if not table.max() > 0:
+        raise InputError("all costs are 0: give at least one confusion a cost")
+    order = () if classes is None else tuple(np.asarray(classes).tolist())
+    if order and len(order) != len(table):
+        raise InputError(f"the costs are for {len(table)} classes, but {len(order)} are named")
+    return Risk("costs", costs=tuple(map(tuple, table.tolist())), order=order)
+
+
+ERROR = Risk("error")
+
+
+def as_risk(given: str | Risk | OwnRisk, positive: Any = None) -> Risk:
+    """A risk from its name, `Costs(...)` or a function `(model, X, y) → (values, relevant)`.
+
+    >>> as_risk("costs:0,1;5,0") == Costs([[0, 1], [5, 0]])
+    True
+    """
+    risk = _read(given)
+    if risk.name in ("fnr", "fpr"):
+        value = positive.item() if hasattr(positive, "item") else positive
+        value = risk.positive if value is None else value
+        if value is None:
+            raise InputError(f"risk={risk.name!r} needs the positive class: give positive=...")
+        return Risk(risk.name, positive=value)
+    if positive is not None:
+        raise InputError(f"positive={positive!r} belongs to the risks 'fnr' and 'fpr'; {str(risk)!r} has no use for it")
+    return risk
+
+
+def _read(given: str | Risk | OwnRisk) -> Risk:
+    if isinstance(given, Risk):
+        return given
+    if isinstance(given, str):
+        if given in NAMES:
+            return Risk(given)
+        if given.startswith("costs:"):
+            return Costs([row.split(",") for row in given.removeprefix("costs:").split(";")])
+        if is_factory(given):
+            return Risk(
+                given, function=make(given, "risk", lambda found: None if callable(found) else "it is no function")
+            )
+    elif callable(given) and not isinstance(given, type):
+        return Risk(getattr(given, "__name__", type(given).__name__), function=given)
+    raise InputError(
+        f"unknown risk {given!r}: use {', '.join(map(repr, NAMES))}, Costs(...), 'costs:0,1;5,0' or a function "
+        "(model, X, y) that gives values and which examples are relevant"
+    )
+
+
+class Outcomes(NamedTuple):
+    """How a model does on examples, one number each.
+
+    Attributes:
+        values: the loss of each example.
+        relevant: which of them the risk is about.
+        wrong: which of them it errs on.
+        stratum: the class of each where class means are averaged, else 0.
+    """
+
+    values: Floats
+    relevant: Mask
+    wrong: Mask
+    stratum: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Measure:
+    """A risk for given classes: the loss of every true class by predicted class, and which classes are relevant.
+
+    `table` is None for the log loss and for a function of the user's own, which need the model. Its last column is for a
+    prediction that is none of the classes.
+    """
+
+    risk: Risk
+    classes: tuple[Any, ...]
+    table: Floats | None
+    relevant: Mask
+
+    @property
+    def strata(self) -> int:
+        """How many means a group's risk is the mean of: the classes for the balanced error, else one."""
+        return max(len(self.classes), 1) if self.risk.name == "balanced" else 1
+
+    def codes(self, labels: ArrayLike) -> Ints:
+        """The place of every label among the classes, −1 for one that is not there."""
+        place = {label: k for k, label in enumerate(self.classes)}
+        return np.array([place.get(label, -1) for label in np.asarray(labels).tolist()], dtype=np.int64)
+
+    def of_codes(self, y: Ints, predicted: Ints, values: Floats | None = None) -> Outcomes:
+        """Outcomes from the places of true and predicted classes; `values` where these are not enough."""
+        if values is None:
+            if self.table is None:
+                raise InputError(f"the risk {self.risk.name!r} needs the model, not only what it predicts")
+            values = self.table[y, predicted]
+        stratum = y if self.strata > 1 else np.zeros_like(y)
+        return Outcomes(values, self.relevant[y], np.asarray(y != predicted), stratum)
+
+    def of_model(self, model: Any, X: Any, y: ArrayLike) -> Outcomes:
+        """Outcomes of any model with `predict` and, for the log loss, `predict_proba`; `y` are labels."""
+        labels = np.asarray(y)
+        codes = self.codes(labels)
+        if (codes < 0).any():
+            raise InputError(f"the label {labels[int(np.argmin(codes))]!r} is not among the classes {self.classes}")
+        predicted = self.codes(model.predict(X))
+        if self.risk.function is not None:
+            values, relevant = self._own(model, X, labels)
+            return Outcomes(values, relevant, codes != predicted, np.zeros_like(codes))
+        return self.of_codes(codes, predicted, log_losses(model, X, labels) if self.table is None else None)
+
+    def _own(self, model: Any, X: Any, y: NDArray[Any]) -> tuple[Floats, Mask]:
+        """What the user's function gives, checked."""
+        assert self.risk.function is not None
+        found: Any = self.risk.function(model, X, y)
+        what = f"the risk {self.risk.name!r}"
+        if not isinstance(found, tuple) or len(found) != 2:
+            raise InputError(f"{what} must give two arrays, (values, relevant), not {type(found).__name__}")
+        try:
+            values, chosen = np.asarray(found[0], dtype=float), np.asarray(found[1])
+        except (TypeError, ValueError) as error:
+            raise InputError(f"{what} gave no numbers: {error}") from None
+        if values.shape != y.shape or chosen.shape != y.shape:
+            raise InputError(
+                f"{what} gave shapes {values.shape} and {chosen.shape} for {len(y)} examples: one number each"
+            )
+        relevant = chosen.astype(bool)
+        if not np.isin(chosen, (0, 1)).all():
+            raise InputError(f"{what} must say true or false for every example in its second array, relevant")
+        bad = relevant & ~((values >= 0) & (values <= 1))  # NaN fails both comparisons
+        if bad.any():
+            raise InputError(f"{what} gave {values[int(np.argmax(bad))]} for an example: values must lie in [0, 1]")
+        return np.where(relevant, values, 0.0), relevant
+
+    def of_confusion(self, chances: Floats) -> Floats:
+        """Risks from the chance of every true and predicted class together, (…, K, K); NaN without relevant ones."""
+        if self.table is None:
+            raise InputError(f"the risk {self.risk.name!r} cannot be had from confusions")
+        cost = (chances * self.table[:, :-1]).sum(axis=-1)
+        share = chances.sum(axis=-1)
+        if self.strata > 1:
+            with np.errstate(invalid="ignore"):
+                return np.asarray(
+                    np.nanmean(np.where(share > 0, cost / np.where(share > 0, share, 1.0), np.nan), axis=-1)
+                )
+        total = (share * self.relevant).sum(axis=-1)
+        mean = (cost * self.relevant).sum(axis=-1) / np.where(total > 0, total, 1.0)
+        return np.asarray(np.where(total > 0, mean, np.nan))
+
+    def tally(self, outcomes: Outcomes, cell: Ints, cells: int, weight: Floats | None = None) -> Tally:
+        """Sums by cell, such as groups or groups of trials; `weight` is how often each example counts."""
+        size, n = (cells, self.strata), cells * self.strata
+        place = cell * self.strata + outcomes.stratum
+        counted = np.ones(len(cell)) if weight is None else weight
+        relevant = counted * outcomes.relevant
+        return Tally(
+            np.bincount(place, relevant * outcomes.values, n).astype(float).reshape(size),
+            np.bincount(place, relevant, n).round().astype(np.int64).reshape(size),
+            np.bincount(cell, counted * outcomes.wrong, cells).round().astype(np.int64),
+            np.bincount(cell, counted, cells).round().astype(np.int64),
+        )
+
+
+class Tally(NamedTuple):
+    """Losses by cell, in as many parts as the risk has strata.
+
+    Attributes:
+        total: sum of the losses of relevant examples, (cells, strata).
+        relevant: how many there are, (cells, strata).
+        wrong: errors, (cells,).
+        n: examples, (cells,).
+    """
+
+    total: Floats
+    relevant: Ints
+    wrong: Ints
+    n: Ints
+
+    def plus(self, other: Tally) -> Tally:
+        """Both together."""
+        return Tally(
+            self.total + other.total, self.relevant + other.relevant, self.wrong + other.wrong, self.n + other.n
+        )
+
+    @property
+    def behind(self) -> Ints:
+        """How many relevant examples are behind each cell's risk."""
+        return np.asarray(self.relevant.sum(axis=-1))
+
+    @property
+    def mean(self) -> Floats:
+        """The risk of each cell, the mean of its strata that have examples; NaN without any."""
+        some = self.relevant > 0
+        means = np.where(some, self.total / np.maximum(self.relevant, 1), 0.0)
+        parts = some.sum(axis=-1)
+        return np.asarray(np.where(parts > 0, means.sum(axis=-1) / np.maximum(parts, 1), np.nan))
+
+    @property
+    def loss_sum(self) -> Floats:
+        """The risk times the examples behind it: for one stratum simply the sum of the losses."""
+        if self.total.shape[-1] == 1:
+            return np.asarray(self.total[..., 0])
+        return np.asarray(np.nan_to_num(self.mean) * self.behind)
+
+
+def log_losses(model: Any, X: Any, y: ArrayLike) -> Floats:
+    """−log of the probability that the model gives each label.
+
+    A label the model has never seen costs what is left of the probability where only one class was seen, else the log
+    loss of 1e-15.
+    """
+    labels = np.asarray(y)
+    own = getattr(model, "predict_log_proba", None)
+    if own is None and not hasattr(model, "predict_proba"):
+        raise InputError(
+            f"risk='log' needs probabilities, which {type(model).__name__} does not give: use risk='error'"
+        )
+    logs = np.log(np.clip(np.asarray(model.predict_proba(X)), 1e-15, 1.0)) if own is None else np.asarray(own(X))
+    place = {label: k for k, label in enumerate(np.asarray(model.classes).tolist())}
+    column = np.array([place.get(label, -1) for label in labels.tolist()], dtype=np.int64)
+    found = -logs[np.arange(len(labels)), column]
+    rest = -np.log(-np.expm1(np.minimum(logs[:, 0], -1e-300))) if len(place) == 1 else UNSEEN
+    return np.asarray(np.where(column >= 0, found, rest))
