@@ -102,7 +102,7 @@ class Risk:
         if self.order:
             place = [self.order.index(label) for label in labels]
             table = table[np.ix_(place, place)]
-        return np.column_stack((table, table.max(axis=1))) / table.max()
+        return np.asarray(np.column_stack((table, table.max(axis=1))) / table.max(), dtype=float)
 
     def __str__(self) -> str:
         if self.name == "costs":
