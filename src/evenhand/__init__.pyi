@@ -7,7 +7,7 @@ from .claims import guarantees as guarantees
 from .claims.bounds import RademacherBound as RademacherBound
 from .claims.bounds import VCBound as VCBound
 from .claims.certificates import Certificate as Certificate
-from .claims.certificates import labels_for_width as labels_for_width
+from .claims.planning import labels_for_width as labels_for_width
 from .claims.stopping import Deadline as Deadline
 from .claims.stopping import ErrorBelow as ErrorBelow
 from .claims.stopping import LabelsSpent as LabelsSpent

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from evenhand.claims.certificates import Evidence, labels_for_width
-from evenhand.claims.intervals import wilson
+from evenhand.claims.certificates import Evidence
 from evenhand.claims.sequences import error_rate, running_half_width
 
 GROUPS = ("u", "v", "w")
@@ -101,31 +100,11 @@ def test_other_losses_use_empirical_bernstein():
         (lambda: Evidence(GROUPS).certificate(0), "versions count"),
         (lambda: Evidence(GROUPS).certificate(delta=1.0), "delta"),
         (lambda: Evidence(GROUPS).running(delta=0.0), "delta"),
-        (lambda: labels_for_width(0.0), "width"),
-        (lambda: labels_for_width(0.1, 1.2), "error"),
-        (lambda: labels_for_width(0.1, delta=0.0), "delta"),
     ],
 )
 def test_bad_input(call, message):
     with pytest.raises(ValueError, match=message):
         call()
-
-
-@pytest.mark.parametrize("any_time", [True, False])
-@pytest.mark.parametrize("error", [0.02, 0.3, 0.5])
-def test_labels_for_width_is_the_smallest(error, any_time):
-    n = labels_for_width(0.04, error, any_time=any_time)
-
-    def half(size):
-        low, high = error_rate(error * size, size) if any_time else wilson(error * size, size)
-        return (high - low) / 2
-
-    assert half(n) <= 0.04 < half(n - 1)
-
-
-def test_labels_for_width_goes_on_from_what_is_there():
-    assert labels_for_width(0.05, errors=20, n=200) < labels_for_width(0.05, 0.1)
-    assert labels_for_width(0.05, errors=1000, n=10_000) == 1
 
 
 def frozen_misses(errors, n, runs, rng):

@@ -39,12 +39,14 @@ def _counts(n: ArrayLike, groups: int | None) -> tuple[Floats, int]:
 
 @dataclass(frozen=True)
 class VCBound:
-    """For a class of VC dimension d: k·√((2d log(2eN/d) + 2 log(2N²π²m/(3δ)))/N), never above 1.
+    """For a class of VC dimension d: 2·√((2d log(2eN/d) + 2 log(k·N²π²m/(3δ)))/N), never above 1.
 
-    k = 4 is the two-sided bound; `two_sided=False` gives the form printed in the paper, k = 2.
+    k = 4 is the two-sided bound: it makes 4·(2eN/d)^d·exp(−N·e²/8), which bounds the chance of a larger deviation
+    in either direction, equal to the 3δ/(π²N²m) a count of a group may use. `two_sided=False` gives the form printed
+    in the paper, k = 2, which holds in one direction.
 
     >>> VCBound(d=3)(np.array([100, 10_000, 1_000_000]), groups=2).round(4)
-    array([1.    , 0.4134, 0.0495])
+    array([1.    , 0.208 , 0.0248])
     """
 
     d: int
@@ -62,10 +64,11 @@ class VCBound:
         # below d/2 the formula is no bound; from there on it falls wherever it is under 1
         speaks = counts >= max(self.d / 2, 1.0)
         safe = np.where(speaks, counts, float(self.d))
+        sides = 4 if self.two_sided else 2
         logs = 2 * self.d * np.log(2 * math.e * safe / self.d) + 2 * np.log(
-            2 * safe**2 * np.pi**2 * m / (3 * self.delta)
+            sides * safe**2 * np.pi**2 * m / (3 * self.delta)
         )
-        value = (4 if self.two_sided else 2) * np.sqrt(logs / safe)
+        value = 2 * np.sqrt(logs / safe)
         return np.asarray(np.where(speaks, np.minimum(1.0, value), 1.0))
 
 

@@ -14,8 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from evenhand.arrays import Floats
 from evenhand.claims import checks
-from evenhand.claims.intervals import wilson
-from evenhand.claims.search import smallest
 from evenhand.claims.sequences import EmpiricalBernstein, error_rate, log_evidence, running_half_width
 from evenhand.errors import InputError
 
@@ -243,36 +241,6 @@ class Counted:
     def fewest(self) -> int:
         """Errors by the labelling that is better for it."""
         return min(self.first, self.now)
-
-
-def labels_for_width(
-    width: float, error: float = 0.5, *, delta: float = 0.05, errors: int = 0, n: int = 0, any_time: bool = True
-) -> int:
-    """How many more validation labels until a group's interval is ±width, at an error rate near `error`.
-
-    With `errors` of `n` labels already there, their rate stands in for `error`. `any_time=False` is Wilson's
-    interval, looked at once, at a size fixed in advance.
-
-    >>> labels_for_width(0.05, 0.1), labels_for_width(0.05, 0.1, any_time=False)
-    (451, 141)
-    """
-    if not 0 < width < 0.5:
-        raise InputError(f"width must lie between 0 and 0.5, got {width!r}")
-    checks.probability("delta", delta)
-    if not 0 <= error <= 1:
-        raise InputError(f"error must lie in [0, 1], got {error!r}")
-    rate = (errors + 0.5) / (n + 1) if n else error
-
-    def narrow(more: int) -> bool:
-        size = n + more
-        s = errors + rate * more
-        low, high = error_rate(s, size, delta) if any_time else wilson(s, size, 1 - delta)
-        return bool((high - low) / 2 <= width)
-
-    found = smallest(narrow, start=1)
-    if found is None:
-        raise InputError(f"no sample is large enough for ±{width!r}")
-    return found
 
 
 def _spent(version: int, delta: float) -> float:
