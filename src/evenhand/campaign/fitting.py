@@ -27,6 +27,7 @@ from evenhand.engine.settings import learner_seed
 from evenhand.errors import InputError, LearnerError
 from evenhand.learners import Model
 from evenhand.learners.logistic.learner import numeric
+from evenhand.learners.weights import fit_learner
 from evenhand.ledger.base import Event, Example, Reader
 
 __all__ = ["Fitter", "Still", "as_examples", "errors_of", "learner_errors", "matrix"]
@@ -173,11 +174,11 @@ class Fitter:
 
     def cold(self, state: State, rows: Sequence[Example]) -> Model:
         """The learner fitted anew on these examples: the same wherever and whenever it is done."""
-        X, y, *_ = as_examples(state, rows)
+        X, y, groups, _ = as_examples(state, rows)
         # a frame keeps its names, so that the model refuses rows whose columns come in another order
         X = X if runs_in_lockstep(self.learner) else matrix(self.learner, X)
         with learner_errors(state):
-            fitted: Model = deepcopy(self.learner).fit(X, y, seed=self.seed)
+            fitted: Model = fit_learner(deepcopy(self.learner), X, y, groups, seed=self.seed)
         return fitted
 
     def final(self, reader: Reader, state: State) -> Model:

@@ -1,6 +1,6 @@
 """Learners: what is trained.
 
-A learner has `fit(X, y, *, previous=None, seed=0)` and gives a model; a model has `classes`, `predict` and `losses`.
+A learner has `fit(X, y, *, sample_weight=None, previous=None, seed=0)` and gives a model; a model has `classes`, `predict` and `losses`.
 
 - `Logistic`: our own exact solver, fast for many trials and for one more example.
 - `SklearnLearner`: any scikit-learn classifier or Pipeline.

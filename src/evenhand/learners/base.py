@@ -30,10 +30,14 @@ class Model(Protocol):
 
 @runtime_checkable
 class Learner(Protocol):
-    """Something that can be fitted; `previous` is the model it may start from."""
+    """Something that can be fitted; `previous` is the model it may start from.
 
-    def fit(self, X: Any, y: Any, *, previous: Any = None, seed: int = 0) -> Model:
-        """The model fitted on the rows of X with labels y."""
+    A learner with `needs_groups = True` is also given `groups=`, the group of every row. One whose `fit` has no
+    `sample_weight` works everywhere but where rows are weighted.
+    """
+
+    def fit(self, X: Any, y: Any, *, sample_weight: Any = None, previous: Any = None, seed: int = 0) -> Model:
+        """The model fitted on the rows of X with labels y, each counted as often as its weight says."""
 
 
 def losses(model: Any, X: Any, y: Any, kind: Loss = "zero_one") -> NDArray[np.float64]:

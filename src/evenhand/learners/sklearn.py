@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from evenhand.errors import InputError
 from evenhand.learners.base import Loss, losses_of
+from evenhand.learners.weights import as_weights, weight_key
 
 __all__ = ["ConstantModel", "SklearnLearner", "SklearnModel"]
 
@@ -93,19 +94,42 @@ class SklearnLearner:
         """Whether the log loss can be had."""
         return hasattr(self.estimator, "predict_proba")
 
-    def fit(self, X: Any, y: Any, *, previous: Any = None, seed: int = 0) -> SklearnModel | ConstantModel:
+    @property
+    def takes_weights(self) -> bool:
+        """Whether the classifier, the last step of a Pipeline, can be fitted with weights."""
+        return self._weight_key() is not None
+
+    def fit(
+        self, X: Any, y: Any, *, sample_weight: Any = None, previous: Any = None, seed: int = 0
+    ) -> SklearnModel | ConstantModel:
         """A fitted clone; the constant classifier while there is one class only."""
         from copy import deepcopy
 
+        more = self._weighted(sample_weight, len(y))
         seen = np.unique(y)
         if len(seen) == 1:
             return ConstantModel(seen[0], len(y))
         goes_on = self.incremental and isinstance(previous, SklearnModel) and np.isin(seen, previous.classes).all()
         if goes_on:
             estimator = deepcopy(previous.estimator)
-            return SklearnModel(estimator.partial_fit(X, y))
+            return SklearnModel(estimator.partial_fit(X, y, **more))
         estimator = self._fresh(seed)
-        return SklearnModel(estimator.partial_fit(X, y, classes=seen) if self.incremental else estimator.fit(X, y))
+        if self.incremental:
+            return SklearnModel(estimator.partial_fit(X, y, classes=seen, **more))
+        return SklearnModel(estimator.fit(X, y, **more))
+
+    def _weighted(self, sample_weight: Any, n: int) -> dict[str, Any]:
+        """The weights by the keyword the classifier takes them by; refused where it takes none."""
+        if sample_weight is None:
+            return {}
+        key = self._weight_key()
+        if key is None:
+            name = type(self.estimator).__name__
+            raise InputError(f"{name} takes no sample_weight: fit it without, or use a classifier that does")
+        return {key: as_weights(sample_weight, n)}
+
+    def _weight_key(self) -> str | None:
+        return weight_key(self.estimator, "partial_fit" if self.incremental else "fit")
 
     def _fresh(self, seed: int) -> Any:
         """A clone whose open random states are set by the seed."""

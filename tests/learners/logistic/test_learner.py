@@ -143,7 +143,7 @@ def test_bad_settings(settings):
 
 
 def test_weights_of_zero_everywhere():
-    with pytest.raises(ValueError, match="at least one non-zero"):
+    with pytest.raises(ValueError, match="zero for every example"):
         Logistic().fit([[0.0], [1.0]], [0, 1], [0, 0])
 
 

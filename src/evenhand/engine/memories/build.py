@@ -39,4 +39,4 @@ def make_memory(
         from evenhand.engine.memories.torch import TorchMemory
 
         return TorchMemory(learner, labels.classes, groups, seed, names=names, run=run)
-    return SingleMemory(learner, labels.names, groups, seed)
+    return SingleMemory(learner, labels.names, groups, seed, names)

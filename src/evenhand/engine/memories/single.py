@@ -12,6 +12,7 @@ from evenhand.engine.memories.base import Scores
 from evenhand.engine.memories.rows import stack, take
 from evenhand.errors import InputError
 from evenhand.learners.base import Learner, Loss, Model, losses
+from evenhand.learners.weights import fit_learner
 
 __all__ = ["SingleMemory"]
 
@@ -24,15 +25,22 @@ class SingleMemory:
         labels: turns label positions into labels.
         groups: how many groups there are.
         seed: handed to the learner.
+        names: the groups' names, for a learner that needs groups.
     """
 
     def __init__(
-        self, learner: Learner, labels: Callable[[NDArray[np.int64]], NDArray[Any]], groups: int, seed: int
+        self,
+        learner: Learner,
+        labels: Callable[[NDArray[np.int64]], NDArray[Any]],
+        groups: int,
+        seed: int,
+        names: tuple[str, ...] = (),
     ) -> None:
         self.learner, self.labels, self.groups, self.seed = learner, labels, groups, seed
+        self.names = np.asarray(names or [str(z) for z in range(groups)])
         self.model: Model | None = None
         self.fits: list[int] = []
-        self._training: list[tuple[Any, NDArray[np.int64]]] = []
+        self._training: list[tuple[Any, NDArray[np.int64], NDArray[np.int64]]] = []
         self._validation: list[tuple[Any, NDArray[np.int64], NDArray[np.int64]]] = []
 
     def add(
@@ -45,27 +53,26 @@ class SingleMemory:
     ) -> None:
         """Take in rows."""
         if (~validation).any():
-            self._training.append((take(X, ~validation), y[~validation]))
+            self._training.append((take(X, ~validation), y[~validation], group[~validation]))
         if validation.any():
             self._validation.append((take(X, validation), y[validation], group[validation]))
 
-    def training(self, rows: int | None = None) -> tuple[Any, NDArray[Any]]:
-        """The training set, or its first rows."""
-        y = np.concatenate([y for _, y in self._training])
-        self._training = [(stack([X for X, _ in self._training]), y)]
-        X = self._training[0][0]
-        if rows is not None and rows < len(y):
-            mask = np.arange(len(y)) < rows
-            X, y = take(X, mask), y[mask]
-        return X, self.labels(y)
+    def training(self, rows: int | None = None) -> tuple[Any, NDArray[Any], NDArray[np.int64]]:
+        """The training set, or its first rows: rows, labels, groups."""
+        X, y, group = zip(*self._training, strict=True)
+        self._training = [(stack(X), np.concatenate(y), np.concatenate(group))]
+        every, codes, groups = self._training[0]
+        if rows is not None and rows < len(codes):
+            mask = np.arange(len(codes)) < rows
+            every, codes, groups = take(every, mask), codes[mask], groups[mask]
+        return every, self.labels(codes), groups
 
     def fit(self) -> None:
         """Fit on everything there is, from the previous model."""
-        n = sum(len(y) for _, y in self._training)
+        n = sum(len(y) for _, y, _ in self._training)
         if n == 0 or (self.fits and self.fits[-1] == n):
             return
-        X, y = self.training()
-        model = self.learner.fit(X, y, previous=self.model, seed=self.seed)
+        model = self._fitted(*self.training(), previous=self.model)
         if not hasattr(model, "predict"):
             raise InputError(f"fit gave {model!r}: a learner's fit returns the model, which has predict(X)")
         self.model = model
@@ -75,9 +82,12 @@ class SingleMemory:
         """Go through the same fits again, to have the same model after loading."""
         incremental = bool(getattr(self.learner, "incremental", False))
         for n in fits if incremental else fits[-1:]:
-            X, y = self.training(n)
-            self.model = self.learner.fit(X, y, previous=self.model, seed=self.seed)
+            self.model = self._fitted(*self.training(n), previous=self.model)
         self.fits = list(fits)
+
+    def _fitted(self, X: Any, y: NDArray[Any], group: NDArray[np.int64], previous: Model | None = None) -> Model:
+        fitted: Model = fit_learner(self.learner, X, y, self.names[group], previous=previous, seed=self.seed)
+        return fitted
 
     def score(self, loss: Loss) -> Scores:
         """Losses and correct answers on the validation set, all groups in one call of the model."""
@@ -105,8 +115,9 @@ class SingleMemory:
 
     def final_models(self) -> list[Model]:
         """A model fitted on training and validation examples together."""
-        X, y = self.training()
+        X, y, group = self.training()
         if self._validation:
-            held, codes, _ = self.validation()
+            held, codes, others = self.validation()
             X, y = stack([X, held]), np.concatenate([y, self.labels(codes)])
-        return [self.learner.fit(X, y, previous=None, seed=self.seed)]
+            group = np.concatenate([group, others])
+        return [self._fitted(X, y, group)]

@@ -11,13 +11,14 @@ from scipy import sparse
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from evenhand.arrays import Floats, Positions
 from evenhand.errors import InputError
 from evenhand.learners.base import Loss, losses_of
 from evenhand.learners.logistic.objectives import BinaryRows, Rows, Softmax, softmax
 from evenhand.learners.logistic.solver import DENSE_LIMIT, minimise
+from evenhand.learners.weights import as_weights
 
 __all__ = ["Logistic"]
 
@@ -59,11 +60,14 @@ class Logistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         self.tol = tol
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, previous: Any = None, seed: int = 0) -> Self:
-        """Fit, starting from the fitted Logistic `previous` if there is one; nothing is random, `seed` is ignored."""
+        """Fit, starting from the fitted Logistic `previous` if there is one; nothing is random, `seed` is ignored.
+
+        A weight of 0 is as if the row were not there.
+        """
         self.check_settings()
         X, y = validate_data(self, numeric(X), y, accept_sparse="csr", dtype=np.float64)
         check_classification_targets(y)
-        weight = None if sample_weight is None else _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+        weight = None if sample_weight is None else as_weights(sample_weight, X.shape[0])
         if weight is not None:
             X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
         self.classes_, codes = np.unique(y, return_inverse=True)

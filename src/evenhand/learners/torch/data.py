@@ -38,7 +38,7 @@ def as_tensor(X: Any) -> torch.Tensor:
 
 @dataclass(frozen=True)
 class Batch:
-    """Some kept examples: rows, positions of their labels, multiplicities, groups."""
+    """Some kept examples: rows, positions of their labels, multiplicities or weights, groups."""
 
     X: torch.Tensor
     y: torch.Tensor
@@ -54,13 +54,19 @@ class Kept:
 
     def __init__(self, block: int, device: torch.device) -> None:
         self.block, self.device = block, device
-        self.n, self.total = 0, 0
+        self.n, self.total, self.weight = 0, 0, 0.0
         self._blocks: list[Batch] = []
         self._place: dict[int, int] = {}
 
+    def add_weighted(self, X: Any, y: NDArray[np.int64], weight: NDArray[np.float64]) -> None:
+        """Take in rows that count as often as their weights say; those of weight 0 are left out."""
+        used = weight > 0
+        self.total, self.weight = self.total + int(used.sum()), self.weight + float(weight.sum())
+        self._append(as_tensor(X)[used], y[used], np.zeros(used.sum(), dtype=np.int64), weight[used])
+
     def add(self, X: Any, y: NDArray[np.int64], group: NDArray[np.int64]) -> None:
         """Take in rows, positions of their labels and groups."""
-        self.total += len(y)
+        self.total, self.weight = self.total + len(y), self.weight + len(y)
         numbers = getattr(X, "rows", None)
         if numbers is None:
             self._append(as_tensor(X), y, group, np.ones(len(y)))

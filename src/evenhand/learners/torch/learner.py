@@ -15,6 +15,7 @@ from evenhand.learners.base import Loss, losses_of
 from evenhand.learners.torch.data import as_tensor
 from evenhand.learners.torch.device import require_torch
 from evenhand.learners.torch.trainer import Trainer
+from evenhand.learners.weights import as_weights
 
 if TYPE_CHECKING:
     import torch
@@ -77,16 +78,17 @@ class TorchLearner:
         if not callable(self.module_factory) or hasattr(self.module_factory, "parameters"):
             raise InputError("module_factory must make a new module when called: give lambda: MyNet(), or the class")
 
-    def fit(self, X: Any, y: Any, *, previous: Any = None, seed: int = 0) -> TorchModel:
+    def fit(self, X: Any, y: Any, *, sample_weight: Any = None, previous: Any = None, seed: int = 0) -> TorchModel:
         """One update: of a copy of `previous` where it knows these classes, else of a new network."""
         y = np.asarray(y)
+        weight = np.ones(len(y)) if sample_weight is None else as_weights(sample_weight, len(y))
         goes_on = isinstance(previous, TorchModel) and np.isin(y, previous.classes).all()
         classes = previous.classes if goes_on else np.unique(y)
         trainer = previous.trainer.copy() if goes_on else Trainer(self, seed)
         rows = as_tensor(X if not hasattr(X, "rows") else np.asarray(X))
         trainer.check(rows, len(classes))
         kept = trainer.kept()
-        kept.add(rows, np.searchsorted(classes, y).astype(np.int64), np.zeros(len(y), dtype=np.int64))
+        kept.add_weighted(rows, np.searchsorted(classes, y).astype(np.int64), weight)
         trainer.update([kept])
         return TorchModel(trainer, classes)
 

@@ -64,7 +64,7 @@ class Trainer:
         with seeded(self.seed, self.updates + 1, self.device), on_threads(self.learner.threads):
             self.module.train()
             if self.learner.update == "step":
-                self._step([block for kept in sets for block in kept.blocks()], sum(k.total for k in sets), names)
+                self._step([block for kept in sets for block in kept.blocks()], sum(k.weight for k in sets), names)
             else:
                 for batch in self._minibatches(sets):
                     parts = [self._slice(batch, i) for i in range(0, len(batch.y), self.learner.chunk)]
