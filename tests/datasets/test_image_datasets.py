@@ -120,16 +120,18 @@ def faces(folder: Path) -> None:
 
 def test_utkface_splits(tmp_path: Path) -> None:
     faces(tmp_path)
-    clean = utkface(tmp_path)
-    assert (len(clean._pool.y), len(clean._test.y)) == (20 - 5 - 1 - 1, 5)
-    assert clean.shape == (3, 50, 50)
-    assert clean.groups == ("White", "Black", "Asian", "Indian", "Other")
-    assert clean.classes.tolist() == ["female", "male"]
+    everyone = utkface(tmp_path)
+    assert len(everyone._pool.y) == 20 - 1 - 2  # one has no race; the twins 4 and 5 are said to be of two races
+    assert everyone.shape == (3, 50, 50)
+    assert everyone.groups == ("White", "Black", "Asian", "Indian", "Other")
+    assert everyone.classes.tolist() == ["female", "male"]
+    cropped = utkface(tmp_path, split="crop_part1")
+    assert (len(cropped._pool.y), len(cropped._test.y)) == (20 - 5 - 1 - 1, 5)
     with pytest.warns(LeakingSplit, match="all 5 test faces are also in the pool"):
         leaking = utkface(tmp_path, split="paper")
     assert (len(leaking._pool.y), len(leaking._test.y)) == (19, 5)
-    with pytest.raises(ValueError, match="'clean' or 'paper'"):
-        utkface(tmp_path, split="random")
+    with pytest.raises(ValueError, match="'random', 'crop_part1' or 'paper', not 'clean'"):
+        utkface(tmp_path, split="clean")
     with pytest.raises(ValueError, match=r"susanqq\.github\.io"):
         utkface(tmp_path / "nowhere")
 
@@ -145,4 +147,6 @@ def test_the_real_files_where_they_are_at_hand() -> None:
         )
         assert result.final["final_test_accuracy"].mean() > 0.6
         people = load("utkface", data_dir=folder)
+        assert len(people._pool.y) == 23_708 - 3 - 765 + (375 - 104)  # nameless, twins, a face of each set that agrees
+        people = load("utkface", data_dir=folder, split="crop_part1")
         assert (len(people._pool.y), len(people._test.y)) == (13_859, 9_778)

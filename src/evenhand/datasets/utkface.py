@@ -17,9 +17,10 @@ from evenhand.errors import InputError
 from evenhand.sources.images.images import Images
 from evenhand.sources.images.store import LazyStore
 
-__all__ = ["RACES", "LeakingSplit", "utkface"]
+__all__ = ["RACES", "SPLITS", "LeakingSplit", "utkface"]
 
 RACES = ("White", "Black", "Asian", "Indian", "Other")
+SPLITS = ("random", "crop_part1", "paper")
 _SEXES = np.array(["male", "female"])
 _PACKED = "utkface_50x50_q95_444.parquet"
 _SIZE = (50, 50)
@@ -29,31 +30,38 @@ class LeakingSplit(UserWarning):
     """The test images are among the training images."""
 
 
-def utkface(data_dir: str | Path | None = None, *, split: str = "clean", **settings: Any) -> Images:
+def utkface(data_dir: str | Path | None = None, *, split: str = "random", **settings: Any) -> Images:
     """UTKFace as a source.
 
     Args:
         data_dir: a folder with the owners' folders `UTKFace` and `crop_part1`, or with the packed Parquet file.
-        split: `"clean"` trains on faces outside `crop_part1` that have no exact twin in it; `"paper"` trains on all
-            of them, test faces included, as the paper does.
+        split: `"random"` tests on 30 % of each group and sex, drawn anew for each trial, one of several exact twins
+            kept and none whose labels contradict each other; `"crop_part1"` trains on faces outside `crop_part1`
+            that have no exact twin in it, and tests on those in it; `"paper"` trains on all of them, test faces
+            included, as the paper does.
         settings: as for `Images`.
     """
-    if split not in ("clean", "paper"):
-        raise InputError(f"split must be 'clean' or 'paper', not {split!r}")
+    if split not in SPLITS:
+        raise InputError(f"split must be {', '.join(map(repr, SPLITS[:-1]))} or {SPLITS[-1]!r}, not {split!r}")
     faces = _faces(data_folder(data_dir))
     known = (faces.sex >= 0) & (faces.race >= 0)
     test = faces.cropped & known
-    training = known & ~faces.cropped & ~_twins(faces)
-    if split == "paper":
+    if split == "random":
+        training = _one_of_twins(faces, known)
+    elif split == "crop_part1":
+        digests = _digests(faces)
+        training = known & ~np.isin(digests, digests[faces.cropped])
+    else:
         training = known
         warnings.warn(
             f"split='paper': all {test.sum():,} test faces are also in the pool, so test accuracy is measured on "
-            "training examples; split='clean' keeps them apart",
+            "training examples; split='random' keeps them apart",
             LeakingSplit,
             stacklevel=2,
         )
-    defaults = {"test": _part(faces, test), "order": RACES, "network": "cnn2", "transform": {"flip": 0.5}}
-    return Images(*_part(faces, training), **(defaults | {"name": "utkface"} | settings))
+    held = 0.3 if split == "random" else _part(faces, test)
+    defaults = {"test": held, "order": RACES, "network": "cnn2", "transform": {"flip": 0.5}, "name": "utkface"}
+    return Images(*_part(faces, training), **(defaults | settings))
 
 
 @dataclass(frozen=True)
@@ -92,11 +100,21 @@ def _listed(folder: Path) -> _Faces:
     return _Faces(paths, sex, race, np.array([path.name in cropped for path in paths]))
 
 
-def _twins(faces: _Faces) -> NDArray[np.bool_]:
-    """Faces whose very bytes are also in `crop_part1`."""
+def _digests(faces: _Faces) -> NDArray[np.str_]:
     contents = (item if isinstance(item, bytes) else item.read_bytes() for item in faces.encoded)
-    digests = np.array([hashlib.sha256(content).hexdigest() for content in contents])
-    return np.isin(digests, digests[faces.cropped])
+    return np.array([hashlib.sha256(content).hexdigest() for content in contents])
+
+
+def _one_of_twins(faces: _Faces, known: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Of faces with the very same bytes the first, or none where sex or race differ."""
+    rows = np.flatnonzero(known)
+    _, first, twins = np.unique(_digests(faces)[rows], return_index=True, return_inverse=True)
+    said = faces.sex[rows] + 2 * faces.race[rows]
+    agree = np.ones(len(first), dtype=bool)
+    agree[twins[said != said[first][twins]]] = False
+    kept = np.zeros(len(known), dtype=bool)
+    kept[rows[first[agree]]] = True
+    return kept
 
 
 def _part(faces: _Faces, chosen: NDArray[np.bool_]) -> tuple[LazyStore, NDArray[Any], NDArray[Any]]:

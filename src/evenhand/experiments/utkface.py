@@ -1,4 +1,4 @@
-"""fig-utkface, fig-utkface-groups: male or female, for five ethnicities; the clean split, not the paper's."""
+"""fig-utkface, fig-utkface-groups: male or female, for five ethnicities; a random split, not the paper's."""
 
 from __future__ import annotations
 

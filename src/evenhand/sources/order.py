@@ -19,12 +19,20 @@ BLOCK = 1 << 16
 class Order:
     """The rows of one group in one trial, shuffled by (seed, trial, group) and known block by block.
 
-    The first `held_out` rows are for testing, the others make the pool. A row keeps its role for good, also where
-    `replace="halves"` reshuffles the two halves once the pool is used up.
+    The first `held_out` rows are for testing, the others make the pool; with `strata`, a number per row, those of the
+    test have each stratum in proportion. A row keeps its role for good, also where `replace="halves"` reshuffles the
+    two halves once the pool is used up.
     """
 
     def __init__(
-        self, key: tuple[int, int, int], size: int, *, held_out: int = 0, share: float = 0.5, replace: Replace = "never"
+        self,
+        key: tuple[int, int, int],
+        size: int,
+        *,
+        held_out: int = 0,
+        share: float = 0.5,
+        replace: Replace = "never",
+        strata: NDArray[np.int64] | None = None,
     ) -> None:
         self._generator = np.random.Generator(np.random.PCG64(np.random.SeedSequence(key)))
         self._role_state = role_states(*key)
@@ -32,7 +40,10 @@ class Order:
         self._held_out = held_out
         self._share = share
         self._replace = replace
-        self._shuffled = self._generator.choice(size, min(size, max(BLOCK, held_out)), replace=False)
+        first = max(BLOCK, held_out) if strata is None or held_out == 0 else size
+        self._shuffled = self._generator.choice(size, min(size, first), replace=False)
+        if strata is not None and held_out > 0:
+            self._shuffled = _in_proportion_first(self._shuffled, strata, held_out)
 
     @property
     def test(self) -> NDArray[np.int64]:
@@ -71,3 +82,15 @@ class Order:
 
     def _roles(self, start: int, stop: int) -> NDArray[np.bool_]:
         return roles(self._role_state, np.arange(start, stop) % max(self.pool, 1), self._share)
+
+
+def _in_proportion_first(shuffled: NDArray[np.int64], strata: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """The same rows, those in front with every stratum in proportion; both parts stay in random order."""
+    of = strata[shuffled]
+    rank = np.empty(len(of))
+    for stratum in np.unique(of):
+        members = np.flatnonzero(of == stratum)
+        rank[members] = (np.arange(len(members)) + 0.5) / len(members)
+    front = np.zeros(len(of), dtype=bool)
+    front[np.argsort(rank, kind="stable")[:count]] = True
+    return np.concatenate([shuffled[front], shuffled[~front]])

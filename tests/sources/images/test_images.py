@@ -83,6 +83,19 @@ def test_a_share_held_out_is_never_drawn() -> None:
     assert np.isnan(source().open(0, [0]).accuracies([Reader()])).all()
 
 
+def test_a_share_held_out_has_the_labels_in_proportion_and_is_new_each_trial() -> None:
+    n = 400
+    X = np.zeros((n, 3, 4, 5), dtype=np.uint8)
+    y, group = (np.arange(n) % 10 == 0).astype(int), np.where(np.arange(n) < 300, "a", "b")
+    stream = Images(X, y, group, test=0.3).open(0, [0, 1])
+    held = [stream._held(t) for t in (0, 1)]
+    for rows in held:
+        for name, wanted in (("a", (90, 9)), ("b", (30, 3))):
+            labels = y[rows[group[rows] == name]]
+            assert (len(labels), labels.sum()) == wanted
+    assert set(held[0]) != set(held[1])
+
+
 def test_facts_of_a_source() -> None:
     pictures = source(order=["c", "b", "a"], network="cnn1", transform={"crop": 4, "flip": 0.5}, name="x")
     assert pictures.groups == ("c", "b", "a")

@@ -27,7 +27,8 @@ class Images:
         images: bytes, (n, height, width) or (n, channels, height, width); or a store that reads them when needed.
         labels: one for every image.
         groups: one for every image.
-        test: a share held out of every group, `(images, labels, groups)` of their own, or None.
+        test: a share held out of every group, anew for each trial and with the labels in proportion; `(images, labels,
+            groups)` of their own; or None.
         replace: `"halves"`, one half trains, the other validates, each drawn again once used up; or `"never"`.
         validation: the share of each group's images that validates.
         order: the groups in the order to name them; sorted by default.

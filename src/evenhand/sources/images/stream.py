@@ -29,7 +29,11 @@ class ImagePart:
 
 
 class ImageStream:
-    """Each group's images in an order set by seed, trial and group; test images are the same for all trials."""
+    """Each group's images in an order set by seed, trial and group.
+
+    Test images of their own are the same for all trials; a share held out is another one for each trial, with the
+    labels in proportion.
+    """
 
     def __init__(
         self,
@@ -52,8 +56,15 @@ class ImageStream:
         self._taken = np.zeros_like(self._left)
         self._orders = [
             [
-                Order((seed, trial, z), n, held_out=int(h), share=validation, replace=replace)
-                for z, (n, h) in enumerate(zip(sizes, self._held_out, strict=True))
+                Order(
+                    (seed, trial, z),
+                    len(rows),
+                    held_out=int(self._held_out[z]),
+                    share=validation,
+                    replace=replace,
+                    strata=pool.y[rows],
+                )
+                for z, rows in enumerate(self._by_group)
             ]
             for trial in trials
         ]
