@@ -1,6 +1,7 @@
 from itertools import islice
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import evenhand as eh
@@ -31,3 +32,15 @@ def test_scores_come_after_every_round_where_somebody_wants_them():
     assert sum(r.losses is not None for r in each_round(trials(eh.Uniform()))) == 4
     assert all(r.losses is not None for r in each_round(trials(eh.Uniform()), score=True))
     assert all(r.accuracy is None for r in each_round(trials(eh.Uniform()), test=False))
+
+
+@pytest.mark.parametrize("rule", [eh.Optimistic(), eh.Uniform()])
+def test_a_group_that_runs_out_leaves_no_label_unspent(rule):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=300), "g": ["few"] * 31 + ["many"] * 269})
+    frame["y"] = frame["x"] + rng.normal(size=300) > 0
+    table = eh.Table(frame, label="y", groups="g", test=0.1)
+    record = run_block(table, rule, eh.Logistic(), Settings(200, batch=10), [0, 1])
+    assert record.labels[-1].tolist() == [200, 200]
+    assert len(record.labels) > Settings(200, batch=10).rounds
+    assert not np.isnan(record.accuracy[-1]).any()

@@ -63,8 +63,10 @@ class PooledTrials(Trials):
             self.memory.add(drawn.trial, drawn.X, drawn.y, drawn.group, validation)
             self.used += np.bincount(drawn.trial, minlength=len(self.used))
 
-    def step(self) -> Step:
+    def step(self) -> Step | None:
         """Choose a group and take a gradient step on its examples; nothing new is drawn."""
+        if self.engine.asked[0] >= self.rounds:
+            return None
         uniforms = self._uniforms.at(self.engine.asked)
         decision = self._rule(self.engine.standing(), uniforms[:, [_TIE, _EXPLORE, _WHICH]])
         self.memory.step(decision.index, np.delete(uniforms, [_EXPLORE, _WHICH, _TIE], axis=1))

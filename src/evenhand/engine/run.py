@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import count, islice
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -61,7 +61,8 @@ def each_round(block: Trials, *, first: int = 0, score: bool = False, test: bool
         block: the trials.
         first: how many rounds they have behind them.
         score: whether to score after every round, although the strategy and the tests may not need it.
-        test: whether to take test accuracy at the rounds the settings name.
+        test: whether to take test accuracy at the rounds the settings name. A group that runs low gives short rounds, so
+            there may be more of them than the budget has full ones: those are tested too.
     """
     tested = block.settings.evaluated(block.rounds)
     score = score or getattr(block.engine.strategy, "needs_scores", True)
@@ -79,29 +80,29 @@ def each_round(block: Trials, *, first: int = 0, score: bool = False, test: bool
 
 
 class _Log:
-    """Arrays of a run, filled round by round and cut to the rounds that happened."""
+    """What a run leaves behind, round by round."""
 
-    def __init__(self, trials: Trials) -> None:
-        shape = (trials.rounds, *trials.engine.counts.shape)
-        self.labels = np.zeros(shape[:2], dtype=np.int64)
-        self.chosen, self.kind = np.full(shape[:2], -1), np.full(shape[:2], -1)
-        self.counts = np.zeros(shape, dtype=np.int64)
-        self.validation_loss, self.accuracy = np.full(shape, np.nan), np.full(shape, np.nan)
-        self.rounds = 0
+    def __init__(self) -> None:
+        self._rounds: list[dict[str, Any]] = []
+
+    def __len__(self) -> int:
+        return len(self._rounds)
 
     def add(self, trials: Trials, done: Round) -> None:
-        t, step = self.rounds, done.step
-        self.labels[t], self.chosen[t], self.counts[t] = trials.used, step.chosen, trials.engine.counts
-        self.kind[t] = np.where(step.chosen >= 0, step.decision.code, -1)
-        if done.losses is not None:
-            self.validation_loss[t] = done.losses
-        if done.accuracy is not None:
-            self.accuracy[t] = done.accuracy
-        self.rounds += 1
+        step, nothing = done.step, np.full(trials.engine.counts.shape, np.nan)
+        self._rounds.append(
+            {
+                "labels": trials.used.copy(),
+                "chosen": step.chosen,
+                "kind": np.where(step.chosen >= 0, step.decision.code, -1),
+                "counts": trials.engine.counts.copy(),
+                "validation_loss": nothing if done.losses is None else done.losses,
+                "accuracy": nothing if done.accuracy is None else done.accuracy,
+            }
+        )
 
-    def cut(self) -> dict[str, Any]:
-        names = ("labels", "chosen", "kind", "counts", "validation_loss", "accuracy")
-        return {name: getattr(self, name)[: self.rounds] for name in names}
+    def arrays(self) -> dict[str, Any]:
+        return {name: np.stack([kept[name] for kept in self._rounds]) for name in self._rounds[0]}
 
 
 def run_block(
@@ -126,26 +127,25 @@ def run_block(
         log = _log(block, exact, tick)
         final = _final(block, exact)
     seconds = time.perf_counter() - started
-    return Record(source.groups, np.asarray(trials), **log.cut(), final_accuracy=final, seconds=seconds)
+    return Record(source.groups, np.asarray(trials), **log, final_accuracy=final, seconds=seconds)
 
 
-def _log(block: Trials, exact: ExactStream | None, tick: Callable[[], None] | None) -> _Log:
-    log = _Log(block)
+def _log(block: Trials, exact: ExactStream | None, tick: Callable[[], None] | None) -> dict[str, Any]:
+    log = _Log()
     linear: list[tuple[Floats, Floats]] = []
-    # a group that runs low gives short rounds, so the budget may last longer than the rounds of the record
-    for done in islice(each_round(block, score=exact is not None, test=exact is None), block.rounds):
+    for done in each_round(block, score=exact is not None, test=exact is None):
         if exact is not None:
             linear.append(_linear(block.memory))
         log.add(block, done)
         if tick is not None:
             tick()
-    last = log.rounds - 1
-    if exact is not None and linear:
-        log.accuracy[: log.rounds] = _closed_form(exact, linear)
-    elif last >= 0 and np.isnan(log.accuracy[last]).all():
+    found = log.arrays()
+    if exact is not None:
+        found["accuracy"] = _closed_form(exact, linear)
+    elif np.isnan(found["accuracy"][-1]).all():
         block.engine.refit()
-        log.accuracy[last] = block.accuracies()
-    return log
+        found["accuracy"][-1] = block.accuracies()
+    return found
 
 
 def _linear(memory: Any) -> tuple[Floats, Floats]:
