@@ -6,8 +6,8 @@ They assume losses in [0, 1]; raw log loss is not.
 import inspect
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, fields
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -151,6 +151,22 @@ def as_bound(bound: "Bound | Callable[..., ArrayLike] | Sequence[Bound | Callabl
     raise InputError(
         f"a bound is VCBound, RademacherBound, a function of N, or a list of them per group; got {bound!r}"
     )
+
+
+BOUND_NAMES: dict[type[Any], str] = {VCBound: "vc", RademacherBound: "rademacher"}
+"""The bounds by the name they have in the text form of a rule."""
+
+
+def bound_settings(bound: Bound) -> dict[str, Any]:
+    """A bound as the settings of a rule's text form; one without a name is `own`, which does not read back.
+
+    >>> bound_settings(VCBound(d=3, delta=0.1))
+    {'bound': 'vc', 'd': 3, 'delta': 0.1}
+    """
+    if not isinstance(bound, VCBound | RademacherBound):
+        return {"bound": "own"}
+    own = {f.name: v for f in fields(bound) if (v := getattr(bound, f.name)) != f.default}
+    return {"bound": BOUND_NAMES[type(bound)], **own}
 
 
 def check_bound(bound: Callable[..., ArrayLike]) -> None:

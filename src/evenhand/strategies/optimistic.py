@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any, ClassVar
 
 import numpy as np
 
 from evenhand.arrays import Floats
-from evenhand.claims.bounds import RademacherBound, VCBound, as_bound
+from evenhand.claims.bounds import as_bound, bound_settings
 from evenhand.errors import InputError
 from evenhand.strategies import terms as named
 from evenhand.strategies.base import FORCED, SCORE, WARM_UP, Loss, Rule, decide, either, pick
 from evenhand.strategies.decision import Decision
 from evenhand.strategies.standing import Standing
 
-__all__ = ["BOUND_NAMES", "Optimistic"]
-
-BOUND_NAMES: dict[type[Any], str] = {VCBound: "vc", RademacherBound: "rademacher"}
-"""The bounds by the name they have in the text form of a rule."""
+__all__ = ["Optimistic"]
 
 
 @dataclass(frozen=True)
@@ -137,12 +134,8 @@ class Optimistic(Rule):
     def settings(self) -> dict[str, Any]:
         """The settings that differ from their defaults, those of the bound spelt out."""
         found = super().settings()
-        described: dict[str, Any] = {}
-        if (bound := found.pop("bound", None)) is not None:
-            name = BOUND_NAMES.get(type(bound))
-            described = {"bound": name or "own"}
-            if name:
-                described |= {f.name: v for f in fields(bound) if (v := getattr(bound, f.name)) != f.default}
+        bound = found.pop("bound", None)
+        described = {} if bound is None else bound_settings(bound)
         if self.terms:
             found["terms"] = "+".join(named.path_of(term) for term in self.terms)
         return described | found

@@ -7,11 +7,12 @@ from dataclasses import MISSING, fields
 from typing import Any
 
 from evenhand import extending
+from evenhand.claims.bounds import BOUND_NAMES
 from evenhand.errors import InputError
 from evenhand.notation import parse_settings
 from evenhand.strategies.base import Rule, Strategy
 from evenhand.strategies.epsilon_greedy import EpsilonGreedy, Greedy
-from evenhand.strategies.optimistic import BOUND_NAMES, Optimistic
+from evenhand.strategies.optimistic import Optimistic
 from evenhand.strategies.peers import Peers
 from evenhand.strategies.uncurated import Uncurated
 from evenhand.strategies.uniform import Uniform
