@@ -25,7 +25,8 @@ def plan(
     ] = None,
     groups: Annotated[int | None, typer.Option(help="number of groups")] = None,
     pi_min: Annotated[float | None, typer.Option(help="smallest share in the fair mixture")] = None,
-    c: Annotated[float, typer.Option("--C", help="coupling constant of Assumption 3")] = 1.0,
+    fair: Annotated[str | None, typer.Option(help="the whole fair mixture, in place of --pi-min: 0.2,0.8")] = None,
+    c: Annotated[float | None, typer.Option("--C", help="coupling constant of Assumption 3; 1 without --kappa")] = None,
     resolution: Annotated[float, typer.Option(help="smallest excess risk at which C is claimed")] = 0.0,
     kappa: Annotated[float | None, typer.Option(help="square-root form: its constant, in place of C")] = None,
     vc: Annotated[int, typer.Option(help="VC dimension of the classifiers")] = 3,
@@ -37,7 +38,8 @@ def plan(
     a: Annotated[float | None, typer.Option("--A", help="between pi-min/2 and pi-min")] = None,
     epsilon0: Annotated[float | None, typer.Option(help="excess risk below which C holds")] = None,
     gap: Annotated[float | None, typer.Option(help="least excess risk away from the fair mixture")] = None,
-    epsilon: Annotated[float | None, typer.Option(help="plan for ε-greedy with this ε")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="plan for ε-greedy with this ε, exploring uniformly")] = None,
+    population: Annotated[str | None, typer.Option(help="and exploring by these population shares: 0.3,0.7")] = None,
     beta: Annotated[float | None, typer.Option(help="its slack")] = None,
     radius: Annotated[float, typer.Option(help="radius r of the lower bound's two instances")] = 1.0,
     as_json: Annotated[bool, typer.Option("--json", help="print everything as JSON")] = False,
@@ -50,16 +52,29 @@ def plan(
 
     model = _model(source)
     bound: Bound = VCBound(vc, delta, not printed) if alpha is None else RademacherBound(b, alpha, delta=delta)
-    settings = {"groups": groups, "pi_min": pi_min, "C": c, "bound": bound, "resolution": resolution, "kappa": kappa}
-    settings |= {"xi": xi, "A": a, "epsilon0": epsilon0, "gap": gap}
+    constant = 1.0 if c is None and kappa is None else c
+    settings = {"groups": groups, "pi_min": pi_min, "fair": _numbers("fair", fair), "bound": bound, "C": constant}
+    settings |= {"resolution": resolution, "kappa": kappa, "xi": xi, "A": a, "epsilon0": epsilon0, "gap": gap}
     problem = _problem(model, settings)
-    found = report(problem, labels=budget, target=promise, epsilon=epsilon, beta=beta, radius=radius, model=model)
+    shares = _numbers("population", population)
+    found = report(
+        problem, labels=budget, target=promise, epsilon=epsilon, beta=beta, shares=shares, radius=radius, model=model
+    )
     if plot is not None:
         _plot(problem, model, plot, epsilon, beta, radius, trials)
     if as_json:
         typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
     else:
         _show(found, plot)
+
+
+def _numbers(name: str, text: str | None) -> list[float] | None:
+    if text is None:
+        return None
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise InputError(f"--{name} takes numbers separated by commas, got {text!r}") from None
 
 
 def _model(source: str | None) -> SyntheticModel1 | None:
@@ -79,6 +94,10 @@ def _problem(model: SyntheticModel1 | None, settings: dict[str, Any]) -> Problem
 
     if model is not None:
         return problem_of(model, **settings)
+    if settings["fair"] is not None:
+        # what the mixture says itself
+        settings["groups"] = settings["groups"] or len(settings["fair"])
+        settings["pi_min"] = settings["pi_min"] or min(settings["fair"])
     missing = [name for name in ("groups", "pi_min") if settings[name] is None]
     if missing:
         raise InputError(f"give --{missing[0].replace('_', '-')}, or a source whose risks are known")
@@ -94,14 +113,19 @@ def _plot(
     from evenhand.claims.guarantees.excess import simulated_excess
     from evenhand.plotting.guarantees import plot_plan
 
-    simulated = None
+    simulated = {}
     if model is not None and trials > 0:
         from evenhand.simulation.simulate import simulate
 
-        rule = "optimistic" if epsilon is None else f"epsilon-greedy:epsilon={epsilon}"
+        # the rule that is promised something, and the one that people run
+        rules = (
+            [problem.rule, "optimistic"] if epsilon is None else [f"epsilon-greedy:epsilon={epsilon},explore=uniform"]
+        )
         budgets = [50, 100, 200, 500, 1000, 2000]
-        trace = simulate(model, [rule], budget=budgets[-1], trials=trials, progress=True).trace
-        simulated = (np.array(budgets, dtype=float), simulated_excess(trace, model, budgets))
+        trace = simulate(model, rules, budget=budgets[-1], trials=trials, progress=True).trace
+        simulated = {
+            r: (np.array(budgets, dtype=float), simulated_excess(trace, model, budgets, strategy=r)) for r in rules
+        }
     plot_plan(problem, epsilon=epsilon, beta=beta, radius=radius, simulated=simulated).savefig(file, dpi=150)
 
 
@@ -110,6 +134,7 @@ def _show(found: dict[str, Any], plot: Path | None) -> None:
     from rich.table import Table
 
     from evenhand.claims.guarantees.promise import count
+    from evenhand.cli.plan_words import sentences
 
     console = Console()
     inputs = Table("input", "value", title="what is assumed", title_justify="left")
@@ -122,37 +147,6 @@ def _show(found: dict[str, Any], plot: Path | None) -> None:
             need = f"not known: give {condition['unknown']}" if condition["unknown"] else "never"
             table.add_row(condition["name"], need if condition["labels"] is None else count(condition["labels"]))
         console.print(table)
-    console.print("\n".join(_sentences(found)), highlight=False)
+    console.print("\n".join(sentences(found)), highlight=False)
     if plot is not None:
         console.print(f"picture in {plot}", highlight=False)
-
-
-def _sentences(found: dict[str, Any]) -> list[str]:
-    from evenhand.claims.guarantees.promise import count
-
-    lines = []
-    if found.get("exploration", {}).get("stuck"):
-        look = found["exploration"]
-        lines.append(
-            f"no promise: ε-greedy over-explores and stays away from the fair mixture (ε above {look['largest_epsilon']:.4g})"
-        )
-        if look["tau0_labels"] is not None:
-            lines.append(f"that is certain from {count(look['tau0_labels'])} labels")
-        if "floor" in look:
-            lines.append(
-                f"excess risk stays above {look['floor']:.5f} from there, and ends near {look['last_floor']:.5f}"
-            )
-    if promise := found.get("promise"):
-        head, *rest = promise["text"].split("; ")
-        speaks = [part for part in rest if "speak" in part]
-        lines.append("; ".join([head, *speaks]) + f" ({promise['labels']} labels are {promise['rounds']} rounds)")
-    if budget := found.get("budget"):
-        need = "no budget gives it" if budget["labels"] is None else f"it takes {count(budget['labels'])} labels"
-        lines.append(f"to be promised an excess risk of {budget['target']:g}: {need}")
-    if lower := found.get("lower_bound"):
-        near, far = lower["radii"]
-        lines.append(
-            f"no rule has a mean excess risk below {lower['value']:.3g} on both of the instances with radii "
-            f"{near:g} and {far:.4g}, whichever group is harder"
-        )
-    return [*lines, found["coupling_term"], *found["assumed"]]

@@ -1,45 +1,51 @@
 """What the theorems promise for a budget, and the budget for a promise.
 
-A `Problem` names what must be known or assumed; `optimistic` and `epsilon_greedy` turn a budget into a `Promise`,
-`labels_for` and `epsilon_greedy_labels_for` a promise into a budget. All budgets are in labels: a round costs two.
+A `Problem` names what must be known or assumed; `optimistic`, `uncoupled` and `epsilon_greedy` turn a budget into a
+`Promise` for one rule, their `…labels_for` a promise into a budget. All budgets are in labels: a round costs two. `probe`
+and `pareto` look at the assumptions in data.
 """
 
 from evenhand.claims.guarantees.coupling import TwoTerms, coupling_ratio, square_root_constant, two_terms
-from evenhand.claims.guarantees.exploring import (
-    Exploration,
-    epsilon_greedy,
-    epsilon_greedy_labels_for,
-    exploration,
-    largest_beta,
-)
+from evenhand.claims.guarantees.exploring import epsilon_greedy, epsilon_greedy_labels_for, largest_beta
 from evenhand.claims.guarantees.lower import lower_bound, lower_bound_pair, other_radius
 from evenhand.claims.guarantees.optimism import labels_for, optimistic, smallest_budget
 from evenhand.claims.guarantees.phases import Phase, phases
 from evenhand.claims.guarantees.probe import Probe, probe
 from evenhand.claims.guarantees.problem import Problem
 from evenhand.claims.guarantees.promise import Condition, Promise
+from evenhand.claims.guarantees.remarks import Comparison, Order, abernethy, compare, order_of
+from evenhand.claims.guarantees.stuck import Exploration, exploration
+from evenhand.claims.guarantees.uncoupled import first_phase, uncoupled, uncoupled_labels_for
 
 __all__ = [
+    "Comparison",
     "Condition",
     "Exploration",
+    "Order",
     "Phase",
     "Probe",
     "Problem",
     "Promise",
     "TwoTerms",
+    "abernethy",
+    "compare",
     "coupling_ratio",
     "epsilon_greedy",
     "epsilon_greedy_labels_for",
     "exploration",
+    "first_phase",
     "labels_for",
     "largest_beta",
     "lower_bound",
     "lower_bound_pair",
     "optimistic",
+    "order_of",
     "other_radius",
     "phases",
     "probe",
     "smallest_budget",
     "square_root_constant",
     "two_terms",
+    "uncoupled",
+    "uncoupled_labels_for",
 ]

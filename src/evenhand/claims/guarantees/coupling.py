@@ -15,7 +15,8 @@ from evenhand.sources.synthetic.model1 import SyntheticModel1
 class TwoTerms:
     """Whether the two-term score (no coupling term) is covered by the theory at this ξ.
 
-    It is where max_z e_z(N^ξ)/N^(ξ−1) → 0; for e ~ N^−α that is ξ > 1/(1+α), never below 2/3.
+    It is where max_z e_z(N^ξ)/N^(ξ−1) → 0; for e ~ N^−α that is ξ > 1/(1+α), never below 2/3. In the square-root form
+    √e takes the place of e, and the threshold is 1/(1+α/2), never below 4/5.
     """
 
     xi: float
@@ -32,8 +33,10 @@ class TwoTerms:
         )
 
 
-def two_terms(bound: Bound, xi: float = 0.5, groups: int = 2) -> TwoTerms:
+def two_terms(bound: Bound, xi: float = 0.5, groups: int = 2, *, square_root: bool = False) -> TwoTerms:
     """Which of the two a setting is: covered by theory, or practical. A user's own sequence is judged by its tail.
+
+    `square_root` is for Assumption 3 in its square-root form.
 
     >>> print(two_terms(VCBound(d=3), xi=0.7))
     ξ = 0.7 is above 0.6667: the coupling term may be dropped
@@ -47,7 +50,7 @@ def two_terms(bound: Bound, xi: float = 0.5, groups: int = 2) -> TwoTerms:
         tail = np.max(bound(np.array([[1e9] * groups, [1e12] * groups]), groups), axis=-1)
         # no uniform deviation falls faster than N^−½
         alpha = float(np.clip(np.log10(tail[0] / tail[1]) / 3, 0.0, 0.5)) if tail[1] > 0 else 0.5
-    threshold = 1 / (1 + alpha)
+    threshold = 1 / (1 + (alpha / 2 if square_root else alpha))
     return TwoTerms(xi, alpha, threshold, xi > threshold)
 
 

@@ -11,7 +11,7 @@ from evenhand.errors import InputError
 
 
 def value(problem: Problem, rounds: float) -> float:
-    """Σ_i (4C/A_i + 2)·max_z e_z(N_A) with N_A = A·n·π_min/(2π_min − A)."""
+    """Σ_i (4C/A_i + 2)·max_z e_z(N_A) with N_A = A·n·π_min/(2π_min − A); 2C·max(2e, resolution) or 2κ√(2e) for 4C·e."""
     return float(problem.phase_sums(problem.max_e(examples(problem, rounds)))[-1])
 
 
@@ -21,20 +21,22 @@ def examples(problem: Problem, rounds: float) -> float:
 
 
 def optimistic(problem: Problem, labels: int) -> Promise:
-    """What Theorem 1 promises for A_opt after this many labels."""
+    """What Theorem 1 promises after this many labels for A_opt with the terms assumed, `problem.rule`, and no other."""
     rounds = budget_rounds(labels)
     found = conditions(problem, labels)
+    e = problem.max_e(examples(problem, rounds))
     return Promise(
-        rule="optimistic",
+        rule=problem.rule,
         labels=labels,
         rounds=rounds,
         value=value(problem, rounds),
-        order=problem.groups * problem.C / problem.pi_min * problem.max_e(examples(problem, rounds)),
-        deviation=problem.max_e(examples(problem, rounds)),
+        order=problem.order(e, problem.pi_min),
+        deviation=e,
         probability=1 - problem.failure,
         conditions=found,
         speaks_from=from_labels(lambda n: value(problem, n) < 1, found),
         rate=problem.rate,
+        floor=float(problem.phase_sums(0.0)[-1]),
     )
 
 
@@ -46,11 +48,11 @@ def labels_for(problem: Problem, target: float) -> int | None:
 
 def conditions(problem: Problem, labels: int) -> tuple[Condition, ...]:
     """The budget from which Theorem 1 holds, condition by condition."""
-    return tuple(condition(name, need, labels, unknown) for name, need, unknown in _needs(problem))
+    return phase_conditions(problem, labels, lambda i: smallest_budget(problem, i))
 
 
-def _needs(p: Problem) -> list[tuple[str, int | None, str | None]]:
-    """Name, rounds needed, and the input that is missing."""
+def phase_conditions(p: Problem, labels: int, nearby: Callable[[int], int | None]) -> tuple[Condition, ...]:
+    """Forced rounds over, fits close, and rounds from which the mixture is near π* in every phase."""
     power = 1 / (1 - p.xi)
     early = max(1, int(np.ceil(min(p.pi_min**-power * (1 - 1e-12), FOREVER))))
     late = p.a**-power * (2 * p.pi_min - p.a) / p.pi_min
@@ -62,18 +64,23 @@ def _needs(p: Problem) -> list[tuple[str, int | None, str | None]]:
     close = None if floor is None else smallest(lambda n: 2 * p.max_e((p.pi_min * n) ** p.xi) <= floor)
     needs.append(("the fit is close: 2·max e ≤ ε₀", close, "epsilon0" if floor is None else None))
     for i in range(p.groups):
-        need = None if p.gap is None else smallest_budget(p, i)
+        need = None if p.gap is None else nearby(i)
         needs.append((f"phase {i}: the mixture is near π*", need, "gap" if p.gap is None else None))
-    return needs
+    return tuple(condition(name, need, labels, unknown) for name, need, unknown in needs)
 
 
 def smallest_budget(p: Problem, i: int) -> int | None:
     """n_i: rounds from which (c_0 + … + c_i)·max_z e_z((π_min n)^ξ) ≤ γ((i+1)(π_min − A)/m)."""
-    radius = (i + 1) * (p.pi_min - p.a) / p.groups
-    gap = p.gap(radius) if callable(p.gap) else p.gap
+    gap = phase_gap(p, i)
+    return smallest(lambda n: float(p.phase_sums(p.max_e((p.pi_min * n) ** p.xi))[i]) <= gap)
+
+
+def phase_gap(p: Problem, i: int) -> float:
+    """γ((i+1)(π_min − A)/m): the excess risk below which the mixture of phase i is near enough to π*."""
+    gap = p.gap((i + 1) * (p.pi_min - p.a) / p.groups) if callable(p.gap) else p.gap
     if gap is None:
         raise InputError("the gap γ(r) is not known: give `gap`")
-    return smallest(lambda n: float(p.phase_sums(p.max_e((p.pi_min * n) ** p.xi))[i]) <= gap)
+    return gap
 
 
 def condition(name: str, rounds: int | None, labels: int, unknown: str | None) -> Condition:

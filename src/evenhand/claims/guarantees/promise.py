@@ -34,13 +34,15 @@ class Promise:
     """A bound on the excess risk at a budget.
 
     Attributes:
-        rule: the sampling rule.
+        rule: the sampling rule it is for, and no other: one that lacks a term the theorem assumes has no promise.
         labels, rounds: the budget; the theorems count rounds, one training example each, half the labels.
         value: with probability `probability` the excess risk is at most this, if the conditions hold.
-        order: the same without constants, (m·C/π_min)·max e or (m·C/q)·max e.
+        order: the same without constants, (m·C/π_min)·max e or (m·C/q)·max e; with κ·√(max e) in place of C·max e.
         deviation: max_z e_z at the count the theorem uses.
         speaks_from: labels from which the value is below 1 and every known condition holds; None: never.
-        rate: the value falls like rounds^−rate up to logs.
+        rate: the value falls like rounds^−rate in the long run, up to logs.
+        floor: what the value never falls below, because of the resolution of C.
+        note: what the proof leaves open, in words.
     """
 
     rule: str
@@ -53,6 +55,8 @@ class Promise:
     conditions: tuple[Condition, ...]
     speaks_from: int | None
     rate: float | None
+    floor: float = 0.0
+    note: str = ""
 
     @property
     def vacuous(self) -> bool:
@@ -73,10 +77,13 @@ class Promise:
 
     def __str__(self) -> str:
         parts = [
-            f"excess risk ≤ {self.value:.4g} with probability {self.probability:.4g} after {count(self.labels)} labels"
+            f"excess risk ≤ {self.value:.4g} with probability {self.probability:.4g} after {count(self.labels)} labels of "
+            f"{self.rule}"
         ]
         if self.vacuous:
-            parts = [f"no promise at {count(self.labels)} labels: the bound is {self.value:.4g}, above 1"]
+            parts = [
+                f"no promise at {count(self.labels)} labels of {self.rule}: the bound is {self.value:.4g}, above 1"
+            ]
         if self.vacuous or not self.valid:
             parts.append(
                 f"it speaks from {count(self.speaks_from)} labels" if self.speaks_from else "no budget makes it speak"

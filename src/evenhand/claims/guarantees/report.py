@@ -3,21 +3,37 @@
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from evenhand.claims.bounds import VCBound
 from evenhand.claims.guarantees.coupling import square_root_constant, two_terms
-from evenhand.claims.guarantees.exploring import epsilon_greedy, epsilon_greedy_labels_for, exploration
+from evenhand.claims.guarantees.exploring import epsilon_greedy, epsilon_greedy_labels_for
 from evenhand.claims.guarantees.lower import lower_bound, other_radius
 from evenhand.claims.guarantees.optimism import labels_for, optimistic
 from evenhand.claims.guarantees.problem import Problem
+from evenhand.claims.guarantees.promise import Promise
+from evenhand.claims.guarantees.remarks import abernethy, compare, order_of
+from evenhand.claims.guarantees.stuck import exploration
+from evenhand.claims.guarantees.uncoupled import first_phase, uncoupled
 from evenhand.errors import InputError
 from evenhand.sources.synthetic.model1 import SyntheticModel1
 
-ASSUMED = (
-    "Assumption 1: a larger share of a group always lowers its risk",
-    "Assumption 2: every group's own best rule is better on it than on any other group (probe it in your data)",
-    "Assumption 3: C holds down to the stated resolution; no smooth problem has a C for every excess risk",
-    "Assumption 4: the deviation sequence holds for every group and every count at once",
-)
+
+def assumed(problem: Problem) -> list[str]:
+    """The four assumptions, with what is known against them for a problem like this."""
+    no_one = "; no problem with three or more groups has it" if problem.groups > 2 else ""
+    if problem.kappa is not None:
+        third = f"π(z)·|ΔL(z)| ≤ {problem.kappa:g}·√excess, the square-root form"
+    elif problem.resolution > 0:
+        third = f"C = {problem.C:g} holds for excess risks from {problem.resolution:g} up, and below that nothing more"
+    else:
+        third = f"C = {problem.C:g} holds for every excess risk, which Assumption 1 rules out: give resolution or kappa"
+    return [
+        f"Assumption 1: a larger share of a group always lowers its risk{no_one}",
+        "Assumption 2: every group's own best rule is better on it than on any other group (probe it in your data)",
+        f"Assumption 3: {third}",
+        "Assumption 4: the deviation sequence holds for every group and every count at once",
+    ]
 
 
 def report(
@@ -27,57 +43,108 @@ def report(
     target: float | None = None,
     epsilon: float | None = None,
     beta: float | None = None,
+    shares: ArrayLike | None = None,
     radius: float = 1.0,
     model: SyntheticModel1 | None = None,
 ) -> dict[str, Any]:
-    """Budget → promise for `labels`, promise → budget for `target`; of ε-greedy where `epsilon` is given."""
+    """Budget → promise for `labels`, promise → budget for `target`; of ε-greedy where `epsilon` is given.
+
+    ε-greedy is planned with uniform exploration and, where population `shares` are given, with those beside it.
+    """
     if labels is None and target is None:
         raise InputError("give a budget, a promise, or both")
+    if shares is not None and epsilon is None:
+        raise InputError("population shares are for ε-greedy: give epsilon too")
+    if shares is not None and problem.fair is None:
+        raise InputError("population shares need the whole fair mixture: give fair, or a source whose risks are known")
+    verdict = two_terms(problem.deviation, problem.xi, problem.groups, square_root=problem.kappa is not None)
     found: dict[str, Any] = {
-        "schema": 1,
+        "schema": 2,
         "units": {"labels": "all labels, training and validation", "rounds": "training examples, labels/2"},
         "inputs": _inputs(problem, model),
-        "assumed": list(ASSUMED),
-        "coupling_term": str(two_terms(problem.deviation, problem.xi, problem.groups)),
+        "assumed": assumed(problem),
+        "coupling_term": str(verdict),
     }
-    stuck = None
-    if epsilon is not None:
-        fair = model.pi_star() if model else _least_fair(problem)
-        look = exploration(epsilon, fair, delta=problem.failure)
-        stuck = look.stuck is not None
-        found["exploration"] = {"largest_epsilon": look.largest, "stuck": stuck, "tau0_labels": _twice(look.tau0)}
-        if model:
-            found["exploration"] |= {"floor": look.floor(model), "last_floor": look.last_floor(model)}
+    if epsilon is None:
+        found |= _answers(problem, labels, target)
+    else:
+        found |= _exploring(problem, epsilon, beta, None, labels, target, model)
+        if shares is not None:
+            found["population"] = _exploring(problem, epsilon, beta, shares, labels, target, model)
     if labels is not None:
-        found["promise"] = None if stuck else _promise(problem, epsilon, labels, beta)
+        found["remarks"] = _remarks(problem, labels, target or 0.1)
         if labels >= 2 and labels > 1 / (2 * radius**2):
             pair = (radius, other_radius(labels, radius))
             found["lower_bound"] = {"value": lower_bound(labels, radius), "labels": labels, "radii": list(pair)}
-    if target is not None:
-        found["budget"] = {"target": target, "labels": None if stuck else _budget(problem, epsilon, target, beta)}
     return found
 
 
 def problem_of(model: SyntheticModel1, **settings: Any) -> Problem:
-    """A problem whose groups, π_min and gap are those of a model with known risks."""
-    known = {"groups": len(model.groups), "pi_min": float(model.pi_star().min()), "gap": model.gap}
-    return Problem(**{**known, **{name: value for name, value in settings.items() if value is not None}})
+    """A problem whose groups, fair mixture and gap are those of a model with known risks."""
+    fair = model.pi_star()
+    known = {"groups": len(model.groups), "pi_min": float(fair.min()), "gap": model.gap, "fair": fair.tolist()}
+    given = {name: value for name, value in settings.items() if value is not None}
+    if given.keys() & {"groups", "pi_min"}:
+        known.pop("fair")
+    return Problem(**{**known, **given})
 
 
-def _promise(problem: Problem, epsilon: float | None, labels: int, beta: float | None) -> dict[str, Any]:
-    promise = optimistic(problem, labels) if epsilon is None else epsilon_greedy(problem, epsilon, labels, beta)
+def _answers(problem: Problem, labels: int | None, target: float | None) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if labels is not None:
+        found["promise"] = _plain(optimistic(problem, labels))
+    if target is not None:
+        found["budget"] = {"target": target, "labels": labels_for(problem, target)}
+    return found
+
+
+def _exploring(
+    problem: Problem, epsilon: float, beta: float | None, shares: ArrayLike | None, labels: int | None,
+    target: float | None, model: SyntheticModel1 | None,
+) -> dict[str, Any]:  # fmt: skip
+    look = exploration(epsilon, problem.fair or _least_fair(problem), delta=problem.failure, shares=shares)
+    stuck = look.stuck is not None
+    where = {"largest_epsilon": look.largest, "stuck": stuck, "tau0_labels": _twice(look.tau0)}
+    if model:
+        where |= {"floor": look.floor(model), "last_floor": look.last_floor(model)}
+    found: dict[str, Any] = {"exploration": where}
+    if labels is not None:
+        promise = None if stuck else epsilon_greedy(problem, epsilon, labels, beta, shares=shares)
+        found["promise"] = None if promise is None else _plain(promise)
+    if target is not None:
+        need = None if stuck else epsilon_greedy_labels_for(problem, epsilon, target, beta, shares=shares)
+        found["budget"] = {"target": target, "labels": need}
+    return found
+
+
+def _remarks(problem: Problem, labels: int, target: float) -> dict[str, Any]:
+    """What the paper says in passing, as numbers."""
+    order = order_of(problem, labels)
+    compared = compare(problem, labels, target)
+    found: dict[str, Any] = {
+        "order": None if order is None else vars(order),
+        "comparison": {**compared.as_dict(), "text": str(compared)},
+        "first_phase": first_phase(problem, labels),
+        "uncoupled": _plain(uncoupled(problem, labels)),
+    }
+    if isinstance(problem.bound, VCBound) and problem.groups == 2:
+        fair = max(1.0, problem.pi_min * (labels // 2))
+        bounds = {"at_the_fair_mixture": fair, "before_the_run": 1.0}
+        found["greedy"] = {
+            name: {"examples": n, "value": abernethy([n], problem.bound.d, problem.failure)}
+            for name, n in bounds.items()
+        }
+    return found
+
+
+def _plain(promise: Promise) -> dict[str, Any]:
     return {**promise.as_dict(), "text": str(promise)}
-
-
-def _budget(problem: Problem, epsilon: float | None, target: float, beta: float | None) -> int | None:
-    if epsilon is None:
-        return labels_for(problem, target)
-    return epsilon_greedy_labels_for(problem, epsilon, target, beta)
 
 
 def _inputs(problem: Problem, model: SyntheticModel1 | None) -> dict[str, Any]:
     gap = "computed from the model" if callable(problem.gap) else problem.gap
-    inputs = {name: getattr(problem, name) for name in ("groups", "pi_min", "C", "resolution", "kappa", "A", "xi")}
+    names = ("groups", "pi_min", "fair", "C", "resolution", "kappa", "A", "xi")
+    inputs: dict[str, Any] = {name: getattr(problem, name) for name in names}
     inputs |= {"delta": problem.failure, "epsilon0": problem.epsilon0, "gap": gap, "bound": repr(problem.bound)}
     if model is not None:
         inputs["source"] = model.name
