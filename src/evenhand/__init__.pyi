@@ -13,6 +13,7 @@ from .claims.stopping import ErrorBelow as ErrorBelow
 from .claims.stopping import LabelsSpent as LabelsSpent
 from .claims.stopping import NoImprovement as NoImprovement
 from .curation.curate import curate as curate
+from .curation.model import CuratedModel as CuratedModel
 from .errors import EvenhandError as EvenhandError
 from .errors import InputError as InputError
 from .errors import LearnerError as LearnerError

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from evenhand.claims.intervals import paired_difference, wilson
+from evenhand.claims.intervals import bounded_mean, clopper_pearson, paired_difference, wilson
 
 
 @given(st.integers(1, 500).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
@@ -48,3 +48,24 @@ def test_paired_difference_leaves_out_missing_pairs():
 def test_paired_difference_refuses_unequal_lengths():
     with pytest.raises(ValueError, match="one length"):
         paired_difference([1.0, 2.0], [1.0])
+
+
+@given(st.integers(1, 500).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), st.sampled_from([0.9, 0.999]))
+@settings(deadline=None)
+def test_clopper_pearson_agrees_with_scipy(case, level):
+    k, n = case
+    expected = stats.binomtest(k, n).proportion_ci(level, method="exact")
+    np.testing.assert_allclose(clopper_pearson(k, n, level), (expected.low, expected.high), atol=1e-9)
+    assert [float(end) for end in clopper_pearson(0, 0, level)] == [0, 1]
+
+
+@pytest.mark.parametrize("draw", [lambda r, n: r.beta(0.3, 1.2, n), lambda r, n: r.random(n) < 0.2])
+def test_an_interval_for_numbers_in_the_unit_interval_covers(draw):
+    rng = np.random.default_rng(0)
+    found = np.array([draw(rng, 50).mean() for _ in range(1000)])
+    low, high = bounded_mean(found, 50, 0.9)
+    assert np.mean((low <= 0.2) & (0.2 <= high)) >= 0.9
+    assert np.all(low <= found)
+    assert np.all(found <= high)
+    ends = [float(end) for end in bounded_mean(0.0, 20)]
+    assert ends == [0, pytest.approx(1 - (0.05 / 2) ** (1 / 20))]  # all zeros: (1 − p)ⁿ is what is left

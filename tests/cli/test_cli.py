@@ -112,6 +112,8 @@ def test_demo_runs(tmp_path):
     assert "non-white women" in done.stdout
     assert {p.name for p in (tmp_path / "demo").iterdir()} == {
         "train.parquet",
+        "train.test.parquet",
+        "train.model.zip",
         "train.report.html",
         "train.report.json",
         "train.checkpoint.json",

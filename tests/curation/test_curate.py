@@ -1,6 +1,7 @@
 import json
 import os
 import signal
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,12 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from fairlearn.metrics import MetricFrame
+from fairlearn.metrics import MetricFrame, count
+from scipy.stats import ttest_1samp
 from sklearn.metrics import accuracy_score
 
 from evenhand.curation.curate import Curated, curate
+from evenhand.curation.model import CuratedModel
 from evenhand.datasets import load
 from evenhand.sources.table.table import Table
 from evenhand.strategies import Optimistic
@@ -86,19 +89,116 @@ def test_the_run_is_the_first_trial_of_the_simulation() -> None:
 
 
 def test_by_group_reads_like_fairlearn() -> None:
-    frame = pool()
-    found = curated(frame, groups=["sex", "city"]).by_group
-    shape = MetricFrame(
-        metrics={"accuracy": accuracy_score},
-        y_true=frame["y"],
-        y_pred=frame["y"],
-        sensitive_features=frame[["sex", "city"]],
-    ).by_group
-    assert list(found.index) == list(shape.index)
-    assert found.index.names == shape.index.names
-    assert {"accuracy", "low", "high", "count", "train", "validation", "pool"} <= set(found.columns)
-    assert curated(frame).by_group.index.name == "sex"
-    assert found["pool"].sum() == len(frame)
+    frame = pool(2000)
+    found = curated(frame)
+    rows = found.test_rows
+    truth, predicted = rows["y"], rows["predicted"]
+    expected = MetricFrame(
+        metrics={"accuracy": accuracy_score, "count": count},
+        y_true=truth,
+        y_pred=predicted,
+        sensitive_features=rows["sex"],
+    )
+    table = found.by_group
+    assert table.index.name == "group"
+    assert table.index.tolist() == ["f", "m"]
+    assert list(table.columns[:7]) == ["accuracy", "low", "high", "count", "train", "validation", "pool"]
+    np.testing.assert_allclose(table["accuracy"], expected.by_group["accuracy"])
+    np.testing.assert_array_equal(table["count"], expected.by_group["count"])
+    assert found.overall["accuracy"] == pytest.approx(expected.overall["accuracy"])
+    assert table["pool"].sum() == len(frame)
+    several = curated(frame, groups=["sex", "city"]).by_group
+    assert several.index[0] == "sex=f, city=Oslo"
+
+
+def test_the_model_takes_rows_as_they_are_and_reads_back_from_its_file(tmp_path: Path) -> None:
+    frame = pool(600).assign(a=lambda f: f["a"].where(f["a"] > -1), city=lambda f: f["city"].where(f["b"] < 1))
+    found = curated(frame)
+    rows = found.test_rows
+    assert found.model.predict(rows).tolist() == rows["predicted"].tolist()
+    found.model.save(tmp_path / "model.zip")
+    again = CuratedModel.load(tmp_path / "model.zip")
+    np.testing.assert_array_equal(again.predict_proba(frame), found.model.predict_proba(frame))
+    shuffled = pl.from_pandas(frame[["city", "b", "a"]])
+    assert again.predict(shuffled).tolist() == found.model.predict(frame).tolist()
+    unknown = frame.assign(city="Lima").head(3)
+    assert len(again.predict(unknown)) == 3
+    with pytest.raises(ValueError, match="no column 'a'"):
+        again.predict(frame[["city", "b"]])
+    with pytest.raises(ValueError, match="holds no model"):
+        CuratedModel.load(tmp_path / "nothing.zip")
+
+
+def test_a_scikit_learn_model_is_stored_without_a_pickle(tmp_path: Path) -> None:
+    from sklearn.linear_model import LogisticRegression
+
+    found = curated(learner=LogisticRegression())
+    found.save(tmp_path / "train.parquet")
+    with zipfile.ZipFile(tmp_path / "train.model.zip") as archive:
+        assert set(archive.namelist()) == {"about.json", "encoder.json", "classifier.skops"}
+    again = CuratedModel.load(tmp_path / "train.model.zip")
+    assert again.predict(pool()).tolist() == found.model.predict(pool()).tolist()
+
+
+class _Constant:
+    """A learner whose model nobody can store."""
+
+    def fit(self, X: Any, y: Any, *, previous: Any = None, seed: int = 0) -> Any:
+        class Model:
+            classes = np.array(["no", "yes"])
+
+            def predict(self, X: Any) -> Any:
+                return np.full(X.shape[0], "yes")
+
+        return Model()
+
+
+def test_a_model_that_cannot_be_stored_is_named_in_the_report(tmp_path: Path) -> None:
+    found = curated(learner=_Constant())
+    written = found.save(tmp_path / "train.parquet")
+    assert not any("model" in path.name for path in written)
+    assert any("cannot be stored" in note for note in found.summary["notes"])
+    assert found.by_group["mean_prediction"].isna().all() if "mean_prediction" in found.by_group else True
+
+
+def test_test_rows_are_neither_trained_on_nor_validated_on(tmp_path: Path) -> None:
+    frame = pool(400)
+    found = curated(frame, test=0.25)
+    rows, test = found.rows, found.test_rows
+    assert not set(rows["row"]) & set(test["row"])
+    pd.testing.assert_frame_equal(frame.iloc[test["row"]], test[frame.columns])
+    assert test["group"].value_counts().to_dict() == found.by_group["count"].astype(int).to_dict()
+    own = curated(frame.iloc[:300], test=frame.iloc[300:])
+    assert sorted(own.test_rows["row"]) == list(range(100))
+    assert (own.test_rows["a"].to_numpy() == frame.iloc[300:]["a"].to_numpy()[own.test_rows["row"]]).all()
+
+
+def test_every_column_of_the_comparison_comes_from_the_same_trials() -> None:
+    found = curated(pool(1500), compare=4, budget=80)
+    comparison, final = found.summary["comparison"], found.result.final
+    assert comparison["trials"] == 4
+    assert comparison["rules"] == ["optimistic", "uniform", "uncurated"]
+    by_trial = final.pivot_table(index="trial", columns=["strategy", "group"], values="final_test_accuracy")
+    for rule in comparison["rules"]:
+        for group in ("f", "m"):
+            assert comparison["by_group"][rule][group]["mean"] == pytest.approx(by_trial[rule][group].mean())
+            assert comparison["by_group"][rule][group]["sd"] == pytest.approx(by_trial[rule][group].std())
+        assert comparison["worst"][rule]["mean"] == pytest.approx(by_trial[rule].min(axis=1).mean())
+    for difference in comparison["differences"]:
+        d = by_trial["optimistic"].min(axis=1) - by_trial[difference["b"]].min(axis=1)
+        interval = ttest_1samp(d, 0).confidence_interval(0.975)  # two comparisons: each at half of 5 %
+        assert (difference["low"], difference["high"]) == (pytest.approx(interval.low), pytest.approx(interval.high))
+
+
+def test_groups_with_few_test_rows_stand_apart() -> None:
+    frame = pd.concat([pool(900), pool(40).assign(sex="x", y="no")])
+    found = curated(frame, budget=80)
+    assert found.by_group["few"].to_dict() == {"f": False, "m": False, "x": True}
+    assert found.summary["worst"]["group"] != "x"
+    assert "more test rows of x" in found.summary["next"][0]
+    everyone = curated(frame, budget=80, min_test=10_000).summary
+    assert everyone["worst"] is None
+    assert everyone["title"] == "No group has 10,000 test rows: who is worst off is not known"
 
 
 def test_a_group_that_runs_out_is_announced(tmp_path: Path) -> None:
@@ -200,7 +300,8 @@ def test_saving_writes_rows_report_and_json(tmp_path: Path) -> None:
     saved = pq.read_table(tmp_path / "deep" / "train.parquet").to_pandas()
     assert saved["row"].tolist() == found.rows["row"].tolist()
     page = (tmp_path / "deep" / "train.report.html").read_text()
-    assert "<h1>30 to train on, 30 that validated</h1>" in page
+    assert found.summary["title"] in page
+    assert "30 to train on, 30 that validated" in page
     summary = json.loads((tmp_path / "deep" / "train.report.json").read_text())
     assert summary["train"] == 30
     assert [row["group"] for row in summary["by_group"]] == ["f", "m"]
@@ -221,6 +322,8 @@ def test_ctrl_c_while_saving_waits_until_all_is_written(tmp_path: Path, monkeypa
         found.save(tmp_path / "train.parquet")
     assert {path.name for path in tmp_path.iterdir()} == {
         "train.parquet",
+        "train.test.parquet",
+        "train.model.zip",
         "train.checkpoint.json",
         "train.report.html",
         "train.report.json",

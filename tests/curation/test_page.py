@@ -53,20 +53,46 @@ def test_the_page_stands_alone(groups: int) -> None:
     assert "http" not in text
     assert "<b>g00</b>" not in text
     assert all(f"<b>g{i:02d}</b>" in "".join(page.text) for i in range(groups))
-    assert ("few test rows" in page.text) == (600 // groups * 0.3 < 30)
+    assert ("Too few test rows" in page.text) == (600 // groups * 0.3 < 30)
 
 
-def test_the_headline_the_worst_group_and_its_interval() -> None:
-    curated = curate(frame(2), label="y", groups="group", budget=100, compare=3)
+def test_title_tiles_and_terms_say_what_they_are() -> None:
+    curated = curate(frame(2, 900), label="y", groups="group", budget=100, compare=3)
     page = _Page(curated.report())
     said = " ".join(" ".join(page.text).split())
     table = curated.by_group
     worst = table["accuracy"].idxmin()
     right, n = round(table["accuracy"][worst] * table["count"][worst]), int(table["count"][worst])
-    interval = binomtest(right, n).proportion_ci(method="wilson")
-    assert said.split("—")[0].strip() == "50 to train on, 50 that validated"
-    assert f"Worst group {table['accuracy'][worst]:.1%} {worst}" in said
-    assert f"{interval.low:.1%} to {interval.high:.1%}, n = {n}" in said
+    exact = binomtest(right, n).proportion_ci(1 - 0.05 / 2, "exact")
+    low, high = 100 * exact.low, 100 * exact.high
+    title = f"Worst-off: {worst}, {100 * right / n:.1f} % right [{low:.1f}, {high:.1f}]"
+    assert said.startswith(f"{title} — Evenhand")
+    assert f"{low:.1f} % to {high:.1f} %" in said
+    pairs = zip(table["accuracy"], table["count"], strict=True)
+    others = [binomtest(round(a * k), int(k)).proportion_ci(0.975, "exact") for a, k in pairs]
+    whole = curated.summary["worst_off"]
+    assert whole["low"] == pytest.approx(max(1 - other.high for other in others))
+    assert whole["high"] == pytest.approx(max(1 - other.low for other in others))
+    assert f"{100 * whole['low']:.1f} % – {100 * whole['high']:.1f} %" in said
     assert "Against uniform" in said
     assert "Against uncurated" in said
-    assert "group columns (group) are not features".capitalize() in said
+    assert "± is the standard deviation over trials" in said
+    assert "at once for all 2 comparisons" in said
+    assert "Group columns (group) are not features" in said
+
+
+def test_no_test_part_is_said_plainly() -> None:
+    curated = curate(frame(2), label="y", groups="group", budget=40, compare=2, test=None)
+    assert curated.summary["title"] == "40 rows chosen, not tested"
+    said = " ".join(_Page(curated.report()).text)
+    assert "No test part" in said
+    assert "nobody knows who is worst off" in said
+
+
+def test_a_useless_model_is_called_one() -> None:
+    rng = np.random.default_rng(0)
+    noise = pd.DataFrame({"x": rng.normal(size=900), "group": list("ab" * 450)})
+    noise["y"] = rng.random(900) < 0.3
+    found = curate(noise, label="y", groups="group", budget=60, compare=0).summary
+    assert found["majority"] is False
+    assert any("not clearly better than always saying False" in step for step in found["next"])

@@ -1,4 +1,4 @@
-"""Intervals at a fixed sample size: Wilson's for a proportion, Student's for paired differences."""
+"""Intervals at a fixed sample size: for a proportion, for a mean of numbers in [0, 1], for paired differences."""
 
 from typing import NamedTuple
 
@@ -39,6 +39,59 @@ def wilson(successes: ArrayLike, n: ArrayLike, level: float = 0.95) -> tuple[NDA
     low = np.where((size > 0) & (k > 0), centre - half, 0.0)
     high = np.where((size > 0) & (k < size), centre + half, 1.0)
     return low, high
+
+
+def clopper_pearson(
+    successes: ArrayLike, n: ArrayLike, level: float = 0.95
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The exact interval for a proportion, which covers at every size; (0, 1) without any observation.
+
+    >>> low, high = clopper_pearson(3, 20)
+    >>> round(float(low), 4), round(float(high), 4)
+    (0.0321, 0.3789)
+    """
+    from scipy.special import betaincinv
+
+    checks.probability("level", level)
+    k, size = np.broadcast_arrays(np.asarray(successes, dtype=float), np.asarray(n, dtype=float))
+    if np.any(k < 0) or np.any(k > size):
+        raise InputError(f"successes must lie between 0 and n, got {successes!r} of {n!r}")
+    tail = (1 - level) / 2
+    low = np.where(k > 0, betaincinv(np.where(k > 0, k, 1.0), size - k + 1, tail), 0.0)
+    high = np.where(k < size, betaincinv(k + 1, np.where(k < size, size - k, 1.0), 1 - tail), 1.0)
+    return low, high
+
+
+def bounded_mean(mean: ArrayLike, n: ArrayLike, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """An interval for the mean of numbers in [0, 1], from the mean of n of them: Hoeffding's bound in its exact form.
+
+    It holds for every distribution on [0, 1]: n·kl(mean, p) is at most log(2/(1 − level)) at both ends.
+
+    >>> low, high = bounded_mean(0.15, 20)
+    >>> round(float(low), 4), round(float(high), 4)
+    (0.0195, 0.4324)
+    """
+    checks.probability("level", level)
+    found, size = np.broadcast_arrays(np.asarray(mean, dtype=float), np.asarray(n, dtype=float))
+    if np.any(found < 0) or np.any(found > 1):
+        raise InputError(f"a mean of numbers in [0, 1] lies there too, got {mean!r}")
+    reach = np.log(2 / (1 - level)) / np.maximum(size, 1e-300)
+    ends = []
+    for end in (0.0, 1.0):
+        near, far = found.copy(), np.full(found.shape, end)
+        for _ in range(60):  # halved down to the last bit
+            middle = (near + far) / 2
+            inside = _divergence(found, middle) <= reach
+            near, far = np.where(inside, middle, near), np.where(inside, far, middle)
+        ends.append(np.where(size > 0, far, end))
+    return ends[0], ends[1]
+
+
+def _divergence(q: NDArray[np.float64], p: NDArray[np.float64]) -> NDArray[np.float64]:
+    """kl(q, p) between two coins; infinite where p cannot give q."""
+    from scipy.special import rel_entr
+
+    return np.asarray(rel_entr(q, p) + rel_entr(1 - q, 1 - p), dtype=float)
 
 
 def paired_difference(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Difference:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from evenhand.cli.curated import print_summary
 from evenhand.errors import InputError
 
-if TYPE_CHECKING:
-    from evenhand.curation.curate import Curated
-
-__all__ = ["curate", "print_curated"]
+__all__ = ["curate"]
 
 
 def curate(
@@ -49,10 +47,11 @@ def curate(
     validation: Annotated[float, typer.Option(help="share of the rows that validates")] = 0.5,
     seed: Annotated[int, typer.Option(help="the same seed, the same rows")] = 0,
     compare: Annotated[int, typer.Option(help="trials to compare with Uniform and Uncurated on; 0 for none")] = 5,
+    min_test: Annotated[int, typer.Option(help="groups with fewer test rows are shown apart")] = 30,
     jobs: Annotated[int, typer.Option(help="processes for the comparison")] = 1,
     resume: Annotated[bool, typer.Option("--resume", help="go on from what is in --out")] = False,
     force: Annotated[bool, typer.Option("--force", help="overwrite --out")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="print the table of groups as JSON")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print the report as JSON")] = False,
 ) -> None:
     """Choose rows of a pool for the worst-off group: the rows, a report to open, and the report as JSON."""
     if out.suffix not in {".parquet", ".csv"}:
@@ -84,16 +83,17 @@ def curate(
         warmup=warmup,
         seed=seed,
         compare=compare,
+        min_test=min_test,
         jobs=jobs,
         progress=not as_json,
         resume=out if resume else None,
         **settings,
     )
-    curated.save(out)
+    written = curated.save(out)
     if as_json:
-        typer.echo(json.dumps({key: curated.summary[key] for key in ("train", "validation", "by_group", "notes")}))
+        typer.echo(json.dumps({key: value for key, value in curated.summary.items() if key != "rounds"}))
     else:
-        print_curated(curated, out)
+        print_summary(curated.summary, written)
     if curated.interrupted:
         typer.echo("interrupted: what was chosen is kept, --resume goes on", err=True)
         raise typer.Exit(130)
@@ -107,39 +107,3 @@ def _test(text: str) -> float | str | None:
         return float(text)
     except ValueError:
         return text
-
-
-def print_curated(curated: Curated, out: Path) -> None:
-    """The table of groups beside other rules, what is worth knowing, and where the files are."""
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-
-    summary = curated.summary
-    console = Console(highlight=False)
-    console.print(f"{summary['train']:,} to train on, {summary['validation']:,} that validated")
-    console.print("Test accuracy with its 95% interval and n, beside other rules at this budget:")
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("group", overflow="fold", min_width=15)
-    rules = list(summary["comparison"]["strategies"])[1:]
-    for name in ("accuracy [95%]", "n", *rules, "train", "pool"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for row in summary["by_group"]:
-        low, high = (_number(row[name]) for name in ("low", "high"))
-        counts = [f"{row[name]:,}" for name in ("train", "pool")]
-        others = [_number(row[name]) for name in rules]
-        table.add_row(
-            row["group"], f"{_number(row['accuracy'])} \\[{low}, {high}]", f"{row['count']:,}", *others, *counts
-        )
-    console.print(table)
-    for name, at in summary["used_up"].items():
-        console.print(f"{name} ran out after round {at:,}; the others went on")
-    for note in summary["notes"]:
-        console.print(note)
-    console.print(
-        f"written: {out}, {out.with_suffix('.report.html')}, {out.with_suffix('.report.json')}", soft_wrap=True
-    )
-
-
-def _number(value: float | None) -> str:
-    return "—" if value is None else f"{value:.3f}"

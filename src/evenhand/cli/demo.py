@@ -18,7 +18,7 @@ def demo(
     """Spend 1,000 labels on the Adult census data so that the worst-off of four groups is served best."""
     import warnings
 
-    from evenhand.cli.curate import print_curated
+    from evenhand.cli.curated import print_summary
     from evenhand.curation.curate import curate
     from evenhand.datasets import load
 
@@ -30,6 +30,5 @@ def demo(
         warnings.simplefilter("ignore", UserWarning)
         curated = curate(load("adult"), budget=budget, compare=trials, progress=True)
     target = out / "train.parquet"
-    curated.save(target)
-    print_curated(curated, target)
+    print_summary(curated.summary, curated.save(target))
     typer.echo(f"\nOpen {target.with_suffix('.report.html')} in a browser: who was asked for, when and why.")

@@ -1,34 +1,34 @@
-"""The rows of a pool that serve the worst-off group best, and a report on them."""
+"""The rows of a pool that serve the worst-off group best, the model they give, and a report on both."""
 
 from __future__ import annotations
 
 import json
 import warnings
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from functools import cached_property
-from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.csv as pacsv
-import pyarrow.parquet as pq
 
+from evenhand.arrays import Ints
 from evenhand.curation.checkpoint import Checkpoint, checkpoint_path
-from evenhand.curation.page import by_group_rows, render
+from evenhand.curation.figures import Predictions
+from evenhand.curation.files import check_format, like_given, with_columns, write_rows, write_text
+from evenhand.curation.model import CuratedModel
+from evenhand.curation.page import render
 from evenhand.curation.rounds import Curation, hold_interrupt
+from evenhand.curation.summary import Facts, frame_of, summarise
 from evenhand.engine.run import Settings
 from evenhand.engine.settings import check_settings, forced_warning
 from evenhand.errors import InputError
-from evenhand.files import write_atomically
 from evenhand.learners import Logistic, as_learner
 from evenhand.notation import lasting_text
+from evenhand.risks import ERROR, Risk
 from evenhand.simulation.result import Result
 from evenhand.simulation.simulate import label_of, simulate
 from evenhand.sources.table.table import Table
@@ -36,116 +36,132 @@ from evenhand.strategies import Optimistic, Uncurated, Uniform, parse_strategy, 
 
 __all__ = ["Curated", "curate"]
 
-EXTRA = ("row", "round", "role", "group")
+MIN_TEST = 30
 
 
 @dataclass
 class Curated:
-    """The rows chosen, how they were chosen, and how well they serve every group.
+    """The rows chosen, how they were chosen, the model they give, and how well it serves every group.
 
     Attributes:
+        model: fitted on every chosen row, with its encoder: `curated.model.predict(frame)`.
         result: the run beside Uniform and Uncurated on the same trials, as `simulate` gives it.
         interrupted: whether Ctrl-C came before the budget was spent, or before the comparison was done.
         notes: what is worth knowing about the settings.
     """
 
+    model: CuratedModel
     result: Result
     interrupted: bool
     notes: tuple[str, ...]
     _data: Any
     _run: Curation
     _settings: dict[str, Any]
+    _risk: Risk
+    _positive: Any
+    _min_test: int
 
     @property
     def rows(self) -> Any:
         """The chosen rows with all their columns, and row number, round, role and group; the frame type given."""
-        columns, rows = self._extra(), self._run.rows
-        if isinstance(self._data, pd.DataFrame):
-            return self._data.iloc[rows].assign(**columns)
-        if isinstance(self._data, str | PathLike | Table):
-            return self._arrow().to_pandas()
-        frame = nw.from_native(self._data)
-        eager = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
-        added = [nw.new_series(name, values, backend=eager.implementation) for name, values in columns.items()]
-        return eager[rows.tolist()].with_columns(*added).to_native()
+        return like_given(self._data, self._run.rows, self._extra(), self._arrow)
+
+    @property
+    def test_rows(self) -> Any:
+        """The test rows with all their columns, and row number, role, group and the label predicted."""
+        given = self._data if self._run.table.holds_out else None
+        return like_given(given, self._run.test_part().numbers, self._test_extra(), self._test_arrow)
 
     def _extra(self) -> dict[str, Any]:
         run = self._run
-        groups = np.array(run.table.groups)[run.group_of_row]
-        values = (run.rows, run.round_of_row, np.where(run.validates, "validation", "train"), groups)
-        taken = set(self._run.table.column_names)
-        return {f"evenhand_{k}" if k in taken else k: v for k, v in zip(EXTRA, values, strict=True)}
+        roles = np.where(run.validates, "validation", "train")
+        return {"row": run.rows, "round": run.round_of_row, "role": roles, "group": self._names(run.group_of_row)}
+
+    def _test_extra(self) -> dict[str, Any]:
+        tested, numbers = self._tested, self._run.test_part().numbers
+        labels = [*self._run.table.classes.tolist(), None]  # −1, a label that is no class, takes the last entry
+        predicted = [labels[k] for k in tested.predicted.tolist()]
+        roles = np.full(len(numbers), "test")
+        return {"row": numbers, "role": roles, "group": self._names(tested.group), "predicted": predicted}
+
+    def _names(self, groups: Ints) -> Any:
+        return np.array(self._run.table.groups)[groups]
 
     def _arrow(self) -> pa.Table:
-        table = self._run.table.take(self._run.rows)
-        for name, values in self._extra().items():
-            table = table.append_column(name, pa.array(values))
-        return table
+        return with_columns(self._run.table.take(self._run.rows), self._extra())
+
+    def _test_arrow(self) -> pa.Table:
+        return with_columns(self._run.table.take_test(self._run.test_part().numbers), self._test_extra())
+
+    @cached_property
+    def _tested(self) -> Predictions:
+        return self._run.tested(self.model, self._risk, _positive(self._positive, self._risk, self._run.table))
 
     @cached_property
     def summary(self) -> dict[str, Any]:
         """Everything the report shows, as plain values."""
         run, table = self._run, self._run.table
-        accuracy, n = run.final_accuracy(), run.test_rows()
         trained, validated = (
             np.bincount(run.group_of_row[part], minlength=len(table.groups)) for part in (~run.validates, run.validates)
         )
-        return {
-            "schema": 1,
-            "made": datetime.now(UTC).isoformat(timespec="seconds"),
-            "versions": {name: version(name) for name in ("evenhand", "numpy", "scipy", "scikit-learn", "pyarrow")},
-            "settings": self._settings,
-            "interrupted": self.interrupted,
-            "labels": run.labels,
-            "train": int((~run.validates).sum()),
-            "validation": int(run.validates.sum()),
-            "features": table.feature_columns,
-            "notes": [*table.notes, *self.notes],
-            "used_up": run.used_up,
-            "group_columns": list(table.group_columns),
-            "by_group": by_group_rows(table, trained, validated, accuracy, n, self.result),
-            "comparison": self.result.summary(),
-            "rounds": asdict(run.rounds),
-            "groups": list(table.groups),
-        }
+        facts = Facts(
+            settings=self._settings,
+            group_columns=table.group_columns,
+            features=table.feature_columns,
+            notes=[*table.notes, *self.notes, *_unstored(self.model)],
+            interrupted=self.interrupted,
+            labels=run.labels,
+            counts={"train": trained, "validation": validated, "pool": table.counts},
+            used_up=run.used_up,
+            min_test=self._min_test,
+            rounds=run.rounds,
+        )
+        return summarise(facts, self._tested, self.result, "final_test_accuracy")
 
     @property
     def by_group(self) -> pd.DataFrame:
-        """Accuracy, its 95 % interval and counts, a row for each group, as fairlearn's `MetricFrame.by_group`."""
-        table = self._run.table
-        frame = pd.DataFrame(self.summary["by_group"]).drop(columns="group")
-        frame.index = pd.MultiIndex.from_tuples(table.group_values, names=table.group_columns)
-        if len(table.group_columns) == 1:
-            frame.index = pd.Index([value for (value,) in table.group_values], name=table.group_columns[0])
-        return frame
+        """Figures of every group, as fairlearn's `MetricFrame.by_group`; index: the group's name.
+
+        `accuracy` with `low` and `high`, which hold for all groups at once with 95 % confidence; `count`, the test rows
+        behind it; how many rows train and validate; further measures.
+        """
+        return frame_of(self.summary["by_group"])
+
+    @property
+    def overall(self) -> pd.Series:
+        """The same figures for all test rows together, as fairlearn's `MetricFrame.overall`."""
+        return pd.Series(self.summary["overall"], dtype=float)
 
     def report(self) -> str:
         """The report as a self-contained HTML page."""
         return render(self.summary)
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the rows (`.parquet` or `.csv`), and beside them `.report.html`, `.report.json` and `.checkpoint.json`."""
+    def save(self, path: str | PathLike[str]) -> list[Path]:
+        """Write the rows (`.parquet` or `.csv`) and what goes with them; gives back the files.
+
+        For `train.parquet` these are also `train.test.parquet`, `train.model.zip`, `train.report.html`,
+        `train.report.json` and `train.checkpoint.json`. A model that cannot be stored safely is left out.
+        """
         target = Path(path)
-        write = pq.write_table if _format(target) == ".parquet" else pacsv.write_csv
+        check_format(target)
         with hold_interrupt() as stopped:
             rows, page, values = self._arrow(), self.report(), json.dumps(self.summary, allow_nan=False)
             target.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(target, lambda file: write(rows, file))
+            write_rows(target, rows)
             Checkpoint.of(self._run, self._settings).write(checkpoint_path(target))
-            _write_text(target.with_suffix(".report.html"), page)
-            _write_text(target.with_suffix(".report.json"), values)
+            written = [target]
+            if self.summary["test"]:
+                written.append(target.with_suffix(f".test{target.suffix}"))
+                write_rows(written[-1], self._test_arrow())
+            if self.model.problem() is None:
+                written.append(target.with_suffix(".model.zip"))
+                self.model.save(written[-1])
+            for ending, text in ((".report.html", page), (".report.json", values)):
+                written.append(target.with_suffix(ending))
+                write_text(written[-1], text)
         if stopped():
             raise KeyboardInterrupt
-
-
-def _write_text(path: Path, text: str) -> None:
-    write_atomically(path, lambda file: file.write_text(text, encoding="utf-8"))
-
-
-def _format(path: Path) -> str:
-    if path.suffix not in {".parquet", ".csv"}:
-        raise InputError(f"rows are written as .parquet or .csv, not as {path.suffix or 'a file without ending'!r}.")
-    return path.suffix
+        return written
 
 
 def curate(
@@ -161,6 +177,7 @@ def curate(
     seed: int = 0,
     evaluate: int = 50,
     compare: int = 5,
+    min_test: int = MIN_TEST,
     jobs: int = 1,
     progress: bool = False,
     resume: str | PathLike[str] | None = None,
@@ -179,7 +196,8 @@ def curate(
         warmup: warm-up rounds, groups in turn.
         seed: the same seed, the same rows.
         evaluate: at how many rounds test accuracy is taken.
-        compare: on how many trials Uniform and Uncurated are run beside; 0 for none.
+        compare: on how many trials Uniform and Uncurated are run beside, this run being the first; 0 for none.
+        min_test: groups with fewer test rows are shown apart, never as the headline.
         jobs: processes for the comparison.
         progress: whether to show a bar.
         resume: the path an earlier, interrupted run was saved to; its `.checkpoint.json` is read, nothing else.
@@ -221,7 +239,32 @@ def curate(
         step(0)
     warning = forced_warning(rule, len(table.groups), budget * (1 - table.validation))
     result = _compare(run, name, rule, fitted, compare, jobs, progress)
-    return Curated(result, run.interrupted or result.interrupted, (warning,) if warning else (), data, run, chosen)
+    return Curated(
+        model=run.model(),
+        result=result,
+        interrupted=run.interrupted or result.interrupted,
+        notes=(warning,) if warning else (),
+        _data=data,
+        _run=run,
+        _settings=chosen,
+        _risk=ERROR,
+        _positive=None,
+        _min_test=min_test,
+    )
+
+
+def _unstored(model: CuratedModel) -> list[str]:
+    problem = model.problem()
+    return [] if problem is None else [f"the model is not among the files: {problem}"]
+
+
+def _positive(given: Any, risk: Risk, table: Table) -> int | None:
+    """The place of the positive class: as given, that of the risk, or the second of two, as scikit-learn has it."""
+    wanted = risk.positive if given is None else given
+    labels = table.classes.tolist()
+    if wanted is None:
+        return 1 if len(labels) == 2 else None
+    return int(np.flatnonzero(Risk("fnr", positive=wanted).for_classes(labels).relevant)[0])
 
 
 def _as_table(data: Any, label: str | None, groups: str | Sequence[str] | None, settings: dict[str, Any]) -> Table:

@@ -10,14 +10,12 @@ from typing import Any
 import numpy as np
 from jinja2 import Environment, PackageLoader, select_autoescape
 from markupsafe import Markup
-from numpy.typing import NDArray
 
-from evenhand.claims.intervals import wilson
+from evenhand.curation import words
 from evenhand.report import charts
-from evenhand.simulation.metrics import share, worst_first
-from evenhand.simulation.result import Result
+from evenhand.simulation.metrics import share
 
-__all__ = ["by_group_rows", "render"]
+__all__ = ["render"]
 
 MOST_GROUPS = 30
 MOST_AREAS = 8
@@ -30,32 +28,16 @@ WHY = {
     "fewest": "fewest examples",
     "population": "drawn by population share",
 }
-
-
-def by_group_rows(
-    table: Any,
-    train: NDArray[np.int64],
-    validation: NDArray[np.int64],
-    accuracy: NDArray[np.float64],
-    n: NDArray[np.int64],
-    result: Result,
-) -> list[dict[str, Any]]:
-    """A row for each group: accuracy with its 95 % interval and n, what was chosen, and the other rules' accuracy."""
-    right = np.rint(np.nan_to_num(accuracy) * n)
-    low, high = wilson(right, n)
-    final = result.final
-    rows = []
-    for z, group in enumerate(table.groups):
-        tested = n[z] > 0 and not np.isnan(accuracy[z])
-        row: dict[str, Any] = {"group": group, "count": int(n[z])}
-        row["accuracy"] = float(accuracy[z]) if tested else None
-        row["low"], row["high"] = (float(low[z]), float(high[z])) if tested else (None, None)
-        row |= {"train": int(train[z]), "validation": int(validation[z]), "pool": int(table.counts[z])}
-        for label in result.labels[1:]:
-            other = final.loc[(final["strategy"] == label) & (final["group"] == group), "final_test_accuracy"].mean()
-            row[label] = None if np.isnan(other) else float(other)
-        rows.append(row)
-    return rows
+MEASURES = {
+    "false_negative_rate": "false negatives",
+    "false_positive_rate": "false positives",
+    "selection_rate": "said positive",
+    "base_rate": "are positive",
+    "balanced_accuracy": "balanced accuracy",
+    "mean_prediction": "mean probability",
+    "calibration_error": "calibration error",
+}
+"""Further figures of a group, in the order of the page, and what heads their columns."""
 
 
 def render(summary: dict[str, Any]) -> str:
@@ -66,17 +48,17 @@ def render(summary: dict[str, Any]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"percent": _percent, "count": lambda value: f"{value:,}", "points": _points}
-    ordered = [summary["by_group"][z] for z in _worst_first(summary)]
-    tested = [row for row in ordered if row["accuracy"] is not None]
-    shown = tested[:MOST_GROUPS]
+    environment.filters |= {"percent": words.percent, "count": lambda value: f"{value:,}", "points": words.points}
+    environment.filters["risk"] = lambda value: words.value(summary["risk"], value)
+    rows = [summary["by_group"][z] for z in _worst_first(summary)]
+    enough = [row for row in rows if not row["few"]]
     return environment.get_template("report.html").render(
         s=summary,
-        worst=tested[0] if tested else None,
-        others=list(summary["comparison"]["strategies"])[1:],
-        differences=_differences(summary),
-        accuracy_chart=_accuracy_chart(shown, list(summary["comparison"]["strategies"])),
-        hidden=len(tested) - len(shown),
+        rows=enough,
+        few=[row for row in rows if row["few"]],
+        measures={key: head for key, head in MEASURES.items() if any(row.get(key) is not None for row in rows)},
+        accuracy_chart=_accuracy_chart(enough[:MOST_GROUPS], summary),
+        hidden=max(len(enough) - MOST_GROUPS, 0),
         mixture_chart=_mixture_chart(summary),
         time_chart=_time_chart(summary),
         why_chart=_why_chart(summary),
@@ -84,43 +66,29 @@ def render(summary: dict[str, Any]) -> str:
     )
 
 
-def _percent(value: float | None, digits: int = 1) -> str:
-    return "—" if value is None else f"{100 * value:.{digits}f}%"
-
-
-def _points(value: float) -> str:
-    points = round(100 * value, 1)
-    return f"{points:+.1f}".replace("-", "−") if points else "0.0"
-
-
-def _differences(summary: dict[str, Any]) -> list[dict[str, Any]]:
-    """How much better the worst group is served than under each other rule, paired."""
-    own = next(iter(summary["comparison"]["strategies"]))
-    found = summary["comparison"]["differences"]
-    return [d for d in found if d["metric"] == "final_worst_group_accuracy" and d["a"] == own]
-
-
-def _accuracy_chart(rows: Sequence[dict[str, Any]], rules: Sequence[str]) -> Markup:
-    marks = ["these rows, 95% interval", *rules[1:]]
+def _accuracy_chart(rows: Sequence[dict[str, Any]], summary: dict[str, Any]) -> Markup:
+    marks = ["this model, 95 % interval for all groups at once", f"always {summary['majority']}"]
     bars = [
         charts.Interval(
             row["group"],
             row["accuracy"],
             row["low"],
             row["high"],
-            tuple(row.get(rule) for rule in rules[1:]),
+            (row["majority_accuracy"],),
             f"n = {row['count']:,}",
         )
         for row in rows
     ]
-    said = "; ".join(f"{row['group']} {_percent(row['accuracy'])}" for row in rows)
+    said = "; ".join(f"{row['group']} {words.percent(row['accuracy'])}" for row in rows)
     title = "Test accuracy of every group, worst first"
     return Markup(charts.intervals(bars, marks, title=title, description=said, x_label="test accuracy"))
 
 
 def _worst_first(summary: dict[str, Any]) -> list[int]:
-    """The groups by accuracy, those without test rows last: one order, hence one colour, in every chart."""
-    return worst_first([row["accuracy"] for row in summary["by_group"]])
+    """The groups by risk, those with few test rows or none last: one order, hence one colour, in every chart."""
+    rows = summary["by_group"]
+    risk = [-math.inf if row["risk"] is None else row["risk"] for row in rows]
+    return sorted(range(len(rows)), key=lambda z: (rows[z]["few"], -risk[z]))
 
 
 def _mixture_chart(summary: dict[str, Any]) -> Markup:
@@ -134,7 +102,7 @@ def _mixture_chart(summary: dict[str, Any]) -> Markup:
         rest = shares[:, MOST_AREAS - 1 :].sum(axis=1, keepdims=True)
         shares = np.concatenate([shares[:, : MOST_AREAS - 1], rest], axis=1)
         names = [*names[: MOST_AREAS - 1], f"{len(names) - MOST_AREAS + 1} other groups"]
-    said = "; ".join(f"{name} {_percent(value)}" for name, value in zip(names, shares[-1], strict=True))
+    said = "; ".join(f"{name} {words.percent(value)}" for name, value in zip(names, shares[-1], strict=True))
     return Markup(
         charts.areas(
             names,

@@ -14,10 +14,15 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from evenhand.arrays import Floats
+from evenhand.curation.figures import Predictions
+from evenhand.curation.model import CHUNK, CuratedModel, chances_of
 from evenhand.engine.run import Record, Round, each_round
 from evenhand.engine.trials import Settings, Trials
 from evenhand.errors import InputError
-from evenhand.sources.base import Draw, TestedStream
+from evenhand.risks import Outcomes, Risk
+from evenhand.sources.base import Draw
+from evenhand.sources.table.pool import TestPart
+from evenhand.sources.table.stream import TableStream
 from evenhand.sources.table.table import Table
 from evenhand.strategies.decision import KINDS
 
@@ -130,15 +135,41 @@ class Curation:
         """Which of the chosen rows validate."""
         return np.concatenate([np.empty(0, dtype=np.bool_), *self._validates])
 
-    def final_accuracy(self) -> Floats:
-        """Test accuracy of every group with the model fitted on every chosen row."""
-        return np.asarray(self._trial.stream.accuracies(self._trial.memory.final_models())[0])
-
-    def test_rows(self) -> NDArray[np.int64]:
-        """How many test rows every group has."""
+    def model(self) -> CuratedModel:
+        """The model fitted on every chosen row, with its encoder."""
         stream = self._trial.stream
-        assert isinstance(stream, TestedStream)  # a table's stream is
-        return stream.tests()[0].counts
+        assert isinstance(stream, TableStream)
+        return CuratedModel(self.table.layout, stream.encoder(0), self._trial.memory.final_models()[0])
+
+    def test_part(self) -> TestPart:
+        """The test rows."""
+        stream = self._trial.stream
+        assert isinstance(stream, TableStream)
+        return stream.tests()[0]
+
+    def tested(self, model: CuratedModel, risk: Risk, positive: int | None) -> Predictions:
+        """What a model makes of the test rows."""
+        part, classes = self.test_part(), self.table.classes
+        measure = risk.for_classes(classes)
+        y, m = part.y.astype(np.int64), len(self.table.groups)
+        found, predicted, chances = [], [], []
+        for i, X in enumerate(model.features(part.rows)):
+            labels = classes[y[i * CHUNK : (i + 1) * CHUNK]]
+            found.append(measure.of_model(model.classifier, X, labels))
+            predicted.append(measure.codes(model.classifier.predict(X)))
+            chances.append(chances_of(model.classifier, X, classes))
+        empty = measure.of_codes(y[:0], y[:0], np.empty(0))
+        return Predictions(
+            self.table.groups,
+            np.repeat(np.arange(m), part.counts),
+            y,
+            np.concatenate([y[:0], *predicted]),
+            None if not chances or chances[0] is None else np.concatenate([c for c in chances if c is not None]),
+            measure,
+            Outcomes(*(np.concatenate(values) for values in zip(empty, *found, strict=True))),
+            int(np.argmax(np.bincount(self.table.labels(self.rows), minlength=len(classes)))),
+            positive,
+        )
 
     def record(self) -> Record:
         """The run as a simulation of one trial would tell it."""
@@ -155,7 +186,7 @@ class Curation:
             counts=np.array(rounds.counts)[:, None, :],
             validation_loss=np.array(rounds.validation_loss, dtype=float)[:, None, :],
             accuracy=np.array(accuracy, dtype=float)[:, None, :],
-            final_accuracy=self.final_accuracy()[None],
+            final_accuracy=np.asarray(self._trial.stream.accuracies(self._trial.memory.final_models())),
             seconds=0.0,
         )
 

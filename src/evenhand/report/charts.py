@@ -8,17 +8,19 @@ from dataclasses import dataclass
 from html import escape
 from itertools import count
 from typing import TypeVar
+from unicodedata import east_asian_width
 
 __all__ = ["Interval", "Line", "areas", "intervals", "lines"]
 
 WIDTH = 760
-LEFT, RIGHT = 56, 28
-LEGEND = 22
+LEFT, RIGHT = 56, 36
+LINE = 18
+SIDE = 240
+"""The most room for names beside a chart; longer ones stand above their rows."""
 COLOURS = 8
 DASHES = ("", "7 4", "2 3", "9 3 2 3", "12 4", "4 2", "1 4", "6 2 1 2")
 MOST_POINTS = 300
 MOST_MARKS = 80
-LONGEST_NAME = 44
 _ids = count(1)
 T = TypeVar("T")
 
@@ -74,6 +76,48 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if value == int(value) else f"{value:g}"
 
 
+def width_of(text: str) -> float:
+    """About how wide a text is drawn; rather too wide, so that nothing is cut off.
+
+    >>> width_of("abc") < width_of("ABC") < width_of("漢字漢")
+    True
+    """
+    return sum(13.0 if east_asian_width(c) in "WF" else 9.6 if c.isupper() or c in "@%mw—…" else 7.2 for c in text)
+
+
+def wrapped(text: str, width: float) -> list[str]:
+    """A text in lines of at most this width, broken at blanks where there are any.
+
+    >>> wrapped("one two three", 60)
+    ['one two', 'three']
+    """
+    lines, line = list[str](), ""
+    for word in text.split(" "):
+        joined = f"{line} {word}" if line else word
+        if width_of(joined) <= width:
+            line = joined
+            continue
+        if line:
+            lines.append(line)
+        line = word
+        while width_of(line) > width:
+            fits = next(i for i in range(len(line), 0, -1) if i == 1 or width_of(line[:i]) <= width)
+            lines.append(line[:fits])
+            line = line[fits:]
+    return [*lines, line] if line or not lines else lines
+
+
+def _text(kind: str, lines: Sequence[str], x: float, y: float, *, anchor: str = "start", whole: str = "") -> str:
+    """Lines of text one below the other; `whole` is shown where the mouse rests on it."""
+    tip = f"<title>{escape(whole)}</title>" if whole else ""
+    if len(lines) == 1:
+        inside = escape(lines[0])
+    else:
+        spans = (f'<tspan x="{x:.1f}" dy="{LINE * bool(i)}">{escape(line)}</tspan>' for i, line in enumerate(lines))
+        inside = "".join(spans)
+    return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{inside}{tip}</text>'
+
+
 class _Plane:
     """Where data stand in the picture."""
 
@@ -118,15 +162,16 @@ def _svg(title: str, description: str, height: int, parts: Sequence[str]) -> str
 
 def _legend(names: Sequence[str], draw: Callable[[int, float, float], str]) -> tuple[list[str], int]:
     """Names beside their marks, wrapped; and the height they take."""
-    parts, x, y = [], 4.0, 14.0
+    parts, x, y, tall = list[str](), 4.0, 14.0, 1
     for i, name in enumerate(names):
-        width = 46 + 7.2 * len(name)
+        lines = wrapped(name, WIDTH - 40)
+        width = 46 + max(map(width_of, lines))
         if x + width > WIDTH and x > 4:
-            x, y = 4.0, y + LEGEND
+            x, y, tall = 4.0, y + LINE * tall + 4, 1
         parts.append(draw(i, x, y))
-        parts.append(f'<text class="key" x="{x + 28:.1f}" y="{y + 4:.1f}">{escape(name)}</text>')
-        x += width
-    return parts, int(y) + 34
+        parts.append(_text("key", lines, x + 28, y + 4))
+        x, tall = x + width, max(tall, len(lines))
+    return parts, int(y) + LINE * (tall - 1) + 34
 
 
 def _thin(values: Sequence[T], most: int = MOST_POINTS) -> list[T]:
@@ -155,7 +200,8 @@ def lines(
         return ""
     key, top = _legend([s.name for s in series], _line_key)
     x_range = (min(p[0] for p in points), max(p[0] for p in points))
-    plane = _Plane(x_range, y_range or _padded([v for p in points for v in p[1:]]), top, 230)
+    heights = y_range or _padded([v for p in points for v in p[1:]])
+    plane = _Plane(x_range, heights, top, 230, _left(heights, y_format))
     parts = [*key, *plane.axes(x_label, y_label, y_format)]
     for i, rows in enumerate(map(_thin, kept)):
         if not rows:
@@ -179,6 +225,11 @@ def _padded(values: Sequence[float]) -> tuple[float, float]:
     low, high = min(values), max(values)
     pad = 0.06 * (high - low) or 0.02
     return low - pad, high + pad
+
+
+def _left(heights: tuple[float, float], y_format: Callable[[float], str]) -> int:
+    """Room for the numbers beside the y axis."""
+    return max(LEFT, 16 + int(max((width_of(y_format(value)) for value in ticks(*heights)), default=0)))
 
 
 def _dash(i: int) -> str:
@@ -207,7 +258,7 @@ def areas(
     rows = _thin(list(zip(x, values, strict=True)))
     key, top = _legend(names, _area_key)
     highest = max(sum(v) for _, v in rows) or 1.0
-    plane = _Plane((rows[0][0], rows[-1][0]), (0.0, highest), top, 230)
+    plane = _Plane((rows[0][0], rows[-1][0]), (0.0, highest), top, 230, _left((0.0, highest), y_format))
     floor = [0.0] * len(rows)
     parts = list(key)
     for i, name in enumerate(names):
@@ -226,38 +277,52 @@ def _area_key(i: int, x: float, y: float) -> str:
 
 
 def intervals(rows: Sequence[Interval], marks: Sequence[str], *, title: str, description: str, x_label: str) -> str:
-    """A row for each name: the value as a dot with its interval, others as hollow shapes."""
+    """A row for each name: the value as a dot with its interval, others as hollow shapes.
+
+    Names stand beside their rows, or above them where one is too long for that; none is cut off.
+    """
     shown = [row for row in rows if not math.isnan(row.value)]
     if not shown:
         return ""
     key, top = _legend(marks, _mark_key)
-    left = 24 + int(7.2 * max(len(_short(row.name)) for row in shown))
+    longest = max(width_of(text) for row in shown for text in (row.name, row.note))
+    beside = longest <= SIDE
+    left = 24 + int(longest) if beside else 12
+    above = [
+        [] if beside else wrapped(f"{row.name} ({row.note})" if row.note else row.name, WIDTH - 24) for row in shown
+    ]
+    heights = [42 + LINE * len(lines) for lines in above]
     values = [v for row in shown for v in (row.low, row.high, *row.others) if v is not None]
-    plane = _Plane(_padded(values), (0, len(shown)), top, 42 * len(shown), left)
-    parts = list(key)
+    plane = _Plane(_padded(values), (0, 1), top, sum(heights), left)
+    parts = [*key, *_columns(plane, x_label)]
+    y = float(plane.top)
+    for row, lines, height in zip(shown, above, heights, strict=True):
+        if lines:
+            parts.append(_text("name", lines, left, y + LINE, whole=row.name))
+        else:
+            middle = y + height / 2
+            parts.append(_text("name", [row.name], left - 12, middle - 2, anchor="end"))
+            parts.append(_text("tick", [row.note], left - 12, middle + 13, anchor="end"))
+        parts += _interval(plane, row, marks, y + height - 21)
+        y += height
+    return _svg(title, description, plane.bottom + 44, parts)
+
+
+def _columns(plane: _Plane, x_label: str) -> list[str]:
+    """Upright lines with their numbers below."""
+    parts = []
     for value in ticks(*plane.x, about=6):
         x, _ = plane.at(value, 0)
         parts.append(f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{plane.top}" y2="{plane.bottom}"/>')
-        parts.append(
-            f'<text class="tick" x="{x:.1f}" y="{plane.bottom + 18}" text-anchor="middle">{percent(value)}</text>'
-        )
-    for i, row in enumerate(shown):
-        _, y = plane.at(0, len(shown) - i - 0.5)
-        parts += _interval(plane, row, marks, y)
-    parts.append(
-        f'<text class="axis" x="{WIDTH - RIGHT}" y="{plane.bottom + 36}" text-anchor="end">{escape(x_label)}</text>'
-    )
-    return _svg(title, description, plane.bottom + 44, parts)
+        parts.append(_text("tick", [percent(value)], x, plane.bottom + 18, anchor="middle"))
+    return [*parts, _text("axis", [x_label], WIDTH - RIGHT, plane.bottom + 36, anchor="end")]
 
 
 def _interval(plane: _Plane, row: Interval, marks: Sequence[str], y: float) -> list[str]:
     low, middle, high = (plane.at(value, 0)[0] for value in (row.low, row.value, row.high))
     above, below = (y - 6, y + 8) if row.others else (y, y)
-    tip = f"{row.name}: {100 * row.value:.1f}%, 95% interval {100 * row.low:.1f}% to {100 * row.high:.1f}%"
+    tip = f"{row.name}: {100 * row.value:.1f}%, interval {100 * row.low:.1f}% to {100 * row.high:.1f}%"
     parts = [
-        f'<text class="name" x="{plane.left - 12}" y="{y - 2:.1f}" text-anchor="end">{escape(_short(row.name))}'
-        f"<title>{escape(row.name)}</title></text>",
-        f'<text class="tick" x="{plane.left - 12}" y="{y + 13:.1f}" text-anchor="end">{escape(row.note)}</text>',
         f'<g><title>{escape(tip)}</title><line class="whisker s0" x1="{low:.1f}" x2="{high:.1f}" y1="{above:.1f}" y2="{above:.1f}"/>',
         f'<circle class="dot s0" cx="{middle:.1f}" cy="{above:.1f}" r="5.5"/></g>',
     ]
@@ -267,10 +332,6 @@ def _interval(plane: _Plane, row: Interval, marks: Sequence[str], y: float) -> l
             tip = f"{row.name}, {marks[i]}: {100 * value:.1f}%"
             parts.append(f"<g><title>{escape(tip)}</title>{_shape(i, x, below)}</g>")
     return parts
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
 
 
 def _shape(i: int, x: float, y: float) -> str:

@@ -52,6 +52,11 @@ class Encoders:
         indptr = np.arange(k + 1, dtype=np.int32) * np.int32(indices.shape[1])
         return sparse.csr_array((data.ravel(), indices.ravel(), indptr), shape=(k, d))
 
+    def of(self, trial: int) -> Encoders:
+        """The encoder of one trial, as that of trial 0."""
+        at = [trial]
+        return Encoders(self.low[at], self.scale[at], self.fill[at], self.seen[at], self.dense)
+
     def fold(self, trials: NDArray[np.int64], coef: Floats, intercept: Floats) -> tuple[Floats, Floats, Floats]:
         """Linear rules of these trials, (k, d) and (k,), for unscaled rows; and what a missing number adds, (k, p)."""
         p = self.low.shape[1]

@@ -57,11 +57,12 @@ class Pool:
 
 @dataclass(frozen=True)
 class TestPart:
-    """Test rows, sorted by group, and how many each group has."""
+    """Test rows, sorted by group, how many each group has, and their row numbers in the table they come from."""
 
     rows: Coded
     y: NDArray[np.int16]
     counts: NDArray[np.int64]
+    numbers: NDArray[np.int64]
 
     __test__ = False
 
@@ -124,7 +125,7 @@ def make_test(frame: Frame, columns: Columns, pool: Pool) -> tuple[TestPart, tup
         raise TableError(f"{title}: a column has another type than in the pool: {error}") from error
     counts = np.bincount(group[order], minlength=len(pool.groups.names))
     notes = [f"no test row of group {pool.groups.names[z]!r}" for z in np.flatnonzero(counts == 0)]
-    return TestPart(coded[order], y[order], counts), (*notes, *(f"{each}: they count as none" for each in new))
+    return TestPart(coded[order], y[order], counts, order), (*notes, *(f"{each}: they count as none" for each in new))
 
 
 def _unusable(data: Frame | ParquetFiles, name: str) -> str | None:

@@ -156,8 +156,12 @@ class TableStream:
             self._tests = []
             for orders in self._orders:
                 rows = np.concatenate([self._pool.by_group[z][order.test] for z, order in enumerate(orders)])
-                self._tests.append(TestPart(self._pool.rows[rows], self._pool.y[rows], self._held_out))
+                self._tests.append(TestPart(self._pool.rows[rows], self._pool.y[rows], self._held_out, rows))
         return self._tests
+
+    def encoder(self, trial: int) -> Encoders:
+        """The encoder of one trial, by its place in the block."""
+        return self._encoders.of(trial)
 
     def accuracies(self, models: Sequence[Any]) -> Floats:
         """Test accuracy of every trial's model on every group; NaN without a model or without test rows."""

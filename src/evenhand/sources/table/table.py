@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.sources.order import Replace
+from evenhand.sources.table.columns import Layout
 from evenhand.sources.table.encoding import Missing
 from evenhand.sources.table.parquet import ParquetFiles, larger_than
 from evenhand.sources.table.pool import Columns, TestPart, make_pool, make_test
 from evenhand.sources.table.problems import TableError
-from evenhand.sources.table.reading import CsvFormat, is_parquet, read
+from evenhand.sources.table.reading import CsvFormat, Frame, is_parquet, read
 from evenhand.sources.table.stream import Settings, TableStream
 
 __all__ = ["Table"]
@@ -101,6 +102,7 @@ class Table:
             raise TableError("on_disk=True needs the path of a Parquet file or of a folder of them.")
         self._data = ParquetFiles(data) if on_disk else read(data, form)
         self._pool = make_pool(self._data, columns)
+        self._test_data: Frame | None = None
         part, notes = self._test_part(test, columns, form)
         self._columns = columns
         layout = self._pool.layout
@@ -126,7 +128,8 @@ class Table:
         if isinstance(test, int | float):
             _check_share("test as a share", test)
             return float(test), ()
-        return make_test(read(test, form), columns, self._pool)
+        self._test_data = read(test, form)
+        return make_test(self._test_data, columns, self._pool)
 
     @property
     def label(self) -> str:
@@ -180,6 +183,11 @@ class Table:
         return self._pool.layout.columns
 
     @property
+    def layout(self) -> Layout:
+        """Which column is a number and which a category."""
+        return self._pool.layout
+
+    @property
     def validation(self) -> float:
         """The share of each group's rows that validates."""
         return self._settings.validation
@@ -194,6 +202,19 @@ class Table:
     def open(self, seed: int, trials: Sequence[int]) -> TableStream:
         """The draws of these trials."""
         return TableStream(self._pool, self._settings, seed, trials)
+
+    def labels(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The labels of rows by number, as positions in the classes."""
+        return self._pool.y[rows].astype(np.int64)
+
+    @property
+    def holds_out(self) -> bool:
+        """Whether the test rows are rows of the table itself."""
+        return self._test_data is None
+
+    def take_test(self, rows: NDArray[np.int64]) -> Any:
+        """Test rows by number, as an Arrow table: of the test table where there is one, else of the table itself."""
+        return self.take(rows) if self._test_data is None else self._test_data.table.take(rows)
 
     def take(self, rows: NDArray[np.int64]) -> Any:
         """Rows of the table by number, every column as it is, as an Arrow table."""

@@ -1,0 +1,88 @@
+"""A curated set on the terminal: the report's title, table, comparison and advice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["print_summary"]
+
+
+def print_summary(summary: dict[str, Any], written: Sequence[Path]) -> None:
+    """The same figures and sentences as the page, in the same order."""
+    from rich.console import Console
+
+    from evenhand.curation import words
+
+    console = Console(highlight=False, markup=False)
+    rows = sorted(summary["by_group"], key=lambda row: -1.0 if row["risk"] is None else -row["risk"])
+    console.print(summary["title"], style="bold")
+    console.print(
+        f"{summary['train']:,} to train on, {summary['validation']:,} that validated, {summary['test']:,} to test on"
+    )
+    console.print("Accuracy on test rows with 95 % intervals that hold for all groups at once:")
+    _groups(console, summary, [row for row in rows if not row["few"]])
+    few = [row for row in rows if row["few"]]
+    if few:
+        console.print(f"Groups with fewer than {summary['min_test']:,} test rows, too few to say who is worst off:")
+        _groups(console, summary, few)
+    if summary["worst_off"]:
+        low, high = (words.value(summary["risk"], summary["worst_off"][end]) for end in ("low", "high"))
+        console.print(f"{summary['risk_title'].capitalize()} of the worst-off, whoever it is: {low} to {high}")
+    _comparison(console, summary["comparison"])
+    for name, at in summary["used_up"].items():
+        console.print(f"{name} ran out after round {at:,}; the others went on")
+    for head, sentences in (("Next:", summary["next"]), ("Good to know:", summary["notes"])):
+        if sentences:
+            console.print(head)
+        for sentence in sentences:
+            console.print(f"- {sentence}")
+    console.print(f"written: {', '.join(map(str, written))}", soft_wrap=True)
+
+
+def _groups(console: Console, summary: dict[str, Any], rows: Sequence[dict[str, Any]]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    from evenhand.curation import words
+
+    own = () if summary["risk"] == "error" else ("risk",)
+    rates = [key for key in ("false_negative_rate", "false_positive_rate") if any(key in row for row in rows)]
+    heads = {"risk": summary["risk_title"], "false_negative_rate": "FN", "false_positive_rate": "FP"}
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("group", overflow="fold", min_width=12)
+    for name in ("right [95 %]", "n", "always\nmajority", *(heads[key] for key in (*own, *rates)), "train"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in rows:
+        ends = "" if row["low"] is None else f" [{100 * row['low']:.1f}, {100 * row['high']:.1f}]"
+        cells = [
+            f"{words.percent(row['accuracy'])}{ends}",
+            f"{row['count']:,}",
+            words.percent(row["majority_accuracy"]),
+        ]
+        cells += [words.value(summary["risk"], row["risk"])] if own else []
+        cells += [words.percent(row[key]) for key in rates]
+        table.add_row(*map(Text, [row["group"], *cells, f"{row['train']:,}"]))
+    console.print(table)
+
+
+def _comparison(console: Console, found: dict[str, Any]) -> None:
+    from evenhand.curation import words
+
+    if len(found["rules"]) < 2 or not found["trials"]:
+        return
+    console.print(f"Right for the worst-off on all labels, mean ± sd over the same {found['trials']} trials:")
+    for rule in found["rules"]:
+        worst = found["worst"][rule]
+        console.print(f"- {rule}: {words.percent(worst['mean'])} ± {100 * worst['sd']:.1f}")
+    for d in found["differences"]:
+        sure = "" if d["low"] > 0 or d["high"] < 0 else ", no clear difference"
+        ends = f"[{words.points(d['low'])}, {words.points(d['high'])}]"
+        console.print(f"- {d['a']} − {d['b']}: {words.points(d['mean'])} points {ends}{sure}")
+    if len(found["differences"]) > 1:
+        console.print(f"  (paired over trials; intervals hold for all {len(found['differences'])} at once)")

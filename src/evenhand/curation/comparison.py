@@ -1,0 +1,73 @@
+"""The run beside other rules: the same trials, the same splits, all labels, the model one would deploy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evenhand.claims.intervals import paired_difference
+from evenhand.simulation.metrics import spread
+
+__all__ = ["compared"]
+
+DELTA = 0.05
+
+
+def compared(final: pd.DataFrame, rules: Sequence[str], groups: Sequence[str], column: str) -> dict[str, Any]:
+    """Means over trials of every rule and group, and how much better the first rule serves the worst-off.
+
+    Worst-off is the group with the lowest accuracy of the trial, among `groups`: those with enough test rows. The
+    intervals of the differences hold for all of them at once (each at delta divided by their number).
+
+    Args:
+        final: a row for each trial, strategy and group.
+        rules: the strategies; the first one is compared with every other.
+        groups: which groups count.
+        column: the accuracy of the model one would deploy.
+    """
+    known = final[final["group"].isin(list(groups)) & final[column].notna()]
+    tables = {rule: _by_trial(known[known["strategy"] == rule], column) for rule in rules}
+    kept = [rule for rule, table in tables.items() if len(table)]
+    # every figure from the trials that all rules have, whole
+    trials = sorted(set.intersection(*(set(map(int, tables[rule].index)) for rule in kept))) if kept else []
+    found = {rule: tables[rule].loc[trials] for rule in kept}
+    worst = {rule: table.min(axis="columns") for rule, table in found.items()}
+    others = kept[1:] if kept[:1] == list(rules[:1]) else []
+    level = 1 - DELTA / max(len(others), 1)
+    return {
+        "trials": len(trials),
+        "rules": kept,
+        "measure": column,
+        "groups": list(groups),
+        "worst": {rule: _spread(worst[rule]) for rule in kept},
+        "by_group": {rule: {str(g): _spread(table[g]) for g in table} for rule, table in found.items()},
+        "level": level,
+        "differences": [_difference(kept[0], other, worst, level) for other in others if len(trials) > 1],
+        "by_trial": [
+            {"trial": trial, "strategy": rule, "by_group": dict(zip(names, values, strict=True))}
+            for rule, table in found.items()
+            for names in [list(map(str, table.columns))]
+            for trial, values in zip(trials, table.to_numpy().tolist(), strict=True)
+        ],
+    }
+
+
+def _by_trial(rows: pd.DataFrame, column: str) -> pd.DataFrame:
+    """A row for each trial, a column for each group; trials that lack a group are left out."""
+    return rows.pivot_table(index="trial", columns="group", values=column, observed=True, sort=False).dropna()
+
+
+def _difference(a: str, b: str, worst: dict[str, pd.Series], level: float) -> dict[str, Any]:
+    mean, low, high, _ = paired_difference(worst[a], worst[b], level)
+    return {"a": a, "b": b, "mean": mean, "low": low, "high": high}
+
+
+def _spread(values: pd.Series) -> dict[str, float | None]:
+    """Mean and standard deviation over trials."""
+    if not len(values):
+        return {"mean": None, "sd": None}
+    mean, sd = spread(np.asarray(values, dtype=float))
+    return {"mean": float(mean), "sd": float(sd)}

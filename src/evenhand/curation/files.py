@@ -1,0 +1,63 @@
+"""Rows in and out: as the frame type that was given, and as files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+
+from evenhand.arrays import Ints
+from evenhand.errors import InputError
+from evenhand.files import write_atomically
+from evenhand.sources.table.table import Table
+
+__all__ = ["check_format", "like_given", "with_columns", "write_rows", "write_text"]
+
+
+def like_given(given: Any, rows: Ints, columns: dict[str, Any], arrow: Callable[[], pa.Table]) -> Any:
+    """Rows by number in the frame type that was given, with more columns; pandas where a file was given."""
+    if isinstance(given, pd.DataFrame):
+        return given.iloc[rows].assign(**_free(columns, list(given.columns)))
+    if given is None or isinstance(given, str | PathLike | Table):
+        return arrow().to_pandas()
+    frame = nw.from_native(given)
+    eager = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
+    free = _free(columns, eager.columns)
+    added = [nw.new_series(name, values, backend=eager.implementation) for name, values in free.items()]
+    return eager[rows.tolist()].with_columns(*added).to_native()
+
+
+def with_columns(table: pa.Table, columns: dict[str, Any]) -> pa.Table:
+    """An Arrow table with more columns."""
+    for name, values in _free(columns, table.column_names).items():
+        table = table.append_column(name, pa.array(values))
+    return table
+
+
+def _free(columns: dict[str, Any], taken: list[str]) -> dict[str, Any]:
+    """The columns under names that are not taken: `row`, or else `evenhand_row`."""
+    return {f"evenhand_{name}" if name in taken else name: values for name, values in columns.items()}
+
+
+def check_format(path: Path) -> None:
+    """Refuse a file that rows cannot be written to."""
+    if path.suffix not in {".parquet", ".csv"}:
+        raise InputError(f"rows are written as .parquet or .csv, not as {path.suffix or 'a file without ending'!r}.")
+
+
+def write_rows(path: Path, rows: pa.Table) -> None:
+    """Write rows as Parquet or CSV, whole or not at all."""
+    write = pq.write_table if path.suffix == ".parquet" else pacsv.write_csv
+    write_atomically(path, lambda file: write(rows, file))
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write text, whole or not at all."""
+    write_atomically(path, lambda file: file.write_text(text, encoding="utf-8"))

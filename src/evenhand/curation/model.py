@@ -1,0 +1,133 @@
+"""The model of a curated set: it takes rows as they are, and is stored as plain arrays."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from evenhand.arrays import Floats
+from evenhand.errors import InputError
+from evenhand.files import write_atomically
+from evenhand.learners.storing import dump_model, load_model
+from evenhand.sources.table.columns import Coded, Layout
+from evenhand.sources.table.encoding import Encoders
+from evenhand.sources.table.problems import missing_column
+from evenhand.sources.table.reading import CsvFormat, read
+
+__all__ = ["CuratedModel", "chances_of"]
+
+CHUNK = 20_000
+"""Rows encoded at a time, so that many test rows need no room at once."""
+
+_ENDINGS = {"logistic": "npz", "table": "npz", "constant": "json", "skops": "skops", "torch": "safetensors"}
+
+
+@dataclass(frozen=True)
+class CuratedModel:
+    """A classifier with its encoder: rows of the table go in as they are, labels come out.
+
+    Attributes:
+        layout: which column is a number and which a category.
+        encoder: how they become features, by what the training rows show.
+        classifier: what was fitted on the features.
+        choice: how it was chosen among candidates, where it was.
+    """
+
+    layout: Layout
+    encoder: Encoders
+    classifier: Any
+    choice: Any = None
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """The labels it knows, sorted."""
+        return np.asarray(self.classifier.classes)
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns it predicts from."""
+        return self.layout.columns
+
+    def predict(self, rows: Any) -> NDArray[Any]:
+        """The predicted label of every row of a frame or file."""
+        return np.concatenate([np.asarray(self.classifier.predict(X)) for X in self._features(rows)])
+
+    def predict_proba(self, rows: Any) -> Floats:
+        """The probability of every class, where the classifier gives one."""
+        return np.concatenate([np.asarray(self.classifier.predict_proba(X)) for X in self._features(rows)])
+
+    def _features(self, rows: Any) -> Sequence[Any]:
+        frame = read(rows, CsvFormat())
+        absent = [name for name in self.columns if name not in frame.schema.names]
+        if absent:
+            raise InputError(missing_column(absent[0], frame.schema.names, "the model predicts from it"))
+        try:
+            return self.features(self.layout.code(frame.table))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise InputError(f"a column has another type than where the model was trained: {error}") from None
+
+    def features(self, rows: Coded) -> list[Any]:
+        """Features of coded rows, some thousand at a time."""
+        parts = [rows[i : i + CHUNK] for i in range(0, len(rows), CHUNK)]
+        return [self.encoder.encode(part, np.zeros(len(part), dtype=np.int64)) for part in parts]
+
+    def problem(self) -> str | None:
+        """Why the model cannot be stored safely, or None where it can."""
+        try:
+            dump_model(self.classifier)
+        except InputError as error:
+            return str(error)
+        return None
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write a zip archive: `encoder.json`, `about.json` and the classifier as plain arrays, skops or safetensors."""
+        form, data = dump_model(self.classifier)
+        name = f"classifier.{_ENDINGS[form]}"
+        about = {"schema": 1, "format": form, "classifier": name, "classes": self.classes.tolist()}
+
+        def write(file: Path) -> None:
+            with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+                archive.writestr("about.json", json.dumps(about))
+                archive.writestr("encoder.json", json.dumps(self._encoder()))
+                archive.writestr(name, data)
+
+        write_atomically(Path(path), write)
+
+    def _encoder(self) -> dict[str, Any]:
+        arrays = {name: getattr(self.encoder, name)[0].tolist() for name in ("low", "scale", "fill", "seen")}
+        return {**asdict(self.layout), "names": self.layout.names, **arrays, "dense": self.encoder.dense}
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], learner: Any = None) -> CuratedModel:
+        """What `save` wrote; nothing in it is run. A network also needs its learner, whose factory makes the module."""
+        try:
+            with zipfile.ZipFile(path) as archive:
+                about, kept = (json.loads(archive.read(name)) for name in ("about.json", "encoder.json"))
+                data = archive.read(about["classifier"])
+        except (FileNotFoundError, zipfile.BadZipFile, KeyError, ValueError) as error:
+            raise InputError(f"{path} holds no model of a curated set: {error}") from None
+        categories = tuple((name, tuple(values), missing) for name, values, missing in kept["categories"])
+        layout = Layout(tuple(kept["numbers"]), tuple(kept["gaps"]), categories)
+        low, scale, fill, seen = (np.array(kept[name], dtype=float)[None] for name in ("low", "scale", "fill", "seen"))
+        encoder = Encoders(low, scale, fill, seen, bool(kept["dense"]))
+        return cls(layout, encoder, load_model(about["format"], data, learner))
+
+
+def chances_of(model: Any, X: Any, classes: NDArray[Any]) -> Floats | None:
+    """The probability of every one of these classes; 0 for one the model has not seen, None where it gives none."""
+    if not hasattr(model, "predict_proba"):
+        return None
+    given = np.asarray(model.predict_proba(X))
+    found = np.zeros((len(given), len(classes)))
+    place = {label: k for k, label in enumerate(classes.tolist())}
+    found[:, [place[label] for label in np.asarray(model.classes).tolist()]] = given
+    return found

@@ -1,0 +1,99 @@
+"""Everything a report shows, as plain values: what the page, the terminal and the JSON file have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evenhand.arrays import Ints
+from evenhand.curation import words
+from evenhand.curation.comparison import compared
+from evenhand.curation.figures import DELTA, Predictions, by_group, overall, picked, worst_off
+from evenhand.curation.rounds import Rounds
+from evenhand.simulation.result import Result
+
+__all__ = ["SCHEMA", "Facts", "frame_of", "summarise"]
+
+SCHEMA = 2
+_FIRST = ("group", "accuracy", "low", "high", "count")
+_PACKAGES = ("evenhand", "numpy", "scipy", "scikit-learn", "pyarrow")
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What happened, before anything is computed from it.
+
+    Attributes:
+        settings: what was asked for, as plain values.
+        labels: labels spent.
+        counts: by role (train, validation, …) how many rows of each group were taken; `pool` how many there are.
+        min_test: groups with fewer relevant test rows are shown apart.
+        rounds: the choices and their reasons.
+    """
+
+    settings: dict[str, Any]
+    group_columns: Sequence[str]
+    features: Sequence[str]
+    notes: Sequence[str]
+    interrupted: bool
+    labels: int
+    counts: dict[str, Ints]
+    used_up: dict[str, int]
+    min_test: int
+    rounds: Rounds
+    choice: Any = None
+
+
+def summarise(facts: Facts, tested: Predictions, result: Result, measured: str) -> dict[str, Any]:
+    """The summary of a run; `measured` is the column of the result's trials that the deployed model's accuracy is in."""
+    rows = [
+        {**{key: row[key] for key in _FIRST}, **{role: int(n[z]) for role, n in facts.counts.items()}, **row}
+        for z, row in enumerate(by_group(tested, facts.min_test))
+    ]
+    risk, classes = tested.measure.risk, tested.measure.classes
+    enough = [row["group"] for row in rows if not row["few"]]
+    summary: dict[str, Any] = {
+        "schema": SCHEMA,
+        "made": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": {name: version(name) for name in _PACKAGES},
+        "settings": facts.settings,
+        "interrupted": facts.interrupted,
+        "labels": facts.labels,
+        **{role: int(counts.sum()) for role, counts in facts.counts.items()},
+        "test": len(tested.y),
+        "features": list(facts.features),
+        "notes": list(facts.notes),
+        "used_up": facts.used_up,
+        "group_columns": list(facts.group_columns),
+        "groups": list(tested.groups),
+        "classes": list(classes),
+        "risk": risk.name,
+        "risk_title": risk.title,
+        "positive": None if tested.positive is None else classes[tested.positive],
+        "majority": classes[tested.majority],
+        "delta": DELTA,
+        "min_test": facts.min_test,
+        "by_group": rows,
+        "overall": overall(tested),
+        "worst": picked(rows),
+        "worst_off": worst_off(rows),
+        "worst_off_with_few": worst_off(rows, with_few=True),
+        "comparison": compared(result.final, result.labels, enough, measured),
+        "choice": facts.choice,
+        "rounds": asdict(facts.rounds),
+    }
+    summary["title"] = words.title(summary)
+    summary["next"] = words.advice(summary)
+    return summary
+
+
+def frame_of(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:
+    """The figures of the groups as a frame with the group's name as index; missing figures are NaN."""
+    frame = pd.DataFrame([{k: np.nan if v is None else v for k, v in row.items()} for row in rows])
+    return frame.set_index("group")

@@ -1,0 +1,136 @@
+"""The report in sentences: its title, and what to do next. Terminal, JSON and page say the same."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from evenhand.claims.planning import labels_for_width
+
+__all__ = ["advice", "joined", "percent", "points", "title", "value"]
+
+WIDTH = 0.03
+"""Half the width of an interval that is narrow enough to plan with."""
+
+_RATES = {"fnr": "false negatives", "fpr": "false positives", "balanced": "balanced error"}
+
+
+def percent(share: float | None, digits: int = 1) -> str:
+    """A share in per cent.
+
+    >>> percent(0.7123)
+    '71.2 %'
+    """
+    return "—" if share is None else f"{100 * share:.{digits}f} %"
+
+
+def points(difference: float) -> str:
+    """A difference of shares in points, with its sign.
+
+    >>> points(-0.0123)
+    '−1.2'
+    """
+    found = round(100 * difference, 1)
+    return f"{found:+.1f}".replace("-", "−") if found else "0.0"
+
+
+def value(risk: str, number: float | None) -> str:
+    """A risk as people read it: rates in per cent, other losses as they are."""
+    if number is None:
+        return "—"
+    return percent(number) if risk == "error" or risk in _RATES else f"{number:.3f}"
+
+
+def joined(names: Sequence[str], most: int = 3) -> str:
+    """Names in a sentence, the first few of them.
+
+    >>> joined(["a", "b", "c", "d"], most=2)
+    'a, b and 2 more'
+    """
+    if len(names) <= most:
+        return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]])) if names else ""
+    return f"{', '.join(names[:most])} and {len(names) - most} more"
+
+
+def title(summary: dict[str, Any]) -> str:
+    """Who is worst off and how badly, in one line."""
+    worst, risk = summary["worst"], summary["risk"]
+    if worst is None:
+        tested = any(row["count"] for row in summary["by_group"])
+        if not tested:
+            return f"{summary['labels']:,} rows chosen, not tested"
+        return f"No group has {summary['min_test']:,} test rows: who is worst off is not known"
+    if risk == "error":
+        low, high = (f"{100 * worst[end]:.1f}" for end in ("low", "high"))
+        return f"Worst-off: {worst['group']}, {percent(worst['accuracy'])} right [{low}, {high}]"
+    if risk in _RATES:
+        low, high = (f"{100 * worst[end]:.1f}" for end in ("risk_low", "risk_high"))
+        return f"Worst-off: {worst['group']}, {percent(worst['risk'])} {_RATES[risk]} [{low}, {high}]"
+    said = f"Worst-off: {worst['group']}, {summary['risk_title']} {worst['risk']:.3f}"
+    if worst["risk_low"] is None:
+        return said
+    return f"{said} [{worst['risk_low']:.3f}, {worst['risk_high']:.3f}]"
+
+
+def advice(summary: dict[str, Any]) -> list[str]:
+    """What to do next, most urgent first; each sentence rests on a figure of the report."""
+    return list(_advice(summary))
+
+
+def _advice(s: dict[str, Any]) -> Iterator[str]:
+    rows, worst = s["by_group"], s["worst"]
+    if not any(row["count"] for row in rows):
+        yield "Give a test file or a held-out share (test=0.3, --test 0.3): without test rows nobody knows who is worst off."
+        return
+    few = [row["group"] for row in rows if row["few"]]
+    if few:
+        yield (
+            f"Get more test rows of {joined(few)}: with fewer than {s['min_test']:,} each nothing is claimed about them. "
+            f"Or merge small groups (merge_below={s['min_test']}, --merge-below {s['min_test']})."
+        )
+    for group in s["used_up"]:
+        yield f"Collect more rows of {group}: every one that may be drawn was taken."
+    if worst is None:
+        return
+    if worst["low"] is not None and worst["low"] <= worst["majority_accuracy"]:
+        yield (
+            f"For {worst['group']} the model is not clearly better than always saying {s['majority']!r} "
+            f"({percent(worst['majority_accuracy'])} right): look for columns that tell more about them before buying labels."
+        )
+    yield from _against_others(s)
+    if s["risk"] == "error" and (worst["high"] - worst["low"]) / 2 > WIDTH:
+        needed = labels_for_width(WIDTH, worst["error"], groups=len(rows), any_time=False)
+        if needed > worst["count"]:
+            yield (
+                f"To know the accuracy for {worst['group']} to ±{100 * WIDTH:.0f} points, test on about {needed:,} of their rows; "
+                f"there are {worst['count']:,}."
+            )
+    yield from _halves(s)
+
+
+def _against_others(s: dict[str, Any]) -> Iterator[str]:
+    found = s["comparison"]["differences"]
+    better = [d["b"] for d in found if d["high"] < 0]
+    if better:
+        yield f"In the trials {joined(better)} served the worst-off better: use that rule, or try other settings of this one."
+    elif found and not any(d["low"] > 0 for d in found):
+        yield "No clear difference to the other rules at this budget: which rows are chosen is not what limits the worst-off here."
+
+
+def _halves(s: dict[str, Any]) -> Iterator[str]:
+    """What the second half of the labels brought the worst-off group."""
+    rounds, place = s["rounds"], s["groups"].index(s["worst"]["group"])
+    tested = [i for i, found in enumerate(rounds["accuracy"]) if found is not None and found[place] is not None]
+    half = [i for i in tested if rounds["labels"][i] <= s["labels"] / 2]
+    if not half or tested[-1] == half[-1]:
+        return
+    before, after = (rounds["accuracy"][i][place] for i in (half[-1], tested[-1]))
+    noise = 2 * math.sqrt(2 * after * (1 - after) / s["worst"]["count"])
+    verdict = (
+        "more labels are likely to help" if after - before > noise else "that is within the noise of the test rows"
+    )
+    yield (
+        f"The second half of the labels brought {s['worst']['group']} from {percent(before)} to {percent(after)} right "
+        f"(models fitted on the training rows alone): {verdict}."
+    )
