@@ -64,7 +64,7 @@ def test_an_interval_for_numbers_in_the_unit_interval_covers(draw):
     rng = np.random.default_rng(0)
     found = np.array([draw(rng, 50).mean() for _ in range(1000)])
     low, high = bounded_mean(found, 50, 0.9)
-    assert np.mean((low <= 0.2) & (0.2 <= high)) >= 0.9
+    assert np.mean((low <= 0.2) & (high >= 0.2)) >= 0.9
     assert np.all(low <= found)
     assert np.all(found <= high)
     ends = [float(end) for end in bounded_mean(0.0, 20)]
