@@ -121,7 +121,7 @@ def _plot(
         rules = (
             [problem.rule, "optimistic"] if epsilon is None else [f"epsilon-greedy:epsilon={epsilon},explore=uniform"]
         )
-        budgets = [50, 100, 200, 500, 1000, 2000]
+        budgets = [50, 100, 200, 500, 1000]
         trace = simulate(model, rules, budget=budgets[-1], trials=trials, progress=True).trace
         simulated = {
             r: (np.array(budgets, dtype=float), simulated_excess(trace, model, budgets, strategy=r)) for r in rules

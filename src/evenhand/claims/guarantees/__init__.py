@@ -9,6 +9,7 @@ from evenhand.claims.guarantees.coupling import TwoTerms, coupling_ratio, square
 from evenhand.claims.guarantees.exploring import epsilon_greedy, epsilon_greedy_labels_for, largest_beta
 from evenhand.claims.guarantees.lower import lower_bound, lower_bound_pair, other_radius
 from evenhand.claims.guarantees.optimism import labels_for, optimistic, smallest_budget
+from evenhand.claims.guarantees.pareto import Front, pareto
 from evenhand.claims.guarantees.phases import Phase, phases
 from evenhand.claims.guarantees.probe import Probe, probe
 from evenhand.claims.guarantees.problem import Problem
@@ -21,6 +22,7 @@ __all__ = [
     "Comparison",
     "Condition",
     "Exploration",
+    "Front",
     "Order",
     "Phase",
     "Probe",
@@ -41,6 +43,7 @@ __all__ = [
     "optimistic",
     "order_of",
     "other_radius",
+    "pareto",
     "phases",
     "probe",
     "smallest_budget",
