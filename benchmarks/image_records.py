@@ -28,7 +28,8 @@ COSTS = ("costs", "overhead", "memory")
 def curve(path: Path, source: Images) -> dict[str, Any]:
     """What a checkpoint tells of its run, finished or not: test accuracies and mixture by round."""
     kept = torch.load(path, weights_only=True)
-    counts = np.bincount(source._test.group, minlength=len(source.groups))
+    order = np.argsort(source._test.group, kind="stable")
+    y, counts = source._test.y[order], np.bincount(source._test.group, minlength=len(source.groups))
     found: dict[str, Any] = {"round": [], "accuracy": [], "at": [], "mixture": [], "final": None, "rounds": 0}
     found["update"] = re.search(r"update\W+(\w+)", kept["settings"])[1]
     for event in kept["events"]:
@@ -37,8 +38,8 @@ def curve(path: Path, source: Images) -> dict[str, Any]:
             held = event["count"].numpy()[0]
             found["at"].append(found["rounds"])
             found["mixture"].append((held / held.sum()).tolist())
-        if event["kind"] in ("test", "final"):
-            right = 1.0 - np.unpackbits(event["bits"].numpy(), count=event["n"])
+        if event["kind"] in ("test", "final") and "predict" in event:
+            right = event["predict"].numpy() == y
             by_group = [float(part.mean()) for part in np.split(right, np.cumsum(counts)[:-1])]
             if event["kind"] == "final":
                 found["final"] = by_group

@@ -132,7 +132,7 @@ def scoring(full: bool) -> Outcome:
     for k in range(2 * n, 2 * n + repeats):
         add(slice(k, k + 1))
         memory.fit()
-        mine.append(once(partial(memory.score, "zero_one")))
+        mine.append(once(memory.score))
         theirs.append(once(partial(_score_from_scratch, parts, memory.coef[0], memory.intercept[0])))
     work = f"0-1 scores of {m} groups, {n:,} one-hot validation rows, {trials} trials, after every model change"
     return Outcome("scoring", work, "group by group, from scratch", "round", min(mine) / trials, min(theirs), 1.0)
@@ -176,7 +176,7 @@ def memory(full: bool) -> Outcome:
         kept.add(part.trial, part.X, part.y, part.group, np.arange(len(part.y)) % 2 == 1)
         if fit:
             kept.fit()
-            kept.score("zero_one")
+            kept.score()
         return int(part.X.data.nbytes + part.X.indices.nbytes + part.X.indptr.nbytes + part.y.nbytes)
 
     warm, kept, total = _memory(4), _memory(4), 0

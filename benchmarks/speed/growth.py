@@ -62,7 +62,7 @@ def _round(t: int, d: int, repeats: int = 20) -> float:
         rows = slice(first, last)
         memory.add(zero[rows], X[rows], y[rows], zero[rows], held[rows])
         memory.fit()
-        memory.score("zero_one")
+        memory.score()
 
     add(0, 2 * t)
     spent = [once(partial(add, k, k + 2)) for k in range(2 * t, n, 2)]

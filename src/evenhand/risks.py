@@ -18,7 +18,10 @@ from evenhand.arrays import Floats, Ints, Mask
 from evenhand.errors import InputError
 from evenhand.extending import is_factory, make
 
-__all__ = ["ERROR", "NAMES", "Costs", "Measure", "Outcomes", "OwnRisk", "Risk", "Tally", "as_risk", "log_losses"]
+__all__ = [
+    "ERROR", "NAMES", "Costs", "Measure", "Outcomes", "OwnRisk", "Risk", "Tally", "as_risk", "is_wrong", "log_losses",
+    "margin_log_losses", "of_log_chances",
+]  # fmt: skip
 
 NAMES = ("error", "log", "fnr", "fpr", "balanced")
 """The risks that a name alone describes; `fnr` and `fpr` also need the positive class."""
@@ -103,6 +106,12 @@ class Risk:
             place = [self.order.index(label) for label in labels]
             table = table[np.ix_(place, place)]
         return np.asarray(np.column_stack((table, table.max(axis=1))) / table.max(), dtype=float)
+
+    def settings(self) -> dict[str, Any]:
+        """The risk as plain values: its text and, where it has them, the positive class and the classes of its costs."""
+        found: dict[str, Any] = {"risk": str(self)}
+        found |= {} if self.positive is None else {"positive": self.positive}
+        return found | ({"cost_classes": list(self.order)} if self.order else {})
 
     def __str__(self) -> str:
         if self.name == "costs":
@@ -196,6 +205,11 @@ class Outcomes(NamedTuple):
     wrong: Mask
     stratum: Ints
 
+    @classmethod
+    def joined(cls, parts: Sequence[Outcomes]) -> Outcomes:
+        """The examples of all parts, one after the other."""
+        return cls(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
 
 @dataclass(frozen=True, eq=False)
 class Measure:
@@ -209,6 +223,11 @@ class Measure:
     classes: tuple[Any, ...]
     table: Floats | None
     relevant: Mask
+
+    @property
+    def about_all(self) -> bool:
+        """Whether every example is relevant."""
+        return self.risk.function is None and bool(self.relevant.all())
 
     @property
     def strata(self) -> int:
@@ -244,7 +263,8 @@ class Measure:
     def _own(self, model: Any, X: Any, y: NDArray[Any]) -> tuple[Floats, Mask]:
         """What the user's function gives, checked."""
         assert self.risk.function is not None
-        found: Any = self.risk.function(model, X, y)
+        # sparse or not is our affair: a risk that looks at features may rely on an array
+        found: Any = self.risk.function(model, X.toarray() if hasattr(X, "toarray") else X, y)
         what = f"the risk {self.risk.name!r}"
         if not isinstance(found, tuple) or len(found) != 2:
             raise InputError(f"{what} must give two arrays, (values, relevant), not {type(found).__name__}")
@@ -308,6 +328,12 @@ class Tally(NamedTuple):
     wrong: Ints
     n: Ints
 
+    @classmethod
+    def empty(cls, cells: int, strata: int) -> Tally:
+        """No examples yet."""
+        whole = (np.zeros(shape, dtype=np.int64) for shape in ((cells, strata), cells, cells))
+        return cls(np.zeros((cells, strata)), *whole)
+
     def plus(self, other: Tally) -> Tally:
         """Both together."""
         return Tally(
@@ -335,13 +361,13 @@ class Tally(NamedTuple):
         return np.asarray(np.nan_to_num(self.mean) * self.behind)
 
 
-def log_losses(model: Any, X: Any, y: ArrayLike) -> Floats:
-    """−log of the probability that the model gives each label.
+def is_wrong(model: Any, X: Any, y: ArrayLike) -> Mask:
+    """Which examples a model errs on; `y` are labels."""
+    return np.asarray(np.asarray(model.predict(X)) != np.asarray(y))
 
-    A label the model has never seen costs what is left of the probability where only one class was seen, else the log
-    loss of 1e-15.
-    """
-    labels = np.asarray(y)
+
+def log_losses(model: Any, X: Any, y: ArrayLike) -> Floats:
+    """−log of the probability that the model gives each label."""
     own = getattr(model, "predict_log_proba", None)
     if own is None and not hasattr(model, "predict_proba"):
         raise InputError(
@@ -349,7 +375,20 @@ def log_losses(model: Any, X: Any, y: ArrayLike) -> Floats:
         )
     logs = np.log(np.clip(np.asarray(model.predict_proba(X)), 1e-15, 1.0)) if own is None else np.asarray(own(X))
     place = {label: k for k, label in enumerate(np.asarray(model.classes).tolist())}
-    column = np.array([place.get(label, -1) for label in labels.tolist()], dtype=np.int64)
-    found = -logs[np.arange(len(labels)), column]
-    rest = -np.log(-np.expm1(np.minimum(logs[:, 0], -1e-300))) if len(place) == 1 else UNSEEN
+    return of_log_chances(logs, np.array([place.get(label, -1) for label in np.asarray(y).tolist()], dtype=np.int64))
+
+
+def of_log_chances(logs: Floats, column: Ints) -> Floats:
+    """Log losses from the log-probabilities of a model's classes, (n, K), and the column of each label.
+
+    Column −1 is a label the model has never seen: it costs what is left of the probability where only one class was
+    seen, else the log loss of 1e-15.
+    """
+    found = -logs[np.arange(len(column)), column]
+    rest = -np.log(-np.expm1(np.minimum(logs[:, 0], -1e-300))) if logs.shape[1] == 1 else UNSEEN
     return np.asarray(np.where(column >= 0, found, rest))
+
+
+def margin_log_losses(margin: Floats, positive: Mask) -> Floats:
+    """Log losses of two classes from the log odds of the second, and whether that is the label."""
+    return np.asarray(np.logaddexp(0.0, np.where(positive, -margin, margin)))

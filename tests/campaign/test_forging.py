@@ -186,9 +186,6 @@ def test_a_model_that_cannot_be_stored_is_refused() -> None:
         def predict(self, X: Any) -> Any:
             return np.zeros(len(X), dtype=int)
 
-        def losses(self, X: Any, y: Any, kind: Any = "zero_one") -> Any:
-            return (self.predict(X) != y).astype(float)
-
     c = eh.Campaign(["u"], "uniform", Odd(), budget=40, batch=2)
     c.tell(c.ask(), *Sign(0).draw("u", 4), ids=range(4))
     with pytest.raises(eh.InputError, match="cannot be stored"):

@@ -9,6 +9,7 @@ from scipy import stats
 import evenhand as eh
 from evenhand.engine.engine import Engine
 from evenhand.engine.labels import Labels
+from evenhand.engine.memories.base import Scores
 from evenhand.uniforms import Uniforms, uniform
 
 
@@ -74,7 +75,7 @@ def test_recent_accuracies_are_one_per_refit_and_fresh_group():
     one = np.zeros(2, dtype=int)
     for accuracy in (0.5, 0.6, 0.7):
         e.tally(one, one, np.array([False, True]))
-        e.report(np.zeros((1, 2)), np.full((1, 2), accuracy), np.ones((1, 2), dtype=int))
+        e.report(Scores.of_errors(np.full((1, 2), 10 - int(10 * accuracy)), np.full((1, 2), 10)))
     standing = e.standing().trial(0)
     assert standing.accuracies[0, :3].tolist() == [0.5, 0.6, 0.7]
     assert np.isnan(standing.accuracies[1]).all()

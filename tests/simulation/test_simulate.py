@@ -11,6 +11,7 @@ from sklearn.naive_bayes import GaussianNB
 
 import evenhand as eh
 from evenhand.engine.run import Settings, run_block
+from evenhand.risks import as_risk
 from evenhand.simulation.trace import TRACE_COLUMNS
 from evenhand.strategies import parse_strategy
 
@@ -67,7 +68,8 @@ BOTH_LOSSES = RULES + [
 
 @pytest.mark.parametrize("rule", BOTH_LOSSES, ids=lambda rule: getattr(rule, "__name__", str(rule)))
 def test_a_lockstep_trial_is_a_campaign_choice_by_choice(rule):
-    record = run_block(I, rule, eh.Logistic(), Settings(160, seed=11), range(3, 9))
+    risk = as_risk("log" if getattr(rule, "loss", None) == "log" else "error")
+    record = run_block(I, rule, eh.Logistic(), Settings(160, seed=11, risk=risk), range(3, 9))
     for j, trial in enumerate(record.trials):
         choices, _, c = by_hand(rule, 11, int(trial), 160)
         assert record.chosen[:, j].tolist() == choices
@@ -306,11 +308,11 @@ def test_bad_input(strategies, settings, message):
         eh.simulate(I, strategies, **({"budget": 40, "trials": 2} | settings))
 
 
-def test_the_loss_can_be_a_callable():
+def test_the_risk_can_be_a_callable():
     def half(model, X, y):
-        return 0.5 * (np.asarray(model.predict(X)) != y)
+        return 0.5 * (np.asarray(model.predict(X)) != y), np.ones(len(y))
 
-    own = eh.simulate(I, [eh.Optimistic(loss=half)], budget=40, trials=2).trace
+    own = eh.simulate(I, [eh.Optimistic()], budget=40, trials=2, risk=half).trace
     plain = eh.simulate(I, [eh.Optimistic(c0=0.2)], budget=40, trials=2).trace
     assert own["chosen"].tolist() == plain["chosen"].tolist()
     assert np.allclose(own["validation_loss"] * 2, plain["validation_loss"], equal_nan=True)

@@ -12,7 +12,7 @@ from evenhand.campaign.state import State
 from evenhand.errors import NothingToAsk
 from evenhand.strategies.base import UNIFORMS
 from evenhand.strategies.decision import Decision
-from evenhand.strategies.standing import Standing
+from evenhand.strategies.standing import Standing, awaited
 from evenhand.strategies.trend import RunningTrend
 from evenhand.uniforms import Uniforms, role_states, roles
 
@@ -76,8 +76,8 @@ class Chooser:
         for z, values in enumerate(state.recent):
             accuracies[z, : len(values)] = values
         available = np.array(offered(state))
-        scored = np.array(state.scored)
-        # a group without a score cannot be compared: warm-up goes on until each that can be asked has one
+        scored, told = np.array(state.scored), np.array(state.train) + np.array(state.validate)
+        batch = state.settings["batch"]
         warming_up = state.asked < (state.settings["warmup"] or 0)
         return Standing(
             groups=self._groups,
@@ -89,9 +89,9 @@ class Chooser:
             accuracies=accuracies,
             trend=RunningTrend.of(accuracies).trend if trend else np.zeros(m),
             available=available,
-            starting=np.array(warming_up or bool(((scored == 0) & available).any())),
+            starting=np.array(warming_up or bool(awaited(available, scored, scored, told, batch).any())),
             population=self._population,
-            batch=state.settings["batch"],
+            batch=batch,
         )
 
     def propose(self, state: State) -> Proposal:

@@ -163,14 +163,14 @@ class Fitter:
         """The current model's losses, errors and accuracy on every group's validation examples."""
         if self._memory is None:
             raise InputError("there are no examples to score yet")
-        loss = self.parts.loss
-        found = self._memory.score(loss)
+        found = self._memory.score()
         groups = {}
         for z, group in enumerate(self.groups):
             n, right = int(found.n[0, z]), int(found.correct[0, z])
             total = float(found.loss_sum[0, z])
             groups[group] = {"n": n, "errors": n - right, "loss_sum": total, "accuracy": right / max(n, 1)}
-        return {"loss": loss if isinstance(loss, str) else "own", "learner": self.digest, "groups": groups}
+        name = "zero_one" if self.parts.risk.is_error else str(self.parts.risk)
+        return {"loss": name, "learner": self.digest, "groups": groups}
 
     def cold(self, state: State, rows: Sequence[Example]) -> Model:
         """The learner fitted anew on these examples: the same wherever and whenever it is done."""
@@ -271,7 +271,9 @@ class Fitter:
         labels = [as_label(row.label or "", state.label_kind) for row in rows]
         self._rows += rows
         if self._labels.learn(labels) or self._memory is None:
-            self._memory = make_memory(self.learner, self._labels, len(self.groups), seed=self.seed, names=self.groups)
+            self._memory = make_memory(
+                self.learner, self._labels, len(self.groups), risk=self.parts.risk, seed=self.seed, names=self.groups
+            )
             rows = self._rows
             labels = [as_label(row.label or "", state.label_kind) for row in rows]
         X = decode(state.columns or {}, [row.features for row in rows if row.features is not None])

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import hashlib
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from evenhand.learners.base import Loss
+from evenhand.risks import ERROR, Risk
 
 __all__ = ["learner_digest", "learner_from_text", "wants_numbers"]
 
 
-def learner_from_text(text: str | None, loss: Loss = "zero_one") -> Any:
-    """The learner a text describes, ready for the loss; None where somebody else trains."""
+def learner_from_text(text: str | None, risk: Risk = ERROR) -> Any:
+    """The learner a text describes, fit for the risk; None where somebody else trains."""
     if text is None:
         return None
     from evenhand.learners import as_learner
     from evenhand.learners.parsing import parse_learner
 
-    return as_learner(parse_learner(text), loss)
+    return as_learner(parse_learner(text), risk)
 
 
 def wants_numbers(learner: Any) -> bool:

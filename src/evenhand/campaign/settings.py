@@ -15,6 +15,7 @@ from evenhand.claims.stopping import Rule as StopRule
 from evenhand.claims.stopping import parse_stop
 from evenhand.engine.settings import MOST_LABELS, as_population, as_seed, check_settings
 from evenhand.errors import InputError
+from evenhand.risks import Risk, as_risk
 from evenhand.strategies import Strategy, describe_strategy, parse_strategy, strategy_text
 
 __all__ = ["Parts", "as_refit", "as_seconds", "check_change", "make_settings", "parts_of"]
@@ -45,7 +46,7 @@ class Parts:
     def learner(self) -> Any:
         """What is trained; None if somebody else trains."""
         found = self._own("learner")
-        return learner_from_text(self.settings["learner"], self.loss) if found is None else found
+        return learner_from_text(self.settings["learner"], self.risk) if found is None else found
 
     @cached_property
     def stop(self) -> StopRule | None:
@@ -53,10 +54,11 @@ class Parts:
         found = self._own("stop")
         return parse_stop(self.settings["stop"]) if found is None else found
 
-    @property
-    def loss(self) -> Any:
-        """The loss that is scored."""
-        return getattr(self.strategy, "loss", "zero_one")
+    @cached_property
+    def risk(self) -> Risk:
+        """What worse off means."""
+        own = "log" if getattr(self.strategy, "loss", None) == "log" else "error"
+        return as_risk(self.settings.get("risk", own), self.settings.get("positive"))
 
     @cached_property
     def needs_numbers(self) -> bool:
@@ -161,7 +163,7 @@ def make_settings(
         "features": None if features is None else list(features),
     }
     given = {"strategy": rule}
-    settings |= _learner_settings(learner, rule, given) | _stop_settings(parse_stop(stop), given)
+    settings |= _learner_settings(learner, Parts(settings, given).risk, given) | _stop_settings(parse_stop(stop), given)
     return settings, _checked(Parts(settings, given))
 
 
@@ -180,8 +182,7 @@ def parts_of(settings: Mapping[str, Any], **given: Any) -> Parts:
     if "learner" in made:
         from evenhand.learners import as_learner
 
-        rule = Parts(settings, made).strategy
-        made["learner"] = as_learner(given["learner"], getattr(rule, "loss", "zero_one"))
+        made["learner"] = as_learner(given["learner"], Parts(settings, made).risk)
     return Parts(dict(settings), made)
 
 
@@ -202,7 +203,7 @@ def check_change(parts: Parts, committed: int, changes: Mapping[str, Any]) -> tu
     if "refit" in changes:
         found["refit"] = as_refit(changes["refit"])
     if "learner" in changes:
-        found |= _learner_settings(changes["learner"], parts.strategy, given)
+        found |= _learner_settings(changes["learner"], parts.risk, given)
     if "stop" in changes:
         found |= _stop_settings(parse_stop(changes["stop"]), given)
     return found, _checked(Parts({**parts.settings, **found}, given))
@@ -223,19 +224,18 @@ def _budget(budget: Any, committed: int) -> int:
     return int(budget)
 
 
-def _learner_settings(learner: Any, rule: Any, given: dict[str, Any]) -> dict[str, Any]:
+def _learner_settings(learner: Any, risk: Risk, given: dict[str, Any]) -> dict[str, Any]:
     """The learner's setting, after making it once; an object of the user's own is kept in `given`."""
-    loss = getattr(rule, "loss", "zero_one")
     given.pop("learner", None)
     if learner is None or isinstance(learner, str):
         if learner is not None and learner.startswith(_OWN):
             raise InputError(f"unknown learner {learner!r}")
-        learner_from_text(learner, loss)
+        learner_from_text(learner, risk)
         return {"learner": learner}
     from evenhand.learners import as_learner
     from evenhand.learners.parsing import describe_learner
 
-    given["learner"] = made = as_learner(learner, loss)
+    given["learner"] = made = as_learner(learner, risk)
     return {"learner": describe_learner(made) or f"{_OWN}{type(getattr(made, 'estimator', made)).__name__}"}
 
 

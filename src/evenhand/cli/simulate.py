@@ -42,7 +42,13 @@ def simulate(
             "or factory:package.module.function"
         ),
     ] = None,
-    loss: Annotated[str | None, typer.Option(help="zero_one or log")] = None,
+    risk: Annotated[
+        str,
+        typer.Option(
+            help="what worse off means: error, log, fnr, fpr, balanced, costs:0,1;5,0 or factory:package.module.function"
+        ),
+    ] = "error",
+    positive: Annotated[str | None, typer.Option(help="the class that fnr and fpr are about")] = None,
     batch: Annotated[int, typer.Option(help="examples of each role a round draws")] = 1,
     warmup: Annotated[int | None, typer.Option(help="warm-up rounds, groups in turn")] = None,
     validation: Annotated[float, typer.Option(help="share of the labels that validates")] = 0.5,
@@ -94,7 +100,8 @@ def simulate(
             batch=batch,
             warmup=warmup,
             validation=validation,
-            loss=loss,
+            risk=risk,
+            positive=positive,
             trace=trace,
             progress=True,
             resume=Result.load(out) if resume and out is not None and (out / "summary.json").exists() else None,

@@ -212,7 +212,7 @@ def curate(
     strategy = Optimistic() if strategy is None else strategy
     rule = parse_strategy(strategy)[1] if isinstance(strategy, str) else strategy
     name = strategy_text(strategy) if isinstance(strategy, str) else label_of(strategy)
-    fitted = as_learner(Logistic() if learner is None else learner, getattr(rule, "loss", "zero_one"))
+    fitted = as_learner(Logistic() if learner is None else learner)
     plan = Settings(budget, batch, warmup, table.validation, seed, evaluate)
     check_settings(table.groups, rule, budget=budget, batch=batch, warmup=warmup, validation=table.validation)
     chosen = {

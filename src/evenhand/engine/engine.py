@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.arrays import Ints
-from evenhand.engine.memories.base import Memory
+from evenhand.engine.memories.base import Memory, Scores
+from evenhand.risks import ERROR, Risk
 from evenhand.strategies.base import UNIFORMS, Rule, Strategy
 from evenhand.strategies.decision import Decision
-from evenhand.strategies.standing import Standing
+from evenhand.strategies.standing import Standing, awaited
 from evenhand.strategies.trend import RunningTrend
 from evenhand.uniforms import Uniforms, role_states, roles
 
@@ -38,6 +39,7 @@ class Engine:
         validation: the share of each group's examples that validates.
         population: the population's share of each group, where known.
         track: whether to keep recent accuracies and their trend.
+        risk: what the memory's losses are about.
     """
 
     def __init__(
@@ -53,15 +55,17 @@ class Engine:
         validation: float = 0.5,
         population: NDArray[np.float64] | None = None,
         track: bool = True,
+        risk: Risk = ERROR,
     ) -> None:
         self.groups = tuple(groups)
         self.strategy = strategy
         self.memory = memory
         self.trials = np.asarray(trials, dtype=np.int64)
-        self.track = track
+        self.track, self.risk = track, risk
         self.warmup, self.batch, self.validation, self.population = warmup, batch, validation, population
         shape = (len(self.trials), len(self.groups))
         self.counts, self.held, self.scored = (np.zeros(shape, dtype=np.int64) for _ in range(3))
+        self.validated = self.scored
         self.pending, self.pending_validation = (np.zeros(shape, dtype=np.int64) for _ in range(2))
         self.loss_sum = np.zeros(shape)
         self.recent = RunningTrend.empty(shape, getattr(strategy, "window", 20))
@@ -73,12 +77,12 @@ class Engine:
 
     def standing(self) -> Standing:
         """What is known now; the arrays are the engine's own, to be read only."""
-        waiting = (self.scored == 0) & self.available
+        waiting = awaited(self.available, self.scored, self.validated, self.counts + self.held, self.batch)
         return Standing(
             groups=self.groups,
             counts=self.counts,
             pending=self.pending,
-            validated=self.scored,
+            validated=self.validated,
             pending_validation=self.pending_validation,
             loss_sum=self.loss_sum,
             accuracies=self.recent.window,
@@ -87,6 +91,7 @@ class Engine:
             starting=(self.asked < self.warmup) | waiting.any(axis=-1),
             population=self.population,
             batch=self.batch,
+            scored=None if self.scored is self.validated else self.scored,
         )
 
     def choose(self) -> Decision:
@@ -137,13 +142,12 @@ class Engine:
         if self.memory is None or not self.fresh.any():
             return False
         self.memory.fit()
-        scores = self.memory.score(getattr(self.strategy, "loss", "zero_one"))
-        self.report(scores.loss_sum, scores.correct / np.maximum(scores.n, 1), scores.n)
+        self.report(self.memory.score())
         return True
 
-    def report(self, loss_sum: NDArray[np.float64], accuracy: NDArray[np.float64], n: Ints) -> None:
-        """Take in scores; each group that received examples since the last report gets one accuracy more."""
-        self.loss_sum, self.scored = loss_sum, n
+    def report(self, scores: Scores) -> None:
+        """Take in scores; each group that received examples since the last report gets one value more for its trend."""
+        self.loss_sum, self.scored, self.validated = scores.loss_sum, scores.n, scores.relevant
         if self.track:
-            self.recent.push(np.where(self.fresh & (n > 0), accuracy, np.nan))
+            self.recent.push(np.where(self.fresh, scores.progress(self.risk), np.nan))
         self.fresh[:] = False

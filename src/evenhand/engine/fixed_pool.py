@@ -42,7 +42,7 @@ class PooledTrials(Trials):
 
     def make_memory(self, source: Source, strategy: Any, learner: Any, trials: Sequence[int]) -> PoolMemory:
         """The pool and its models."""
-        return PoolMemory(source.classes, source.groups, len(trials), strategy.rate)
+        return PoolMemory(source.classes, source.groups, len(trials), strategy.rate, self.measure)
 
     def shares(self, population: NDArray[np.float64]) -> Ints:
         """Pairs of labels bought of every group: its share of the budget rounded down, but one at least."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.errors import InputError
+from evenhand.risks import ERROR, Risk
 
 __all__ = ["as_population", "as_seed", "check_settings", "forced_warning", "learner_seed"]
 
@@ -26,6 +27,7 @@ def check_settings(
     warmup: int | None,
     validation: float,
     simulated: bool = False,
+    risk: Risk = ERROR,
 ) -> tuple[str, ...]:
     """The group names as a tuple, once everything is as it should be; some strategies can only be `simulated`."""
     if isinstance(groups, str):
@@ -47,6 +49,8 @@ def check_settings(
         raise InputError(f"{strategy!r} is no strategy: give e.g. Optimistic(), or a callable (standing, uniforms)")
     if getattr(strategy, "buys_first", False) and not simulated:
         raise InputError(f"{strategy} asks for no group, it buys all labels at once: compare it by simulate")
+    if risk.name == "log" and getattr(strategy, "bound", None) is not None:
+        raise InputError("a bound speaks of losses in [0, 1], which the log loss leaves: use risk='error'")
     if not isinstance(batch, int | np.integer) or not 1 <= batch <= MOST_LABELS:
         raise InputError(f"batch must be a whole number from 1 up, not {batch}")
     if warmup is not None and (not isinstance(warmup, int | np.integer) or warmup < 0):

@@ -15,6 +15,7 @@ from evenhand.engine.labels import Labels
 from evenhand.engine.memories.base import Memory
 from evenhand.engine.memories.build import make_memory
 from evenhand.engine.settings import learner_seed
+from evenhand.risks import ERROR, Measure, Risk
 from evenhand.sources.base import Draw, Source
 from evenhand.strategies.base import Strategy
 from evenhand.strategies.decision import Decision
@@ -32,6 +33,7 @@ class Settings:
     validation: float = 0.5
     seed: int = 0
     evaluate: int = 100
+    risk: Risk = ERROR
 
     @property
     def rounds(self) -> int:
@@ -70,6 +72,7 @@ class Trials:
         self.settings = settings
         self.stream = source.open(settings.seed, trials)
         self.rounds = settings.rounds_of(strategy)
+        self.measure: Measure = settings.risk.for_classes(source.classes)
         self.incremental = bool(getattr(learner, "incremental", False))
         self.memory: Memory = self.make_memory(source, strategy, learner, trials)
         self.engine = Engine(
@@ -83,6 +86,7 @@ class Trials:
             validation=settings.validation,
             population=source.population,
             track=getattr(strategy, "needs_trend", True),
+            risk=settings.risk,
         )
         self.used = np.zeros(len(trials), dtype=np.int64)
 
@@ -92,6 +96,7 @@ class Trials:
             learner,
             Labels(source.classes.tolist()),
             len(source.groups),
+            risk=self.settings.risk,
             trials=len(trials),
             seed=learner_seed(self.settings.seed, trials[0]),
             names=tuple(source.groups),
@@ -125,8 +130,8 @@ class Trials:
         return drawn, validation
 
     def mean_losses(self) -> Floats:
-        """Mean validation loss by trial and group, NaN where nothing is scored."""
-        n = self.engine.scored
+        """Mean validation loss by trial and group, NaN where nothing is behind it."""
+        n = self.engine.validated
         return np.where(n > 0, self.engine.loss_sum / np.maximum(n, 1), np.nan)
 
     def accuracies(self) -> Floats:

@@ -1,6 +1,7 @@
 """Learners: what is trained.
 
-A learner has `fit(X, y, *, sample_weight=None, previous=None, seed=0)` and gives a model; a model has `classes`, `predict` and `losses`.
+A learner has `fit(X, y, *, sample_weight=None, previous=None, seed=0)` and gives a model; a model has `classes`, `predict`
+and, for the log loss, `predict_proba` or `predict_log_proba`. Losses are the business of `evenhand.risks`.
 
 - `Logistic`: our own exact solver, fast for many trials and for one more example.
 - `SklearnLearner`: any scikit-learn classifier or Pipeline.
@@ -10,15 +11,16 @@ from copy import deepcopy
 from typing import Any
 
 from evenhand.errors import InputError
-from evenhand.learners.base import Learner, Loss, Model
+from evenhand.learners.base import Learner, Model
 from evenhand.learners.logistic.learner import Logistic
 from evenhand.learners.sklearn import ConstantModel, SklearnLearner, SklearnModel
+from evenhand.risks import ERROR, Risk
 
-__all__ = ["ConstantModel", "Learner", "Logistic", "Loss", "Model", "SklearnLearner", "SklearnModel", "as_learner"]
+__all__ = ["ConstantModel", "Learner", "Logistic", "Model", "SklearnLearner", "SklearnModel", "as_learner"]
 
 
-def as_learner(given: Any, loss: Loss = "zero_one") -> Any:
-    """A copy of a learner, a bare scikit-learn classifier wrapped; refuses one that cannot give the loss."""
+def as_learner(given: Any, risk: Risk = ERROR) -> Any:
+    """A copy of a learner, a bare scikit-learn classifier wrapped; refuses one without the probabilities a risk needs."""
     if isinstance(given, type):
         raise InputError(f"give an object, {given.__name__}(), not the class {given.__name__}")
     if not hasattr(given, "fit"):
@@ -26,9 +28,9 @@ def as_learner(given: Any, loss: Loss = "zero_one") -> Any:
     bare = hasattr(given, "get_params") and not isinstance(given, Logistic)
     learner = SklearnLearner(given) if bare else deepcopy(given)
     _check_settings(learner)
-    if loss == "log" and not getattr(learner, "gives_probabilities", True):
+    if risk.name == "log" and not getattr(learner, "gives_probabilities", True):
         name = type(getattr(learner, "estimator", learner)).__name__
-        raise InputError(f"loss='log' needs probabilities, which {name} does not give: use loss='zero_one'")
+        raise InputError(f"risk='log' needs probabilities, which {name} does not give: use risk='error'")
     return learner
 
 

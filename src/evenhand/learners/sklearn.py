@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.errors import InputError
-from evenhand.learners.base import Loss, losses_of
 from evenhand.learners.weights import as_weights, weight_key
 
 __all__ = ["ConstantModel", "SklearnLearner", "SklearnModel"]
@@ -31,12 +30,9 @@ class ConstantModel:
         """That class, for every row."""
         return np.full(len(X) if not hasattr(X, "shape") else X.shape[0], self.label)
 
-    def losses(self, X: Any, y: Any, kind: Loss = "zero_one") -> NDArray[np.float64]:
-        """One loss per row; the log loss of any other class is that of what is left of the probability."""
-        if kind != "log":
-            return losses_of(self, X, y, kind)
-        chance = (self.examples + 1) / (self.examples + 2)
-        return np.asarray(np.where(np.asarray(y) == self.label, -np.log(chance), -np.log1p(-chance)))
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """The logarithm of its probability, for every row; the rest belongs to classes not seen yet."""
+        return np.full((len(self.predict(X)), 1), np.log((self.examples + 1) / (self.examples + 2)))
 
 
 @dataclass(frozen=True)
@@ -57,10 +53,6 @@ class SklearnModel:
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probability of every class, where the classifier gives one."""
         return np.asarray(self.estimator.predict_proba(X))
-
-    def losses(self, X: Any, y: Any, kind: Loss = "zero_one") -> NDArray[np.float64]:
-        """One loss per row."""
-        return losses_of(self, X, y, kind)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
@@ -56,7 +56,8 @@ class Result:
     ) -> Result:
         """A result with nothing in it yet; the texts of the strategies are by label."""
         chosen: dict[str, Any] = {"source": source.name, "strategies": texts}
-        chosen |= {"learner": lasting_text(learner), "trials": trials, "jobs": jobs, "trace": trace} | asdict(settings)
+        chosen |= {"learner": lasting_text(learner), "trials": trials, "jobs": jobs, "trace": trace}
+        chosen |= {f.name: getattr(settings, f.name) for f in fields(settings)} | settings.risk.settings()
         fair = None
         # two groups have a closed form; more take a long search
         if isinstance(source, HasFairMixture) and len(source.groups) <= 2:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -16,8 +15,9 @@ from evenhand.engine.run import Settings
 from evenhand.engine.settings import as_seed, check_settings, forced_warning
 from evenhand.errors import InputError
 from evenhand.extending import is_factory
-from evenhand.learners import Logistic, Loss, as_learner
+from evenhand.learners import Logistic, as_learner
 from evenhand.notation import lasting_text
+from evenhand.risks import OwnRisk, Risk, as_risk
 from evenhand.simulation.backends import spread
 from evenhand.simulation.blocks import Block, cut, run
 from evenhand.simulation.result import Result
@@ -45,7 +45,8 @@ def simulate(
     batch: int = 1,
     warmup: int | None = None,
     validation: float = 0.5,
-    loss: Loss | None = None,
+    risk: str | Risk | OwnRisk = "error",
+    positive: Any = None,
     trace: str = "full",
     progress: Callable[[int, int], None] | bool = False,
     resume: Result | None = None,
@@ -70,7 +71,9 @@ def simulate(
         batch: examples of each role a round draws.
         warmup: warm-up rounds, groups in turn.
         validation: the share of each group's examples that validates.
-        loss: the loss of every strategy that has the default one.
+        risk: what worse off means: `"error"`, `"log"`, `"fnr"`, `"fpr"`, `"balanced"`, `Costs(...)`, or a function
+            `(model, X, y)` that gives a number in [0, 1] for every example and which examples it is about.
+        positive: the class that `"fnr"` and `"fpr"` are about.
         trace: `"full"` a row per round and group, `"chosen"` a row per round, `"none"`.
         progress: True for a bar, or a callable (done, total).
         resume: an earlier, interrupted result of the same settings to go on from.
@@ -82,14 +85,15 @@ def simulate(
     >>> len(result.trace)
     40
     """
-    named, texts = _named(strategies, loss)
+    named, texts = _named(strategies)
+    what = as_risk(risk, positive)
     if isinstance(source, HasValidation):
         source = source.with_validation(validation)
     number, _ = as_seed(seed)
     if learner is None:
         learner = source.default_learner() if isinstance(source, HasLearner) else Logistic()
-    fitted = as_learner(learner)
-    settings = Settings(budget, batch, warmup, validation, number, evaluate)
+    fitted = as_learner(learner, what)
+    settings = Settings(budget, batch, warmup, validation, number, evaluate, what)
     _check(source, named, settings, fitted, trials, evaluate, trace)
     result = Result.empty(source, texts, fitted, settings, trials, jobs, trace)
     if resume is not None:
@@ -119,7 +123,7 @@ def simulate(
     return result
 
 
-def _named(strategies: Any, loss: Loss | None) -> tuple[dict[str, Strategy], dict[str, str]]:
+def _named(strategies: Any) -> tuple[dict[str, Strategy], dict[str, str]]:
     """The strategies by label, and the text that stands for each in the result's settings."""
     if isinstance(strategies, str) or callable(strategies):
         strategies = [strategies]
@@ -139,22 +143,14 @@ def _named(strategies: Any, loss: Loss | None) -> tuple[dict[str, Strategy], dic
     for label, strategy, factory in pairs:
         if label in found:
             raise InputError(f"two strategies are named {label!r}: give one a label of its own, LABEL=name:…")
-        found[label] = made = _with_loss(strategy, loss)
-        texts[label] = lasting_text(made) if factory is None else factory if made is strategy else f"{factory}, {loss=}"
+        found[label] = strategy
+        texts[label] = lasting_text(strategy) if factory is None else factory
     return found, texts
 
 
 def label_of(strategy: Any) -> str:
     """What a strategy is called in results where nobody said: its text, or the name of its function or class."""
     return str(strategy) if hasattr(strategy, "settings") else getattr(strategy, "__name__", type(strategy).__name__)
-
-
-def _with_loss(strategy: Any, loss: Loss | None) -> Any:
-    known = fields(strategy) if is_dataclass(strategy) else ()
-    default = next((f.default for f in known if f.name == "loss"), None)
-    if loss is None or default is None or strategy.loss != default:
-        return strategy
-    return replace(strategy, loss=loss)
 
 
 def _check(
@@ -176,8 +172,8 @@ def _check(
             warmup=settings.warmup,
             validation=settings.validation,
             simulated=True,
+            risk=settings.risk,
         )
-        as_learner(learner, getattr(strategy, "loss", "zero_one"))
         if message := forced_warning(strategy, len(source.groups), examples):
             warnings.warn(message, stacklevel=3)
 

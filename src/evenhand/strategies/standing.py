@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Standing"]
+__all__ = ["Standing", "awaited"]
 
 _SHARED = ("groups", "population", "batch")
+_PATIENCE = 20
+"""Labels of a group after which warm-up waits no longer for one that the risk is about."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,15 +26,17 @@ class Standing:
         groups: the names of the groups, in the order of the last axis.
         counts: training examples told so far, N_z.
         pending: training examples of requests still open.
-        validated: validation examples with a score behind them.
+        validated: scored validation examples that the risk is about: what is behind the loss.
         pending_validation: validation examples of requests still open.
-        loss_sum: sum of the current model's losses on the scored validation examples.
-        accuracies: recent validation accuracies, oldest first, NaN where there is none yet; shape `(…, m, window)`.
+        loss_sum: sum of the current model's losses on those that are behind the loss.
+        accuracies: recent validation accuracies, or 1 − risk for other risks than the error and the log loss; oldest
+            first, NaN where there is none yet; shape `(…, m, window)`.
         trend: Mann–Kendall's S/√var(S) of those accuracies, 0 while there are fewer than three.
         available: whether the group can still deliver.
-        starting: whether warm-up is still running: its rounds are not over, or some group has no scored example.
+        starting: whether warm-up is still running: its rounds are not over, or it waits for a group (`awaited`).
         population: the population's share of each group, where known.
         batch: examples of each role a request asks for.
+        scored: all scored validation examples, those that the risk is not about too; None where it is about all.
     """
 
     groups: tuple[str, ...]
@@ -47,6 +51,7 @@ class Standing:
     starting: NDArray[np.bool_]
     population: NDArray[np.float64] | None = None
     batch: int = 1
+    scored: NDArray[np.int64] | None = None
 
     @property
     def examples(self) -> NDArray[np.int64]:
@@ -62,16 +67,52 @@ class Standing:
 
     @property
     def mean_loss(self) -> NDArray[np.float64]:
-        """Mean loss on each validation set, open validation examples counted as already right."""
-        return np.asarray(self.loss_sum / np.maximum(self.validated + self.pending_validation, 1))
+        """Mean loss on each validation set, open validation examples counted as already right.
+
+        Of these, as large a share is behind the loss as of the scored ones so far. A group that has scored examples,
+        but none the risk is about, has the largest loss of the others that can still deliver, 0 if none has one.
+        """
+        if self.scored is None:
+            return np.asarray(self.loss_sum / np.maximum(self.validated + self.pending_validation, 1))
+        share = np.where(self.scored > 0, self.validated / np.maximum(self.scored, 1), 1.0)
+        mean = self.loss_sum / np.maximum(self.validated + self.pending_validation * share, 1)
+        known = np.where((self.validated > 0) & self.available, mean, 0.0)
+        unknown = (self.scored > 0) & (self.validated == 0)
+        return np.asarray(np.where(unknown, known.max(axis=-1, keepdims=True), mean))
 
     def trial(self, j: int) -> Standing:
         """The snapshot of one trial of a block, in arrays of its own."""
-        arrays = {f.name: getattr(self, f.name)[j].copy() for f in fields(self) if f.name not in _SHARED}
-        return replace(self, **arrays)
+        arrays = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _SHARED}
+        return replace(self, **{name: array[j].copy() for name, array in arrays.items() if array is not None})
 
     def as_dict(self) -> dict[str, dict[str, Any]]:
         """The snapshot of a single campaign as plain numbers, group by group."""
         fields = ("counts", "pending", "validated", "pending_validation", "mixture", "mean_loss", "available")
         columns = {name: getattr(self, name).tolist() for name in fields}
         return {group: {name: column[i] for name, column in columns.items()} for i, group in enumerate(self.groups)}
+
+
+def awaited(
+    available: NDArray[np.bool_],
+    scored: NDArray[np.int64],
+    validated: NDArray[np.int64],
+    told: NDArray[np.int64],
+    batch: int,
+) -> NDArray[np.bool_]:
+    """Which groups warm-up waits for: a group without a score cannot be compared with the others.
+
+    Campaigns and simulations both take `Standing.starting` from this: true while any group is awaited. A group that can
+    deliver is awaited until it has a scored example that the risk is about or, after max(20, 2·batch) labels, any
+    scored example: a group without positives must not hold up the others.
+
+    Args:
+        available: whether the group can still deliver.
+        scored: its scored validation examples.
+        validated: those of them that the risk is about.
+        told: its labels so far, of both roles.
+        batch: examples of each role a request asks for.
+    """
+    if scored is validated:
+        return np.asarray((scored == 0) & available)
+    lacking = (validated == 0) & (told < max(_PATIENCE, 2 * batch))
+    return np.asarray(((scored == 0) | lacking) & available)

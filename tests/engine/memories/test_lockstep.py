@@ -10,6 +10,7 @@ from evenhand.engine.memories.base import Memory
 from evenhand.engine.memories.lockstep import LockstepLogistic
 from evenhand.learners.logistic.learner import Logistic
 from evenhand.learners.logistic.solver import ConvergenceError
+from evenhand.risks import ERROR, Costs, as_risk
 
 GROUPS = 3
 
@@ -37,7 +38,7 @@ def fill(memory, rounds, *, as_sparse=False, only=None):
                 trial[mask] if only is None else np.zeros(mask.sum(), int), X, y[mask], group[mask], validation[mask]
             )
         memory.fit()
-        scores = memory.score("zero_one")
+        scores = memory.score()
     return scores
 
 
@@ -89,38 +90,55 @@ def test_a_trial_does_not_depend_on_its_neighbours(K, as_sparse, ragged):
         assert own.correct[0].tolist() == scores.correct[t].tolist()
 
 
+RISKS = [
+    ERROR,
+    as_risk("log"),
+    as_risk("fnr", 1),
+    as_risk("fpr", 0),
+    as_risk("balanced"),
+    as_risk(lambda model, X, y: (np.abs(X[:, 0]) / 10 * (model.predict(X) != y), X[:, 1] > 0)),
+]
+
+
+def lockstep(risk, K, trials):
+    return LockstepLogistic(Logistic(), np.arange(K), GROUPS, trials, measure=risk.for_classes(np.arange(K)))
+
+
+@pytest.mark.parametrize("risk", [*RISKS, "costs"], ids=str)
 @pytest.mark.parametrize(("K", "as_sparse"), CASES)
-def test_log_loss_and_own_loss(K, as_sparse):
-    rounds = list(draws(3, 12, K))
-    memory = LockstepLogistic(Logistic(), np.arange(K), GROUPS, 3)
-    fill(memory, rounds, as_sparse=as_sparse)
-    log = memory.score("log").loss_sum
-    own = memory.score(lambda model, X, y: model.losses(X, y, "log")).loss_sum
+def test_every_risk_is_that_of_the_models(K, as_sparse, risk):
+    """The fast paths are the plain one: to the last bit for the error, to rounding for sums of other numbers."""
+    risk = Costs(np.arange(K * K).reshape(K, K) * (1 - np.eye(K))) if risk == "costs" else risk
+    measure = risk.for_classes(np.arange(K))
+    rounds = list(draws(4, 14, K, ragged=True))
+    memory = lockstep(risk, K, 4)
+    scores = fill(memory, rounds, as_sparse=as_sparse)
     for t, model in enumerate(memory.models()):
         X, y, group = held(rounds, t, True)
-        expected = np.bincount(group, weights=model.losses(X, y, "log"), minlength=GROUPS)
-        assert log[t] == pytest.approx(expected)
-        assert own[t] == pytest.approx(expected)
-    assert memory.score("zero_one").loss_sum.tolist() == (memory.score("log").n - memory.score("log").correct).tolist()
+        plain = measure.tally(measure.of_model(model, X, y), group, GROUPS)
+        assert scores.loss_sum[t] == pytest.approx(plain.loss_sum, abs=0 if risk.is_error else 1e-12, rel=0)
+        assert scores.relevant[t].tolist() == plain.behind.tolist()
+        assert scores.n[t].tolist() == plain.n.tolist()
+        assert (scores.n - scores.correct)[t].tolist() == plain.wrong.tolist()
 
 
-@pytest.mark.parametrize("loss", ["zero_one", "log"])
+@pytest.mark.parametrize("risk", RISKS[:-1], ids=str)
 @pytest.mark.parametrize(("K", "as_sparse"), CASES)
-def test_new_validation_rows_alone_are_scored_with_the_old_model(K, as_sparse, loss):
+def test_new_validation_rows_alone_are_scored_with_the_old_model(K, as_sparse, risk):
     rounds = list(draws(4, 12, K))
-    memory = LockstepLogistic(Logistic(), np.arange(K), GROUPS, 4)
+    more = [(*rows[:-1], np.ones(len(rows[1]), dtype=bool)) for rows in draws(4, 1, K, seed=9)]
+    memory, at_once = lockstep(risk, K, 4), lockstep(risk, K, 4)
     fill(memory, rounds, as_sparse=as_sparse)
-    memory.score(loss)
-    trial, X, y, group, _ = next(draws(4, 1, K, seed=9))
-    memory.add(trial, sparse.csr_array(X) if as_sparse else X, y, group, np.ones(len(y), dtype=bool))
     before = [model.coef_.tolist() for model in memory.models()]
-    memory.fit()
+    step = fill(memory, more, as_sparse=as_sparse)
     assert [model.coef_.tolist() for model in memory.models()] == before
-    step = memory.score(loss)
-    memory.score("log" if loss == "zero_one" else "zero_one")
-    whole = memory.score(loss)
-    assert step.loss_sum == pytest.approx(whole.loss_sum)
+    for trial, X, y, group, validation in rounds + more:
+        at_once.add(trial, sparse.csr_array(X) if as_sparse else X, y, group, validation)
+    at_once.fit()
+    whole = at_once.score()
+    assert step.loss_sum == pytest.approx(whole.loss_sum, rel=1e-5)
     assert step.correct.tolist() == whole.correct.tolist()
+    assert step.relevant.tolist() == whole.relevant.tolist()
     assert step.n.sum() == 4 * (12 + 2)
 
 
@@ -128,12 +146,15 @@ def test_new_validation_rows_alone_are_scored_with_the_old_model(K, as_sparse, l
 @pytest.mark.parametrize("label", [0, 1])
 def test_one_class_so_far(label, as_sparse):
     kind = sparse.csr_array if as_sparse else np.asarray
-    memory = LockstepLogistic(Logistic(), np.array(["a", "b"]), 1, 1)
-    memory.add(np.zeros(3, int), kind(np.eye(3)), np.full(3, label), np.zeros(3, int), np.zeros(3, bool))
-    memory.add(np.zeros(2, int), kind(np.eye(3)[:2]), np.array([0, 1]), np.zeros(2, int), np.ones(2, bool))
-    memory.fit()
-    assert memory.score("zero_one").correct.tolist() == [[1]]
-    assert memory.score("log").loss_sum[0, 0] == pytest.approx(-np.log(4 / 5) - np.log(1 / 5))
+    names = np.array(["a", "b"])
+    memory = LockstepLogistic(Logistic(), names, 1, 1)
+    log = LockstepLogistic(Logistic(), names, 1, 1, measure=as_risk("log").for_classes(names))
+    for each in (memory, log):
+        each.add(np.zeros(3, int), kind(np.eye(3)), np.full(3, label), np.zeros(3, int), np.zeros(3, bool))
+        each.add(np.zeros(2, int), kind(np.eye(3)[:2]), np.array([0, 1]), np.zeros(2, int), np.ones(2, bool))
+        each.fit()
+    assert memory.score().correct.tolist() == [[1]]
+    assert log.score().loss_sum[0, 0] == pytest.approx(-np.log(4 / 5) - np.log(1 / 5))
     assert memory.models()[0].predict(np.eye(3)).tolist() == ["ab"[label]] * 3
     assert memory.coef.tolist() == [[0.0] * 3]
     assert memory.intercept[0] == pytest.approx(np.log(4) * (1 if label else -1))
@@ -145,13 +166,13 @@ def test_a_trial_that_received_nothing(as_sparse):
     memory = LockstepLogistic(Logistic(), np.arange(2), 2, 2)
     assert memory.models() == [None, None]
     memory.fit()
-    assert memory.score("zero_one").n.tolist() == [[0, 0], [0, 0]]
+    assert memory.score().n.tolist() == [[0, 0], [0, 0]]
     with pytest.raises(ValueError, match="no trial has an example"):
         memory.final_models()
     X = sparse.csr_array(np.eye(2)) if as_sparse else np.eye(2)
     memory.add(np.ones(2, int), X, np.array([0, 1]), np.array([0, 1]), np.array([False, True]))
     memory.fit()
-    assert memory.score("zero_one").n.tolist() == [[0, 0], [0, 1]]
+    assert memory.score().n.tolist() == [[0, 0], [0, 1]]
     assert memory.models()[0] is None
     assert np.isnan(memory.coef[0]).all()
     with pytest.raises(ValueError, match="no example"):
@@ -180,7 +201,7 @@ def test_any_number_of_groups(groups):
     X = np.random.default_rng(0).standard_normal((4 * groups, 2))
     memory.add(trial, X, np.arange(4 * groups) // 2 % 2, group, np.arange(4 * groups) % 2 == 1)
     memory.fit()
-    assert (memory.score("zero_one").n == 1).all()
+    assert (memory.score().n == 1).all()
 
 
 def test_large_deliveries_and_many_features():

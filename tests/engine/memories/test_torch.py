@@ -16,6 +16,7 @@ from evenhand.engine.memories.single import SingleMemory
 from evenhand.engine.memories.torch import TorchMemory
 from evenhand.learners.torch.learner import TorchLearner
 from evenhand.learners.torch.trainer import NonFiniteLoss, Trainer
+from evenhand.risks import ERROR, Risk, as_risk
 from evenhand.sources.images.images import Images
 from evenhand.sources.images.store import ArrayStore, ImageRows
 
@@ -56,16 +57,29 @@ def filled(memory: Any, rounds: int = 4) -> Any:
     return memory
 
 
-@pytest.mark.parametrize("loss", ["zero_one", "log", lambda model, X, y: 2.0 * (model.predict(X) != y)])
-def test_it_does_what_fitting_again_and_again_does(loss: Any) -> None:
+RISKS = [
+    ERROR,
+    as_risk("log"),
+    as_risk("fnr", "yes"),
+    as_risk("balanced"),
+    as_risk(lambda model, X, y: (0.5 * (model.predict(X) != y), y == "no")),
+]
+
+
+@pytest.mark.parametrize("risk", RISKS, ids=str)
+def test_it_does_what_fitting_again_and_again_does(risk: Risk) -> None:
     labels = Labels(["no", "yes"])
-    ours = filled(make_memory(learner(), labels, 3, seed=2))
-    plain = filled(SingleMemory(learner(), labels.names, 3, 2))
+    ours = filled(make_memory(learner(), labels, 3, seed=2, risk=risk))
+    measure = risk.for_classes(["no", "yes"])
+    plain = filled(SingleMemory(learner(), labels.names, 3, 2, measure))
     assert isinstance(ours, TorchMemory)
-    a, b = ours.score(loss), plain.score(loss)
-    assert np.array_equal(a.n, b.n)
-    assert np.array_equal(a.correct, b.correct)
+    a, b = ours.score(), plain.score()
+    for name in ("n", "correct", "relevant"):
+        assert np.array_equal(getattr(a, name), getattr(b, name))
     assert np.allclose(a.loss_sum, b.loss_sum, atol=1e-4)
+    X, y, group = plain.validation()
+    same = measure.tally(measure.of_model(ours.models()[0], X, labels.names(y)), group, 3)
+    assert np.allclose(a.loss_sum[0], same.loss_sum, atol=0 if risk.is_error else 1e-12, rtol=0)
 
 
 def test_only_what_can_have_changed_is_scored_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,19 +88,17 @@ def test_only_what_can_have_changed_is_scored_again(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(Trainer, "logits", lambda self, X: (computed.append(len(X)), logits(self, X))[1])
     memory = filled(make_memory(learner(), Labels([0, 1]), 3))
     computed.clear()
-    first = memory.score("zero_one")
+    first = memory.score()
     assert sum(computed) == 20
-    assert np.array_equal(memory.score("zero_one").correct, first.correct)
+    assert np.array_equal(memory.score().correct, first.correct)
     assert sum(computed) == 20
     X = np.random.default_rng(0).normal(size=(4, 64))
     memory.add(
         np.zeros(4, dtype=np.int64), X, np.ones(4, dtype=np.int64), np.zeros(4, dtype=np.int64), np.full(4, True)
     )
     memory.fit()
-    assert memory.score("zero_one").n.tolist() == [[first.n[0, 0] + 4, *first.n[0, 1:]]]
+    assert memory.score().n.tolist() == [[first.n[0, 0] + 4, *first.n[0, 1:]]]
     assert sum(computed) == 24
-    memory.score("log")
-    assert sum(computed) == 48
 
 
 def test_a_repeated_example_counts_as_often_as_it_came() -> None:
@@ -94,11 +106,11 @@ def test_a_repeated_example_counts_as_often_as_it_came() -> None:
     pool = rng.integers(0, 256, (6, 1, 8, 8)).astype(np.uint8)
     rows = np.array([0, 1, 2, 0, 1, 0, 3, 4, 5, 3])
     y, group, validation = rows % 2, rows % 3, rows >= 3
-    once, each = (make_memory(learner(), Labels([0, 1]), 3) for _ in range(2))
+    once, each = (make_memory(learner(), Labels([0, 1]), 3, risk=as_risk("log")) for _ in range(2))
     for memory, X in ((once, ImageRows(ArrayStore(pool), rows)), (each, pool[rows])):
         memory.add(np.zeros(10, dtype=np.int64), X, y, group, validation)
         memory.fit()
-    a, b = once.score("log"), each.score("log")
+    a, b = once.score(), each.score()
     assert np.array_equal(a.n, b.n)
     assert np.allclose(a.loss_sum, b.loss_sum, rtol=1e-4)
     assert (once._training.n, each._training.n) == (3, 6)

@@ -15,6 +15,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from evenhand.learners.base import Learner, Model
 from evenhand.learners.logistic.learner import Logistic
 from evenhand.learners.logistic.solver import ConvergenceError
+from evenhand.risks import log_losses
 
 
 def random_problem(seed):
@@ -88,21 +89,23 @@ def test_one_class_is_the_constant_classifier(k, label):
     model = Logistic().fit(np.ones((k, 2)), [label] * k)
     assert model.predict(np.zeros((3, 2))).tolist() == [label] * 3
     assert model.predict_proba(np.zeros((1, 2)))[0, 0] == pytest.approx((k + 1) / (k + 2))
-    assert model.losses(np.zeros((2, 2)), [label, "other"], "log") == pytest.approx(
+    assert log_losses(model, np.zeros((2, 2)), [label, "other"]) == pytest.approx(
         [-np.log((k + 1) / (k + 2)), np.log(k + 2)]
     )
 
 
 @pytest.mark.parametrize("K", [2, 3])
-def test_losses(K):
+def test_log_probabilities(K):
     rng = np.random.default_rng(1)
     X, y = rng.standard_normal((60, 3)), rng.integers(0, K, 60)
     model = Logistic().fit(X, y)
+    assert model.predict_log_proba(X) == pytest.approx(np.log(model.predict_proba(X)))
     chosen = model.predict_proba(X)[np.arange(60), y]
-    assert model.losses(X, y, "log") == pytest.approx(-np.log(chosen))
-    assert model.losses(X, y).tolist() == (model.predict(X) != y).astype(float).tolist()
-    assert model.losses(X, y, lambda model, X, y: 2.0 * model.losses(X, y)).sum() == 2 * model.losses(X, y).sum()
-    assert model.losses(X[:1], [K + 5], "log") == pytest.approx(-np.log(1e-15))
+    assert log_losses(model, X, y) == pytest.approx(-np.log(chosen))
+    assert log_losses(model, X[:1], [K + 5]) == pytest.approx(-np.log(1e-15))
+    far = model.predict_log_proba(1e5 * X)
+    assert np.isfinite(far).all()
+    assert far.min() < -1e4
 
 
 @pytest.mark.parametrize(

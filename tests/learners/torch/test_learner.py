@@ -139,8 +139,7 @@ def test_a_model_answers_as_the_module_does() -> None:
         chance = torch.softmax(model.module(torch.from_numpy(X)).double(), dim=1).numpy()
     assert np.allclose(model.predict_proba(X), chance, atol=1e-6)
     assert np.array_equal(model.predict(X), np.array(["no", "yes"])[chance.argmax(axis=1)])
-    assert np.allclose(model.losses(X, labels, "log"), -np.log(chance[np.arange(200), y]), atol=1e-5)
-    assert np.array_equal(model.losses(X, labels), (chance.argmax(axis=1) != y).astype(float))
+    assert np.allclose(model.predict_log_proba(X), np.log(chance), atol=1e-5)
 
 
 def test_frames_sparse_rows_and_other_numbers_are_taken() -> None:

@@ -60,9 +60,8 @@ def test_without_replacement_a_group_runs_out() -> None:
 class Reader:
     """A model that reads the label off the first byte."""
 
-    def losses(self, X: object, y: np.ndarray, kind: str = "zero_one") -> np.ndarray:
-        first = np.asarray(X)[:, 0, 0, 0]
-        return (first != y).astype(float)
+    def predict(self, X: object) -> np.ndarray:
+        return np.asarray(X)[:, 0, 0, 0]
 
 
 def test_accuracy_on_test_images_of_their_own() -> None:

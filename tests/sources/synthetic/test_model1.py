@@ -205,9 +205,6 @@ class Rule:
     def predict(self, X):
         return (np.square(X).sum(axis=1) > 1).astype(int)
 
-    def losses(self, X, y, kind="zero_one"):
-        return (self.predict(X) != y).astype(float)
-
 
 def test_other_models_are_evaluated_on_a_held_out_sample():
     model = SyntheticModel1({"a": {0: (0.0, 0.0), 1: (2.0, 0.0)}, "b": {0: (0.0, 0.0), 1: (0.0, 0.0)}})

@@ -43,9 +43,8 @@ class Rule:
     def __init__(self, coef: Any, intercept: float) -> None:
         self.coef, self.intercept = coef, intercept
 
-    def losses(self, X: Any, y: Any, kind: str) -> Any:
-        assert kind == "zero_one"
-        return ((X @ self.coef + self.intercept > 0) != y).astype(float)
+    def predict(self, X: Any) -> Any:
+        return (X @ self.coef + self.intercept > 0).astype(int)
 
 
 class OpenRule(Rule):
@@ -55,7 +54,7 @@ class OpenRule(Rule):
         super().__init__(coef, intercept)
         self.coef_, self.intercept_, self.classes_ = np.array([coef]), np.array([intercept]), np.array([0, 1])
 
-    def losses(self, X: Any, y: Any, kind: str) -> Any:
+    def predict(self, X: Any) -> Any:
         raise AssertionError("the coefficients say it all")
 
 

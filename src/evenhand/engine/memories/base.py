@@ -2,28 +2,100 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.learners.base import Loss, Model
+from evenhand.arrays import Floats, Ints
+from evenhand.learners.base import Model
+from evenhand.risks import Measure, Outcomes, Risk, Tally
 
-__all__ = ["Memory", "Scores"]
+__all__ = ["Memory", "RunningTally", "Scores"]
 
 
 @dataclass(frozen=True)
 class Scores:
-    """How the current models do on the validation sets, arrays of shape (T, m)."""
+    """How the current models do on the validation sets, arrays of shape (T, m).
 
-    loss_sum: NDArray[np.float64]
-    correct: NDArray[np.int64]
-    n: NDArray[np.int64]
+    Attributes:
+        loss_sum: the risk times the examples behind it.
+        correct: examples predicted right, whatever the risk.
+        n: examples scored.
+        relevant: examples behind the loss; the same array as `n` where the risk is about all.
+    """
+
+    loss_sum: Floats
+    correct: Ints
+    n: Ints
+    relevant: Ints
+
+    @classmethod
+    def none(cls, trials: int, groups: int) -> Scores:
+        """Nothing is scored yet."""
+        zero = np.zeros((trials, groups), dtype=np.int64)
+        return cls(zero.astype(float), zero, zero, zero)
+
+    @classmethod
+    def of_errors(cls, errors: Ints, n: Ints) -> Scores:
+        """Scores for the error, whose sum of losses is a count."""
+        return cls(errors.astype(float), n - errors, n, n)
+
+    @classmethod
+    def of(cls, measure: Measure, tally: Tally, trials: int = 1) -> Scores:
+        """Scores from sums by trial and group."""
+        shape = (trials, -1)
+        n = tally.n.reshape(shape)
+        relevant = n if measure.about_all else tally.behind.reshape(shape)
+        return cls(tally.loss_sum.reshape(shape), n - tally.wrong.reshape(shape), n, relevant)
+
+    @classmethod
+    def stacked(cls, parts: Sequence[Scores]) -> Scores:
+        """The trials of several scores one after the other."""
+        loss_sum, correct, n = (
+            np.concatenate([getattr(part, name) for part in parts]) for name in ("loss_sum", "correct", "n")
+        )
+        about_all = all(part.relevant is part.n for part in parts)
+        return cls(loss_sum, correct, n, n if about_all else np.concatenate([part.relevant for part in parts]))
+
+    def progress(self, risk: Risk) -> Floats:
+        """What the trend is about: the accuracy for the error and the log loss, else 1 − risk; NaN where there is none."""
+        if risk.name in ("error", "log"):
+            return np.where(self.n > 0, self.correct / np.maximum(self.n, 1), np.nan)
+        return np.where(self.relevant > 0, 1 - self.loss_sum / np.maximum(self.relevant, 1), np.nan)
+
+
+class RunningTally:
+    """Sums of losses by trial and group, to which newly scored rows are added."""
+
+    def __init__(self, measure: Measure, trials: int, groups: int) -> None:
+        self.measure, self._shape = measure, (trials, groups)
+        self._sums = Tally.empty(trials * groups, measure.strata)
+
+    def clear(self, pick: Any) -> None:
+        """Start again for some trials, whose models changed."""
+        for array in self._sums:
+            self._by_trial(array)[pick] = 0
+
+    def add(self, pick: Any, outcomes: Outcomes, cell: Ints) -> None:
+        """Add rows of some trials; `cell` is trial × groups + group."""
+        found = self.measure.tally(outcomes, cell, int(np.prod(self._shape)))
+        for mine, new in zip(self._sums, found, strict=True):
+            self._by_trial(mine)[pick] += self._by_trial(new)[pick]
+
+    def scores(self) -> Scores:
+        """The scores so far, in arrays of their own."""
+        own = self._sums.plus(Tally.empty(int(np.prod(self._shape)), self.measure.strata))
+        return Scores.of(self.measure, own, self._shape[0])
+
+    def _by_trial(self, array: NDArray[Any]) -> NDArray[Any]:
+        return array.reshape(self._shape + array.shape[1:])
 
 
 class Memory(Protocol):
-    """Training and validation sets of T trials, and the models fitted on the training sets."""
+    """Training and validation sets of T trials, and the models fitted on the training sets; made for one risk."""
 
     def add(
         self,
@@ -38,7 +110,7 @@ class Memory(Protocol):
     def fit(self) -> None:
         """Bring the model of every trial with new training rows up to date."""
 
-    def score(self, loss: Loss) -> Scores:
+    def score(self) -> Scores:
         """Losses and correct answers of the current models on the validation sets."""
 
     def models(self) -> list[Model | None]:

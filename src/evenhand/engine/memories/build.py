@@ -11,6 +11,7 @@ from evenhand.engine.memories.single import SingleMemory
 from evenhand.errors import InputError
 from evenhand.learners.logistic.learner import Logistic
 from evenhand.learners.torch.learner import TorchLearner
+from evenhand.risks import ERROR, Risk
 
 __all__ = ["make_memory", "runs_in_lockstep"]
 
@@ -25,18 +26,23 @@ def make_memory(
     labels: Labels,
     groups: int,
     *,
+    risk: Risk = ERROR,
     trials: int = 1,
     seed: int = 0,
     names: tuple[str, ...] = (),
     run: str = "run",
 ) -> Memory:
-    """Example sets and models of `trials` trials for this learner; `run` names its checkpoint, where it keeps one."""
+    """Example sets and models of `trials` trials for this learner, scored by this risk.
+
+    `run` names its checkpoint, where it keeps one.
+    """
+    measure = risk.for_classes(labels.classes, final=labels.fixed)
     if runs_in_lockstep(learner):
-        return LockstepLogistic(learner, labels.classes, groups, trials)
+        return LockstepLogistic(learner, labels.classes, groups, trials, measure=measure)
     if trials != 1:
         raise InputError(f"{type(learner).__name__} fits one trial at a time, not {trials}")
     if isinstance(learner, TorchLearner):
         from evenhand.engine.memories.torch import TorchMemory
 
-        return TorchMemory(learner, labels.classes, groups, seed, names=names, run=run)
-    return SingleMemory(learner, labels.names, groups, seed, names)
+        return TorchMemory(learner, measure, groups, seed, names=names, run=run)
+    return SingleMemory(learner, labels.names, groups, seed, measure, names)

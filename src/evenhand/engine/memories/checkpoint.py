@@ -2,7 +2,7 @@
 
 Everything but training is cheap to do again: the source draws the same examples, the strategy decides the same from
 the same scores. So a checkpoint holds the network of the last update and, of all rounds before it, the scores and
-test results that were handed out; the run started again is given those until it has caught up.
+the predictions on test sets that were handed out; the run started again is given those until it has caught up.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ from evenhand.files import write_atomically
 
 __all__ = ["Checkpoint"]
 
-_VERSION = 1
+_VERSION = 2
+_SCORES = {"loss_sum": "loss_sum", "correct": "correct", "n": "count", "relevant": "relevant"}
+"""Parts of scores, and what they are called in an event, where `n` is how many examples it is about."""
 
 
 class Checkpoint:
@@ -90,29 +92,33 @@ class Checkpoint:
         """Validation scores."""
         found = self._next("score", examples)
         if found is not None:
-            return Scores(*(found[name].numpy() for name in ("loss_sum", "correct", "count")))
+            return Scores(*(found[name].numpy() for name in _SCORES.values()))
         scores = compute()
         self.events.append({"kind": "score", "n": examples} | _tensors(scores))
         return scores
 
-    def errors(self, examples: int, compute: Callable[[], NDArray[np.float64]], kind: str) -> NDArray[np.float64]:
-        """Zero-one losses on other examples (a test set), kept as one bit each."""
+    def answers(
+        self, examples: int, compute: Callable[[], NDArray[Any]], kind: str, what: str = "predict"
+    ) -> NDArray[Any]:
+        """What the network says of other examples (a test set): for `predict` the places of the classes, else numbers."""
         import torch
 
-        found = self._next(kind, examples)
+        found = self._next(kind, examples, what=what)
         if found is not None:
-            return np.unpackbits(found["bits"].numpy(), count=examples).astype(float)
-        wrong = compute()
-        self.events.append({"kind": kind, "n": examples, "bits": torch.from_numpy(np.packbits(wrong > 0))})
-        return wrong
+            return np.asarray(found[what].numpy())
+        answers = compute()
+        # one byte an example where that is enough: a run may have thousands of test sets behind it
+        small = answers.astype(np.uint8) if what == "predict" and answers.max(initial=0) < 256 else answers
+        self.events.append({"kind": kind, "n": examples, what: torch.from_numpy(np.ascontiguousarray(small))})
+        return answers
 
-    def _next(self, kind: str, examples: int, came: str = "") -> dict[str, Any] | None:
+    def _next(self, kind: str, examples: int, came: str = "", what: str = "n") -> dict[str, Any] | None:
         if kind != "final" and self._ahead and self._ahead[0]["kind"] == "final":
             self._ahead.clear()  # the run was at its end and is now taken further
         if not self._ahead:
             return None
         event = self._ahead.popleft()
-        if (event["kind"], event["n"], event.get("came", "")) != (kind, examples, came):
+        if (event["kind"], event["n"], event.get("came", "")) != (kind, examples, came) or what not in event:
             raise InputError(
                 f"the checkpoint {self.path} is of another run (where this one has {kind} of {examples:,} examples it "
                 f"has {event['kind']} of {event['n']:,}, or other ones): remove it, or name another folder"
@@ -124,5 +130,4 @@ class Checkpoint:
 def _tensors(scores: Scores) -> dict[str, Any]:
     import torch
 
-    parts = {"loss_sum": scores.loss_sum, "correct": scores.correct, "count": scores.n}
-    return {name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in parts.items()}
+    return {name: torch.from_numpy(np.ascontiguousarray(getattr(scores, part))) for part, name in _SCORES.items()}

@@ -15,8 +15,9 @@ from scipy.special import expit
 from evenhand.arrays import Floats, Ints
 from evenhand.engine.memories.base import Scores
 from evenhand.errors import InputError
-from evenhand.learners.base import Loss, Model, losses
+from evenhand.learners.base import Model
 from evenhand.learners.logistic.learner import Logistic
+from evenhand.risks import ERROR, Measure, Outcomes, margin_log_losses
 
 __all__ = ["PoolMemory"]
 
@@ -53,11 +54,20 @@ class PoolMemory:
         groups: the names of the groups.
         trials: how many trials there are.
         rate: step size.
+        measure: the risk for these classes; the error by default.
     """
 
-    def __init__(self, classes: NDArray[Any], groups: Sequence[str], trials: int, rate: float) -> None:
+    def __init__(
+        self,
+        classes: NDArray[Any],
+        groups: Sequence[str],
+        trials: int,
+        rate: float,
+        measure: Measure | None = None,
+    ) -> None:
         if len(classes) != 2:
             raise InputError(f"the peers' rule knows two classes, not {len(classes)}")
+        self.measure = ERROR.for_classes(classes) if measure is None else measure
         self.classes, self.groups, self.rate = np.asarray(classes), tuple(groups), rate
         self.coef, self.intercept = np.zeros((trials, 0)), np.zeros(trials)
         self._added: list[tuple[Ints, sparse.csr_array, Ints, Ints, NDArray[np.bool_]]] = []
@@ -120,23 +130,27 @@ class PoolMemory:
     def fit(self) -> None:
         """Nothing to do: steps are all the fitting there is."""
 
-    def score(self, loss: Loss) -> Scores:
+    def score(self) -> Scores:
         """Losses and correct answers on the validation sets."""
         held = self._parts[1]
-        wrong = ((self._margins(held.wide, held.trial) > 0) != (held.y == 1)).astype(float)
-        losses = wrong if loss == "zero_one" else self._losses(held, loss)
-        cell = held.trial * len(self.groups) + held.group
-        size = len(self.coef) * len(self.groups)
-        sums = [np.bincount(cell, values, size).astype(float).reshape(self._shape) for values in (losses, wrong)]
-        n = held.counts(*self._shape)
-        return Scores(sums[0], n - sums[1].round().astype(np.int64), n)
+        margin = self._margins(held.wide, held.trial)
+        cell, cells = held.trial * len(self.groups) + held.group, len(self.coef) * len(self.groups)
+        if self.measure.risk.is_error:
+            errors = np.bincount(cell[(margin > 0) != (held.y == 1)], minlength=cells)
+            return Scores.of_errors(errors.reshape(self._shape), held.counts(*self._shape))
+        tally = self.measure.tally(self._outcomes(held, margin), cell, cells)
+        return Scores.of(self.measure, tally, len(self.coef))
 
-    def _losses(self, held: _Part, loss: Loss) -> Floats:
+    def _outcomes(self, held: _Part, margin: Floats) -> Outcomes:
+        """Outcomes by another risk than the error, trial after trial."""
+        if self.measure.risk.function is None:
+            values = margin_log_losses(margin, held.y == 1) if self.measure.table is None else None
+            return self.measure.of_codes(held.y, (margin > 0).astype(np.int64), values)
         found = []
         for t, model in enumerate(self._fitted()):
             rows = held.trial == t
-            found.append(losses(model, held.X[rows], self.classes[held.y[rows]], loss))
-        return np.concatenate(found)
+            found.append(self.measure.of_model(model, held.X[rows], self.classes[held.y[rows]]))
+        return Outcomes.joined(found)
 
     def _fitted(self) -> list[Model]:
         theta = np.column_stack([self.coef, self.intercept])

@@ -23,8 +23,9 @@ from evenhand.engine.memories.base import Scores
 from evenhand.engine.memories.lockstep_binary import BinaryTrials
 from evenhand.engine.memories.lockstep_softmax import SoftmaxTrials
 from evenhand.errors import InputError
-from evenhand.learners.base import Loss, Model
+from evenhand.learners.base import Model
 from evenhand.learners.logistic.learner import Logistic, numeric
+from evenhand.risks import ERROR, Measure
 
 __all__ = ["LockstepLogistic"]
 
@@ -38,12 +39,21 @@ class LockstepLogistic:
         groups: how many groups there are.
         trials: how many trials, T.
         capacity: rows of each kind to expect per trial; only spares some copying.
+        measure: the risk for these classes; the error by default.
     """
 
     def __init__(
-        self, learner: Logistic, classes: Sequence[Any] | NDArray[Any], groups: int, trials: int = 1, capacity: int = 64
+        self,
+        learner: Logistic,
+        classes: Sequence[Any] | NDArray[Any],
+        groups: int,
+        trials: int = 1,
+        capacity: int = 64,
+        *,
+        measure: Measure | None = None,
     ) -> None:
         self.learner, self.classes = learner, np.asarray(classes)
+        self.measure = ERROR.for_classes(self.classes) if measure is None else measure
         self.groups, self.trials, self.capacity = groups, trials, capacity
         self._sets: BinaryTrials | SoftmaxTrials | None = None
 
@@ -72,12 +82,9 @@ class LockstepLogistic:
         if self._sets is not None:
             self._sets.fit()
 
-    def score(self, loss: Loss) -> Scores:
+    def score(self) -> Scores:
         """Losses and correct answers on the validation sets; nothing is scored in a trial without a model."""
-        if self._sets is None:
-            shape = (self.trials, self.groups)
-            return Scores(np.zeros(shape), np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64))
-        return self._sets.score(loss)
+        return Scores.none(self.trials, self.groups) if self._sets is None else self._sets.score()
 
     def models(self) -> list[Model | None]:
         """The current model of every trial, None before its first training example."""
@@ -106,4 +113,4 @@ class LockstepLogistic:
 
     def _make(self, X: Any) -> BinaryTrials | SoftmaxTrials:
         kind = BinaryTrials if len(self.classes) == 2 else SoftmaxTrials
-        return kind(self.learner, self.classes, self.groups, self.trials, X, self.capacity)
+        return kind(self.learner, self.classes, self.groups, self.trials, X, self.capacity, self.measure)

@@ -10,14 +10,15 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from evenhand.arrays import Floats, Ints, Mask, Positions
-from evenhand.engine.memories.base import Scores
+from evenhand.engine.memories.base import RunningTally, Scores
 from evenhand.engine.memories.dense_blocks import DenseBlock, Pick
 from evenhand.engine.memories.growable import enlarged
 from evenhand.errors import InputError
-from evenhand.learners.base import Loss, Model
+from evenhand.learners.base import Model
 from evenhand.learners.logistic.learner import Logistic
 from evenhand.learners.logistic.objectives import BinaryBlock
 from evenhand.learners.logistic.solver import DENSE_LIMIT, append, inverse_hessian, minimise
+from evenhand.risks import Measure, Outcomes, margin_log_losses
 
 __all__ = ["BinaryTrials"]
 
@@ -31,7 +32,14 @@ class BinaryTrials:
     """Example sets of T trials and their two-class models."""
 
     def __init__(
-        self, learner: Logistic, classes: NDArray[Any], groups: int, trials: int, X: Any, capacity: int
+        self,
+        learner: Logistic,
+        classes: NDArray[Any],
+        groups: int,
+        trials: int,
+        X: Any,
+        capacity: int,
+        measure: Measure,
     ) -> None:
         self.learner, self.classes, self.groups, self.trials = learner, classes, groups, trials
         self.features: int = X.shape[1]
@@ -45,8 +53,9 @@ class BinaryTrials:
         self._inverse: Any = np.full((trials, p, p), np.nan, dtype=kind) if p <= DENSE_LIMIT else None
         self._fitted, self._scored = np.zeros(trials, dtype=np.int64), np.zeros(trials, dtype=np.int64)
         self._warm = np.zeros(trials, dtype=bool)
-        self._loss: Loss = "zero_one"
-        self._sums = np.zeros(shape)
+        self._measure = measure
+        # errors are only counted; every other risk has its sums
+        self._tally = None if measure.risk.is_error else RunningTally(measure, trials, groups)
         self._errors, self._held = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
 
     def add(self, trial: Ints, X: Any, y: Ints, group: Ints, validation: Mask) -> None:
@@ -81,21 +90,16 @@ class BinaryTrials:
         moved = new > 0
         self._fitted[moved], self._scored[moved] = n[moved], 0
 
-    def score(self, loss: Loss) -> Scores:
-        """Scores; from the start where the model or the loss changed, else of the new rows only."""
-        if loss != self._loss:
-            self._loss, self._scored = loss, np.zeros_like(self._scored)
+    def score(self) -> Scores:
+        """Scores; from the start where the model changed, else of the new rows only."""
         n = self._validation.n
         for pick in _alike((self._fitted > 0) & (n > self._scored), n, self._scored):
             first, last = int(self._scored[pick][0]), int(n[pick][0])
-            errors, sums = self._count_losses(pick, first, last)
-            if first == 0:
-                self._errors[pick], self._sums[pick] = 0, 0.0
-            self._errors[pick] += errors
-            self._sums[pick] += sums
+            self._add_scores(pick, first, last)
             self._scored[pick] = last
-        held = np.where(self._fitted[:, None] > 0, self._held, 0)
-        return Scores(self._sums.copy(), held - self._errors, held)
+        if self._tally is not None:
+            return self._tally.scores()
+        return Scores.of_errors(self._errors.copy(), np.where(self._fitted[:, None] > 0, self._held, 0))
 
     def models(self) -> list[Model | None]:
         """The current models."""
@@ -163,25 +167,29 @@ class BinaryTrials:
         problem = self._training.joined(both, trials, sign, C, C * np.maximum(one + two, size))
         return theta, minimise(problem, theta, inverse, self.learner.tol)
 
-    def _count_losses(self, pick: Pick, first: int, last: int) -> tuple[Ints, Floats]:
-        """Errors and loss sums of validation rows first … last − 1 of some trials, by group."""
+    def _add_scores(self, pick: Pick, first: int, last: int) -> None:
+        """Score validation rows first … last − 1 of some trials; the first ones start their sums again."""
         label, cell = self._label[pick, first:last], self._cell[pick, first:last]
         margin = self._validation.margins(pick, self._theta[pick], first, last)
-        errors = self._count(cell[(margin > 0.0) != label])[pick]
-        if self._loss == "zero_one":
-            return errors, errors.astype(float)
-        if self._loss == "log":
-            losses = np.logaddexp(0.0, np.where(label, -margin, margin))
-        else:
-            losses = self._own_losses(pick, first, last, label)
-        sums = np.bincount(cell.ravel(), weights=losses.ravel(), minlength=self._held.size)
-        return errors, np.asarray(sums, dtype=float).reshape(self._held.shape)[pick]
+        if self._tally is None:
+            if first == 0:
+                self._errors[pick] = 0
+            self._errors[pick] += self._count(cell[(margin > 0.0) != label])[pick]
+            return
+        if first == 0:
+            self._tally.clear(pick)
+        self._tally.add(pick, self._outcomes(pick, first, last, label, margin), cell.ravel())
 
-    def _own_losses(self, pick: Pick, first: int, last: int, label: Mask) -> Floats:
-        """Losses by the user's own function."""
-        rows, y = self._validation.part(pick, first, last), self.classes[label.astype(np.intp)]
-        models: list[Any] = [self.models()[t] for t in np.arange(self.trials)[pick]]
-        return np.array([models[i].losses(rows[i, :-1].T, y[i], self._loss) for i in range(len(models))])
+    def _outcomes(self, pick: Pick, first: int, last: int, label: Mask, margin: Floats) -> Outcomes:
+        """Outcomes of validation rows by another risk than the error, trial after trial."""
+        if self._measure.risk.function is not None:
+            rows, y = self._validation.part(pick, first, last), self.classes[label.astype(np.intp)]
+            models: list[Any] = [self.models()[t] for t in np.arange(self.trials)[pick]]
+            parts = [self._measure.of_model(models[i], rows[i, :-1].T, y[i]) for i in range(len(models))]
+            return Outcomes.joined(parts)
+        values = margin_log_losses(margin, label).ravel() if self._measure.table is None else None
+        codes, predicted = label.ravel().astype(np.int64), (margin > 0.0).ravel().astype(np.int64)
+        return self._measure.of_codes(codes, predicted, values)
 
     def _count(self, cell: Ints) -> Ints:
         return np.bincount(cell, minlength=self.trials * self.groups).reshape(self.trials, self.groups)

@@ -9,14 +9,15 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from evenhand.arrays import Floats, Ints
-from evenhand.engine.memories.base import Scores
+from evenhand.engine.memories.base import RunningTally, Scores
 from evenhand.engine.memories.growable import GrowableSet
 from evenhand.engine.memories.lockstep_binary import STEP
 from evenhand.errors import InputError
-from evenhand.learners.base import Loss, Model
-from evenhand.learners.logistic.learner import Logistic, constant, log_losses, problem_of
+from evenhand.learners.base import Model
+from evenhand.learners.logistic.learner import Logistic, constant, log_chances, problem_of
 from evenhand.learners.logistic.objectives import BinaryRows, Softmax
 from evenhand.learners.logistic.solver import DENSE_LIMIT, append, inverse_hessian, minimise
+from evenhand.risks import Measure, Outcomes, of_log_chances
 
 __all__ = ["SoftmaxTrials"]
 
@@ -25,11 +26,19 @@ class SoftmaxTrials:
     """Example sets of T trials, held one by one."""
 
     def __init__(
-        self, learner: Logistic, classes: NDArray[Any], groups: int, trials: int, X: Any, capacity: int
+        self,
+        learner: Logistic,
+        classes: NDArray[Any],
+        groups: int,
+        trials: int,
+        X: Any,
+        capacity: int,
+        measure: Measure,
     ) -> None:
         self.features: int = X.shape[1]
         self._trials = [
-            _Trial(learner, classes, groups, self.features, is_sparse=sparse.issparse(X)) for _ in range(trials)
+            _Trial(learner, classes, groups, self.features, measure, is_sparse=sparse.issparse(X))
+            for _ in range(trials)
         ]
 
     def add(self, trial: Ints, X: Any, y: Ints, group: Ints, validation: NDArray[np.bool_]) -> None:
@@ -45,11 +54,9 @@ class SoftmaxTrials:
         for trial in self._trials:
             trial.fit()
 
-    def score(self, loss: Loss) -> Scores:
+    def score(self) -> Scores:
         """Scores of every trial."""
-        scores = [trial.score(loss) for trial in self._trials]
-        sums, correct, n = (np.array(part) for part in zip(*scores, strict=True))
-        return Scores(sums, correct, n)
+        return Scores.stacked([trial.score() for trial in self._trials])
 
     def models(self) -> list[Model | None]:
         """The current models."""
@@ -64,7 +71,14 @@ class _Trial:
     """One trial: its sets, its parameters (of the classes seen so far), its scores."""
 
     def __init__(
-        self, learner: Logistic, classes: NDArray[Any], groups: int, features: int, *, is_sparse: bool
+        self,
+        learner: Logistic,
+        classes: NDArray[Any],
+        groups: int,
+        features: int,
+        measure: Measure,
+        *,
+        is_sparse: bool,
     ) -> None:
         self.learner, self.classes, self.groups, self.features = learner, classes, groups, features
         self.training, self.validation = (GrowableSet(features, groups, is_sparse=is_sparse) for _ in range(2))
@@ -72,8 +86,9 @@ class _Trial:
         self.theta, self.norm = np.zeros((1, 0)), 0.0
         self.inverse: Floats | None = None
         self.fitted = self.scored = 0
-        self.loss: Loss = "zero_one"
-        self.sums, self.errors = np.zeros(groups), np.zeros(groups, dtype=np.int64)
+        self.measure = measure
+        self.tally = None if measure.risk.is_error else RunningTally(measure, 1, groups)
+        self.errors = np.zeros(groups, dtype=np.int64)
 
     def fit(self) -> None:
         """Refit if there are new training rows."""
@@ -95,22 +110,20 @@ class _Trial:
                 self.inverse = inverse_hessian(problem, self.theta)
         self.seen, self.fitted, self.scored = seen, self.training.n, 0
 
-    def score(self, loss: Loss) -> tuple[Floats, Ints, Ints]:
-        """Loss sums, correct answers and examples per group; only new rows where model and loss are the same."""
+    def score(self) -> Scores:
+        """Scores of one trial; only new rows are looked at where the model is the same."""
         if self.fitted == 0:
-            return np.zeros(self.groups), np.zeros_like(self.errors), np.zeros_like(self.errors)
-        if loss != self.loss:
-            self.loss, self.scored = loss, 0
+            return Scores.none(1, self.groups)
         if self.scored == 0:
-            self.sums, self.errors = np.zeros(self.groups), np.zeros_like(self.errors)
+            self.errors = np.zeros_like(self.errors)
+            if self.tally is not None:
+                self.tally.clear(0)
         if self.scored < self.validation.n:
-            wrong, losses = self._losses(self.scored)
-            group = self.validation.group(self.scored)
-            self.errors = self.errors + np.bincount(group[wrong], minlength=self.groups)
-            self.sums = self.sums + np.bincount(group, weights=losses, minlength=self.groups)
+            self._add_scores(self.scored)
             self.scored = self.validation.n
-        held = self.validation.by_group.copy()
-        return self.sums, held - self.errors, held
+        if self.tally is not None:
+            return self.tally.scores()
+        return Scores.of_errors(self.errors[None], self.validation.by_group.copy()[None])
 
     def model(self) -> Logistic | None:
         """The current model."""
@@ -152,24 +165,31 @@ class _Trial:
         scale = self.learner.C * np.tile(size, len(seen) if len(seen) > 2 else 1)[None]
         return problem_of(rows, codes, len(seen), self.learner.C, scale)
 
-    def _losses(self, start: int) -> tuple[NDArray[np.bool_], Floats]:
-        """Errors and losses of the validation rows from `start` on."""
+    def _add_scores(self, start: int) -> None:
+        """Score the validation rows from `start` on."""
         rows, y, K = self.validation.rows(start), self.validation.y(start), len(self.seen)
+        group = self.validation.group(start)
         score: Floats = rows @ self.theta.reshape(K if K > 2 else 1, -1).T
         if K <= 2:
             score = score[:, 0]
             predicted = self.seen[(score > 0).astype(np.intp)] if K == 2 else np.repeat(self.seen, len(y))
         else:
             predicted = self.seen[score.argmax(axis=1)]
-        wrong = predicted != y
-        if self.loss == "zero_one":
-            return wrong, wrong.astype(float)
-        if self.loss == "log":
-            position = np.minimum(np.searchsorted(self.seen, y), K - 1)
-            return wrong, log_losses(score, position, self.seen[position] == y, K)
-        model = self.model()
-        assert model is not None
-        return wrong, model.losses(rows[:, :-1], self.classes[y], self.loss)
+        if self.tally is None:
+            self.errors = self.errors + np.bincount(group[predicted != y], minlength=self.groups)
+        else:
+            self.tally.add(0, self._outcomes(rows, y, predicted, score), group)
+
+    def _outcomes(self, rows: Any, y: Ints, predicted: Ints, score: Floats) -> Outcomes:
+        """Outcomes by another risk than the error."""
+        if self.measure.risk.function is not None:
+            return self.measure.of_model(self.model(), rows[:, :-1], self.classes[y])
+        values = None
+        if self.measure.table is None:
+            position = np.minimum(np.searchsorted(self.seen, y), len(self.seen) - 1)
+            known = np.where(self.seen[position] == y, position, -1)
+            values = of_log_chances(log_chances(score, len(self.seen)), known)
+        return self.measure.of_codes(y, predicted, values)
 
 
 def _start(size: int) -> tuple[Floats, Floats | None]:

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from evenhand.engine.memories.base import Scores
 from evenhand.engine.memories.rows import stack, take
 from evenhand.errors import InputError
-from evenhand.learners.base import Learner, Loss, Model, losses
+from evenhand.learners.base import Learner, Model
 from evenhand.learners.weights import fit_learner
+from evenhand.risks import Measure, is_wrong
 
 __all__ = ["SingleMemory"]
 
@@ -25,6 +26,7 @@ class SingleMemory:
         labels: turns label positions into labels.
         groups: how many groups there are.
         seed: handed to the learner.
+        measure: the risk.
         names: the groups' names, for a learner that needs groups.
     """
 
@@ -34,9 +36,10 @@ class SingleMemory:
         labels: Callable[[NDArray[np.int64]], NDArray[Any]],
         groups: int,
         seed: int,
+        measure: Measure,
         names: tuple[str, ...] = (),
     ) -> None:
-        self.learner, self.labels, self.groups, self.seed = learner, labels, groups, seed
+        self.learner, self.labels, self.groups, self.seed, self.measure = learner, labels, groups, seed, measure
         self.names = np.asarray(names or [str(z) for z in range(groups)])
         self.model: Model | None = None
         self.fits: list[int] = []
@@ -89,19 +92,17 @@ class SingleMemory:
         fitted: Model = fit_learner(self.learner, X, y, self.names[group], previous=previous, seed=self.seed)
         return fitted
 
-    def score(self, loss: Loss) -> Scores:
+    def score(self) -> Scores:
         """Losses and correct answers on the validation set, all groups in one call of the model."""
-        shape = (1, self.groups)
         if self.model is None or not self._validation:
-            return Scores(np.zeros(shape), np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64))
+            return Scores.none(1, self.groups)
         X, codes, group = self.validation()
         y = self.labels(codes)
-        wrong = losses(self.model, X, y)
-        values = wrong if loss == "zero_one" else losses(self.model, X, y, loss)
-        n = np.bincount(group, minlength=self.groups)
-        errors = np.bincount(group, weights=wrong, minlength=self.groups).round().astype(np.int64)
-        total = np.bincount(group, weights=values, minlength=self.groups).astype(float)
-        return Scores(total[None], (n - errors)[None], n[None])
+        if self.measure.risk.is_error:
+            wrong = is_wrong(self.model, X, y)
+            errors, n = (np.bincount(where, minlength=self.groups)[None] for where in (group[wrong], group))
+            return Scores.of_errors(errors, n)
+        return Scores.of(self.measure, self.measure.tally(self.measure.of_model(self.model, X, y), group, self.groups))
 
     def validation(self) -> tuple[Any, NDArray[np.int64], NDArray[np.int64]]:
         """The validation set: rows, label positions, groups."""

@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.arrays import Floats
 from evenhand.engine.memories.base import Scores
 from evenhand.engine.memories.checkpoint import Checkpoint
 from evenhand.engine.memories.rows import take
-from evenhand.learners.base import Loss, Model
+from evenhand.learners.base import Model
 from evenhand.learners.torch.data import Batch
-from evenhand.learners.torch.learner import TorchLearner, TorchModel
+from evenhand.learners.torch.learner import TorchLearner, TorchModel, log_softmax
 from evenhand.learners.torch.trainer import Trainer
+from evenhand.risks import Measure, Outcomes, of_log_chances
 
 __all__ = ["TorchMemory"]
 
@@ -32,7 +32,7 @@ class TorchMemory:
 
     Args:
         learner: the network's settings.
-        classes: the labels, sorted; examples carry positions in it.
+        measure: the risk, with the labels, sorted; examples carry positions in them.
         groups: how many groups there are.
         seed: of initial weights, order of mini-batches, augmentation.
         names: the groups' names, for messages.
@@ -42,14 +42,15 @@ class TorchMemory:
     def __init__(
         self,
         learner: TorchLearner,
-        classes: list[Any],
+        measure: Measure,
         groups: int,
         seed: int,
         *,
         names: tuple[str, ...] = (),
         run: str = "run",
     ) -> None:
-        self.learner, self.classes, self.groups, self.names = learner, np.asarray(classes), groups, names
+        self.learner, self.groups, self.names = learner, groups, names
+        self.measure, self.classes = measure, np.asarray(measure.classes)
         self.trainer = Trainer(learner, seed)
         self.fits: list[int] = []
         self._training, self._validation = self.trainer.kept(), self.trainer.kept()
@@ -64,6 +65,8 @@ class TorchMemory:
             f.name for f in fields(learner) if f.name not in ("device", "threads", "checkpoint", "checkpoint_every")
         ]
         settings = ", ".join(f"{name}={_lasting(getattr(learner, name))}" for name in names)
+        risk = self.measure.risk
+        settings += "" if risk.is_error else f", risk={risk}, positive={risk.positive!r}"
         checkpoint = Checkpoint(learner.checkpoint, run, f"seed={seed}, {settings}")
         state = checkpoint.open()
         if state is not None:
@@ -152,44 +155,35 @@ class TorchMemory:
 
     # ---------------------------------------------------------------- scores
 
-    def score(self, loss: Loss) -> Scores:
+    def score(self) -> Scores:
         """Losses and correct answers on the validation set."""
         if not self.fits or self._validation.n == 0:
-            shape = (1, self.groups)
-            return Scores(np.zeros(shape), np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64))
+            return Scores.none(1, self.groups)
         if self._checkpoint is None:
-            return self._score(loss)
-        return self._checkpoint.scores(self._validation.total, lambda: self._score(loss))
+            return self._score()
+        return self._checkpoint.scores(self._validation.total, self._score)
 
-    def _score(self, loss: Loss) -> Scores:
+    def _score(self) -> Scores:
         kept, known = self._validation, self._scored
-        if known is None or known.updates != self.trainer.updates or known.loss != loss:
-            known = _Scored(self.trainer.updates, loss, np.zeros(0), np.zeros(0))
-        new = [self._losses(batch, loss) for batch in kept.blocks(len(known.wrong))]
-        wrong, losses = (np.concatenate([old, *(pair[i] for pair in new)]) for i, old in enumerate(known.arrays))
-        self._scored = _Scored(known.updates, loss, wrong, losses)
+        if known is not None and known.updates != self.trainer.updates:
+            known = None
+        done = 0 if known is None else len(known.outcomes.values)
+        new = [self._outcomes(batch) for batch in kept.blocks(done)]
+        outcomes = Outcomes.joined(new if known is None else [known.outcomes, *new])
+        self._scored = _Scored(self.trainer.updates, outcomes)
         blocks = list(kept.blocks())
         group, weight = (
             np.concatenate([getattr(b, name).cpu().numpy() for b in blocks]) for name in ("group", "weight")
         )
-        n = np.bincount(group, weight, self.groups).round().astype(np.int64)
-        errors = np.bincount(group, weight * wrong, self.groups).round().astype(np.int64)
-        total = np.bincount(group, weight * losses, self.groups).astype(float)
-        return Scores(total[None], (n - errors)[None], n[None])
+        return Scores.of(self.measure, self.measure.tally(outcomes, group, self.groups, weight))
 
-    def _losses(self, batch: Batch, loss: Loss) -> tuple[Floats, Floats]:
-        """Zero-one losses and the losses asked for, of every example of a batch."""
-        import torch
-
+    def _outcomes(self, batch: Batch) -> Outcomes:
+        y = batch.y.cpu().numpy()
+        if self.measure.risk.function is not None:
+            return self.measure.of_model(TorchModel(self.trainer, self.classes), batch.X.cpu().numpy(), self.classes[y])
         outputs = self.trainer.logits(batch.X)[:, : len(self.classes)]
-        wrong = (outputs.argmax(dim=1) != batch.y).double().cpu().numpy()
-        if loss == "zero_one":
-            return wrong, wrong
-        if loss == "log":
-            losses = torch.nn.functional.cross_entropy(outputs.double(), batch.y, reduction="none").cpu().numpy()
-            return wrong, np.minimum(losses, -np.log(1e-15))
-        model = TorchModel(self.trainer, self.classes)
-        return wrong, model.losses(batch.X.cpu().numpy(), self.classes[batch.y.cpu().numpy()], loss)
+        values = of_log_chances(log_softmax(outputs.cpu().numpy()), y) if self.measure.table is None else None
+        return self.measure.of_codes(y, outputs.argmax(dim=1).cpu().numpy(), values)
 
 
 def _lasting(value: Any) -> str:
@@ -200,16 +194,10 @@ def _lasting(value: Any) -> str:
 
 @dataclass(frozen=True)
 class _Scored:
-    """Losses of the validation examples under the network after so many updates."""
+    """How the network after so many updates does on the validation examples."""
 
     updates: int
-    loss: Loss
-    wrong: Floats
-    losses: Floats
-
-    @property
-    def arrays(self) -> tuple[Floats, Floats]:
-        return self.wrong, self.losses
+    outcomes: Outcomes
 
 
 @dataclass(frozen=True)
@@ -226,13 +214,20 @@ class _Told:
         return self.model.classes
 
     def predict(self, X: Any) -> NDArray[Any]:
-        return self.model.predict(X)
+        def places() -> NDArray[Any]:
+            return np.searchsorted(self.classes, self.model.predict(X)).astype(np.int16)
 
-    def losses(self, X: Any, y: Any, kind: Loss = "zero_one") -> Floats:
-        if kind != "zero_one":
-            return self.model.losses(X, y, kind)
+        return np.asarray(self.classes[self._told("predict", X, places)])
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        return self._told("predict_log_proba", X, lambda: self.model.predict_log_proba(X))
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        return np.asarray(np.exp(self.predict_log_proba(X)))
+
+    def _told(self, what: str, X: Any, compute: Callable[[], NDArray[Any]]) -> NDArray[Any]:
         live = not self.checkpoint.replaying
-        wrong = self.checkpoint.errors(len(y), lambda: self.model.losses(X, y), self.kind)
+        found = self.checkpoint.answers(X.shape[0], compute, self.kind, what)
         if self.kind == "final" and live:
             self.checkpoint.save(self.state())
-        return wrong
+        return found

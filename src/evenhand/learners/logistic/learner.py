@@ -15,14 +15,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from evenhand.arrays import Floats, Positions
 from evenhand.errors import InputError
-from evenhand.learners.base import Loss, losses_of
 from evenhand.learners.logistic.objectives import BinaryRows, Rows, Softmax, softmax
 from evenhand.learners.logistic.solver import DENSE_LIMIT, minimise
 from evenhand.learners.weights import as_weights
 
 __all__ = ["Logistic"]
-
-UNSEEN = -np.log(1e-15)  # log loss of a label the model has never seen
 
 
 class Logistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -116,18 +113,14 @@ class Logistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
             score = np.column_stack((np.zeros_like(score), score))
         return softmax(score)[:, -len(self.classes_) :]
 
+    def predict_log_proba(self, X: Any) -> Floats:
+        """The logarithm of the probability of every class, precise also where that is tiny."""
+        return log_chances(self.decision_function(X), len(self.classes_))
+
     @property
     def classes(self) -> NDArray[Any]:
         """The labels seen, sorted."""
         return self.classes_
-
-    def losses(self, X: Any, y: Any, kind: Loss = "zero_one") -> Floats:
-        """One loss per row: `"zero_one"`, `"log"` or a callable `(model, X, y)`."""
-        if kind != "log":
-            return losses_of(self, X, y, kind)
-        y = np.asarray(y)
-        position = np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
-        return log_losses(self.decision_function(X), position, self.classes_[position] == y, len(self.classes_))
 
     def check_settings(self) -> None:
         """Refuse settings that are no positive numbers."""
@@ -205,12 +198,9 @@ def problem_of(
     return Softmax(rows, codes, K, C, scale, weight)
 
 
-def log_losses(score: Floats, position: Positions, known: NDArray[np.bool_], K: int) -> Floats:
-    """Log losses from the scores of a model of K classes; `position` of each label, where it is `known`."""
-    if K == 1:
-        return np.logaddexp(0.0, np.where(known, -score, score))
-    if K == 2:
-        losses = np.logaddexp(0.0, np.where(position == 1, -score, score))
-    else:
-        losses = logsumexp(score, axis=1) - score[np.arange(len(score)), position]
-    return np.where(known, losses, UNSEEN)
+def log_chances(score: Floats, K: int) -> Floats:
+    """Log-probabilities (n, K) from the scores of a model of K classes; with one, they leave something to others."""
+    if K > 2:
+        return np.asarray(score - logsumexp(score, axis=1, keepdims=True))
+    second = -np.logaddexp(0.0, -score)
+    return second[:, None] if K == 1 else np.column_stack((-np.logaddexp(0.0, score), second))

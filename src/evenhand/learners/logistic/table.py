@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.errors import InputError
-from evenhand.learners.base import Loss, losses_of
 from evenhand.learners.logistic.learner import Logistic
 
 __all__ = ["TableLearner", "TableModel"]
@@ -105,9 +104,9 @@ class TableModel:
         """The probability of every class."""
         return self.classifier.predict_proba(self.encoding(X))
 
-    def losses(self, X: Any, y: Any, kind: Loss = "zero_one") -> NDArray[np.float64]:
-        """One loss per row."""
-        return losses_of(self, X, y, kind) if callable(kind) else self.classifier.losses(self.encoding(X), y, kind)
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """The logarithm of the probability of every class, precise also where that is tiny."""
+        return self.classifier.predict_log_proba(self.encoding(X))
 
 
 def _numbers(series: Any) -> NDArray[np.float64]:

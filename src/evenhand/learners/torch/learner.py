@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.errors import InputError
-from evenhand.learners.base import Loss, losses_of
 from evenhand.learners.torch.data import as_tensor
 from evenhand.learners.torch.device import require_torch
 from evenhand.learners.torch.trainer import Trainer
@@ -121,18 +120,23 @@ class TorchModel:
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probability of every class."""
-        scores = self.trainer.outputs(X)[:, : len(self.classes)].astype(float)
-        chance = np.exp(scores - scores.max(axis=1, keepdims=True))
-        return np.asarray(chance / chance.sum(axis=1, keepdims=True))
+        return np.asarray(np.exp(self.predict_log_proba(X)))
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """The logarithm of the probability of every class, precise also where that is tiny."""
+        return log_softmax(self.trainer.outputs(X)[:, : len(self.classes)])
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The predicted label of every row."""
         return np.asarray(self.classes[self.trainer.outputs(X)[:, : len(self.classes)].argmax(axis=1)])
 
-    def losses(self, X: Any, y: Any, kind: Loss = "zero_one") -> NDArray[np.float64]:
-        """One loss per row."""
-        return losses_of(self, X, y, kind)
-
     def copy(self) -> TorchModel:
         """The same network as it is now."""
         return TorchModel(self.trainer.copy(), self.classes)
+
+
+def log_softmax(outputs: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Log-probabilities of a network's outputs, in double precision."""
+    from scipy.special import log_softmax
+
+    return np.asarray(log_softmax(outputs.astype(float), axis=1))

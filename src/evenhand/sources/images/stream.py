@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.arrays import Ints
-from evenhand.learners.base import losses
+from evenhand.risks import is_wrong
 from evenhand.sources.base import Draw
 from evenhand.sources.images.store import ImageRows, Store
 from evenhand.sources.order import Order, Replace
@@ -97,8 +97,10 @@ class ImageStream:
             if len(part.y):
                 in_order = np.argsort(part.group, kind="stable")
                 X = ImageRows(part.store, in_order if self._given is not None else self._held(t)[in_order])
-                values = losses(model, X, self._classes[part.y[in_order]])
-                found[t] = by_group(1 - values[:, None], np.bincount(part.group, minlength=len(self._by_group)))[:, 0]
+                wrong = is_wrong(model, X, self._classes[part.y[in_order]])
+                found[t] = by_group(
+                    (~wrong[:, None]).astype(float), np.bincount(part.group, minlength=len(self._by_group))
+                )[:, 0]
         return found
 
     def _held(self, t: int) -> Ints:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evenhand.arrays import Floats, Ints
-from evenhand.learners.base import losses
+from evenhand.risks import is_wrong
 from evenhand.sources.base import Draw
 
 _HELD_OUT_ROWS = 10_000
@@ -80,7 +80,7 @@ class SyntheticStream:
         """Accuracy of every trial's model on a large held-out sample, the same for every trial."""
         if self._held_out is None:
             self._held_out = held_out(self._model, self._seed)
-        values = [[np.mean(1 - losses(f, X, y)) for X, y in self._held_out] for f in models]
+        values = [[np.mean(1.0 - is_wrong(f, X, y)) for X, y in self._held_out] for f in models]
         return np.asarray(values, dtype=float).reshape(len(models), len(self._model.groups))
 
     def _refill(self, cell: int) -> None:

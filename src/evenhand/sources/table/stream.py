@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.arrays import Floats, Ints
-from evenhand.learners.base import losses
+from evenhand.risks import is_wrong
 from evenhand.sources.base import Draw
 from evenhand.sources.order import Order, Replace
 from evenhand.sources.scoring import LinearScores, by_group
@@ -177,8 +177,8 @@ class TableStream:
             rows = tests[t].rows
             if model is not None and t not in linear and len(rows):
                 features = self._encoders.encode(rows, np.full(len(rows), t))
-                values = losses(model, features, self._pool.classes[tests[t].y])
-                found[t] = by_group(1 - values[:, None], tests[t].counts)[:, 0]
+                wrong = is_wrong(model, features, self._pool.classes[tests[t].y])
+                found[t] = by_group((~wrong[:, None]).astype(float), tests[t].counts)[:, 0]
         return found
 
     def _is_linear(self, model: Any) -> bool:
