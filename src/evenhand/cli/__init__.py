@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from evenhand.cli import bench, campaign, curate, demo, plan, reproduce, simulate, sweep
+from evenhand.cli import bench, campaign, curate, demo, plan, reproduce, simulate, sweep, verify
 from evenhand.errors import InputError
 
 __all__ = ["app", "main"]
@@ -27,6 +27,7 @@ app.command()(plan.plan)
 app.command()(reproduce.reproduce)
 app.command()(sweep.sweep)
 app.command()(bench.bench)
+app.command()(verify.verify)
 
 
 def _version(asked: bool) -> None:

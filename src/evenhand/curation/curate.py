@@ -218,6 +218,7 @@ def curate(
     chosen = {
         "pool": table.name,
         "label": table.label,
+        "holds_out": table.holds_out,
         "group_columns": list(table.group_columns),
         "strategy": name,
         "learner": lasting_text(fitted),

@@ -19,6 +19,7 @@ __all__ = ["Coded", "Layout", "column_problem", "counts_the_rows", "plan"]
 
 _NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
 _DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
+_MICROSECONDS = 86_400_000_000.0  # of a day
 MOSTLY = 0.9
 
 
@@ -166,10 +167,15 @@ def _as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _as_float(column: pa.ChunkedArray) -> NDArray[np.float64]:
-    if pa.types.is_temporal(column.type):
-        wide = pa.int32() if column.type in (pa.date32(), pa.time32("s"), pa.time32("ms")) else pa.int64()
-        column = column.cast(wide)
-    return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
+    """Numbers; dates and times in days, whatever unit they are stored in: another file may have another one."""
+    kind, unit = column.type, 1.0
+    if pa.types.is_date(kind):
+        column = column.cast(pa.date32()).cast(pa.int32())
+    elif pa.types.is_temporal(kind):
+        whole = pa.timestamp("us") if pa.types.is_timestamp(kind) else None
+        whole = pa.duration("us") if pa.types.is_duration(kind) else whole or pa.time64("us")
+        column, unit = column.cast(whole, safe=False).cast(pa.int64()), _MICROSECONDS
+    return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64) / unit
 
 
 def _positions(column: pa.ChunkedArray, values: Sequence[str], missing: bool) -> NDArray[np.int64]:

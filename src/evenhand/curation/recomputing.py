@@ -1,0 +1,222 @@
+"""A curated result computed once more from its files, by scikit-learn, scipy and Arrow alone.
+
+Nothing here uses the package's own encoder, solver or figures: that is the point of it.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+from scipy.stats import binomtest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score, confusion_matrix, log_loss, recall_score
+from sklearn.preprocessing import OneHotEncoder
+
+from evenhand.arrays import Floats, Ints
+from evenhand.errors import InputError
+
+__all__ = ["Files", "features", "figures", "interval", "predictions", "read_rows", "refitted", "risk_of"]
+
+
+@dataclass(frozen=True)
+class Files:
+    """What lies beside the rows of a curated set."""
+
+    rows: Path
+
+    def beside(self, ending: str) -> Path:
+        """`train.report.json` for `.report.json`."""
+        return self.rows.with_suffix(ending)
+
+    @property
+    def test(self) -> Path:
+        """The test rows."""
+        return self.rows.with_suffix(f".test{self.rows.suffix}")
+
+    def report(self) -> dict[str, Any]:
+        """The report's figures."""
+        path = self.beside(".report.json")
+        try:
+            found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise InputError(f"there is no {path.name} beside {self.rows}: nothing to verify") from None
+        except ValueError as error:
+            raise InputError(f"{path} is not a report of curate: {error}") from None
+        if found.get("schema") != 2 or "by_group" not in found:
+            raise InputError(f"{path} is not a report of curate that this version can verify")
+        return found
+
+    def model(self) -> dict[str, bytes]:
+        """The files inside the model's archive; empty where there is no model."""
+        path = self.beside(".model.zip")
+        if not path.exists():
+            return {}
+        with zipfile.ZipFile(path) as archive:
+            return {name: archive.read(name) for name in archive.namelist()}
+
+
+def read_rows(path: Path, text: list[str]) -> pa.Table:
+    """Rows as they were written; the columns of `text` are text, whatever they look like."""
+    if path.suffix == ".parquet":
+        return pq.read_table(path)
+    options = pacsv.ConvertOptions(
+        column_types=dict.fromkeys(text, pa.string()),
+        null_values=[""],
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+    )
+    return pacsv.read_csv(path, convert_options=options)
+
+
+def features(table: pa.Table, encoder: dict[str, Any]) -> Floats:
+    """The rows as the encoder says: numbers shifted and scaled, gaps and categories one-hot where training knew them."""
+    numbers = np.column_stack([np.empty((table.num_rows, 0)), *(_numbers(table.column(n)) for n in encoder["numbers"])])
+    gaps = np.isnan(numbers)
+    low, scale, fill, seen = (np.array(encoder[name], dtype=float) for name in ("low", "scale", "fill", "seen"))
+    scaled = (np.where(gaps, fill, numbers) - low) * scale
+    blocks = [gaps[:, [encoder["numbers"].index(name)]].astype(float) for name in encoder["gaps"]]
+    for name, values, missing in encoder["categories"]:
+        cells = np.array([None if v is None else str(v) for v in table.column(name).to_pylist()], dtype=object)
+        known = [*values, *[None] * missing]
+        one_hot = OneHotEncoder(
+            categories=[np.array(known, dtype=object)], handle_unknown="ignore", sparse_output=False
+        )
+        kept = np.array([cell is not None or missing for cell in cells], dtype=bool)
+        block = np.zeros((len(cells), len(known)))
+        if len(known) and kept.any():
+            block[kept] = one_hot.fit(np.array(known, dtype=object)[:, None]).transform(cells[kept, None])
+        blocks.append(block)
+    return np.column_stack([scaled, *(b * seen[_place(i, blocks, len(low))] for i, b in enumerate(blocks))])
+
+
+def _place(i: int, blocks: list[Floats], first: int) -> slice:
+    start = first + sum(block.shape[1] for block in blocks[:i])
+    return slice(start, start + blocks[i].shape[1])
+
+
+def _numbers(column: pa.ChunkedArray) -> Floats:
+    """A column as numbers, dates and times in days."""
+    if pa.types.is_timestamp(column.type) or pa.types.is_date(column.type):
+        moments = column.cast(pa.timestamp("us"), safe=False).cast(pa.int64()).cast(pa.float64(), safe=False)
+        return np.asarray(moments.to_numpy(), dtype=float) / 86_400e6
+    if pa.types.is_time(column.type) or pa.types.is_duration(column.type):
+        kind = pa.time64("us") if pa.types.is_time(column.type) else pa.duration("us")
+        length = column.cast(kind, safe=False).cast(pa.int64()).cast(pa.float64(), safe=False)
+        return np.asarray(length.to_numpy(), dtype=float) / 86_400e6
+    return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=float)
+
+
+def predictions(archive: dict[str, bytes], X: Floats) -> tuple[Ints, Floats | None]:
+    """Predicted classes, as places, and probabilities, from what the archive holds."""
+    about = json.loads(archive["about.json"])
+    data = archive[about["classifier"]]
+    if about["format"] == "constant":
+        return np.zeros(len(X), dtype=np.int64), None
+    if about["format"] == "skops":
+        from skops.io import loads
+
+        estimator = loads(data)
+        chances = np.asarray(estimator.predict_proba(X)) if hasattr(estimator, "predict_proba") else None
+        return _codes(estimator.predict(X), about["classes"]), chances
+    if about["format"] != "logistic":
+        raise InputError(f"a model stored as {about['format']!r} cannot be recomputed by scikit-learn")
+    with np.load(io.BytesIO(data), allow_pickle=False) as found:
+        scores = X @ found["coef"].T + found["intercept"]
+    if len(about["classes"]) == 1:
+        chance = 1 / (1 + np.exp(-scores))
+        return np.zeros(len(X), dtype=np.int64), chance
+    if scores.shape[1] == 1:
+        scores = np.column_stack([np.zeros(len(X)), scores])
+    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return scores.argmax(axis=1), powers / powers.sum(axis=1, keepdims=True)
+
+
+def refitted(archive: dict[str, bytes], X: Floats, y: NDArray[Any], weight: Floats | None) -> Any:
+    """The model fitted again by scikit-learn; None where its kind cannot be."""
+    about = json.loads(archive["about.json"])
+    if about["format"] == "skops":
+        from skops.io import loads
+
+        return clone(loads(archive[about["classifier"]])).fit(X, y)
+    if about["format"] != "logistic" or len(about["classes"]) < 2:
+        return None
+    with np.load(io.BytesIO(archive[about["classifier"]]), allow_pickle=False) as found:
+        C = float(found["settings"][0])
+    solver = "newton-cholesky" if X.shape[1] <= 2000 else "lbfgs"
+    return LogisticRegression(C=C, solver=solver, tol=1e-10, max_iter=10_000).fit(X, y, weight)
+
+
+def _codes(labels: Any, classes: list[Any]) -> Ints:
+    place = {label: k for k, label in enumerate(classes)}
+    return np.array([place[label] for label in np.asarray(labels).tolist()], dtype=np.int64)
+
+
+def figures(y: Ints, predicted: Ints, chances: Floats | None, report: dict[str, Any]) -> dict[str, float | None]:
+    """The figures of some test rows; labels are places among the report's classes."""
+    classes = report["classes"]
+    found: dict[str, float | None] = {"count": len(y)}
+    if not len(y):
+        return found
+    found["accuracy"] = float(accuracy_score(y, predicted))
+    found["error"] = float(np.mean(y != predicted))
+    found["balanced_accuracy"] = float(recall_score(y, predicted, labels=np.unique(y), average="macro"))
+    found["majority_accuracy"] = float(accuracy_score(y, np.full(len(y), classes.index(report["majority"]))))
+    positive = None if report["positive"] is None else classes.index(report["positive"])
+    if positive is not None:
+        (tn, fp), (fn, tp) = confusion_matrix(y == positive, predicted == positive, labels=[False, True])
+        found["false_negative_rate"] = float(fn / (fn + tp)) if fn + tp else None
+        found["false_positive_rate"] = float(fp / (fp + tn)) if fp + tn else None
+        found["selection_rate"], found["base_rate"] = float((tp + fp) / len(y)), float((tp + fn) / len(y))
+    if chances is not None:
+        chance = chances.max(axis=1) if positive is None else chances[:, positive]
+        happened = y == (predicted if positive is None else positive)
+        found["mean_prediction"] = float(chance.mean())
+        part = np.minimum((10 * chance).astype(int), 9)
+        gaps = [abs(np.sum(chance[part == k] - happened[part == k])) for k in range(10)]
+        found["calibration_error"] = float(sum(gaps) / len(y))
+    return found
+
+
+def risk_of(
+    y: Ints, predicted: Ints, chances: Floats | None, report: dict[str, Any]
+) -> tuple[float, float, float] | None:
+    """The risk of some test rows and the ends of its interval, NaN where there is none; None where it is not recomputed."""
+    name, K = report["risk"], len(report["classes"])
+    groups = len(report["groups"])
+    level = 1 - report["delta"] / groups
+    wrong = y != predicted
+    if name in ("fnr", "fpr"):
+        positive = report["classes"].index(report["positive"])
+        about = (y == positive) == (name == "fnr")
+        wrong = (predicted != positive if name == "fnr" else predicted == positive)[about]
+    if name in ("error", "fnr", "fpr"):
+        return (float(wrong.mean()) if len(wrong) else np.nan, *interval(int(wrong.sum()), len(wrong), level))
+    if name == "balanced":
+        rates = [wrong[y == k].mean() for k in np.unique(y)]
+        parts = [
+            interval(int(wrong[y == k].sum()), int((y == k).sum()), 1 - report["delta"] / groups / K) for k in range(K)
+        ]
+        low, high = np.mean(parts, axis=0)
+        return (float(np.mean(rates)) if rates else np.nan, float(low), float(high))
+    if name == "log" and chances is not None:
+        return (float(log_loss(y, chances, labels=np.arange(K))) if len(y) else np.nan, np.nan, np.nan)
+    return None
+
+
+def interval(right: int, n: int, level: float) -> tuple[float, float]:
+    """The exact interval of a proportion; (0, 1) without any observation."""
+    if not n:
+        return 0.0, 1.0
+    found = binomtest(right, n).proportion_ci(level, method="exact")
+    return float(found.low), float(found.high)

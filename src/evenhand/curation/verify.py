@@ -1,0 +1,204 @@
+"""Whether a curated result holds: every figure of its report against its files, recomputed by scikit-learn."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from scipy.stats import t as student
+
+from evenhand.arrays import Floats, Ints
+from evenhand.curation.recomputing import Files, features, figures, interval, predictions, read_rows, refitted, risk_of
+from evenhand.errors import InputError
+
+__all__ = ["Check", "verify"]
+
+CLOSE = 1e-9
+REFIT = 1e-4
+"""How far probabilities of a model fitted again may lie from those of the stored one."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was checked.
+
+    Attributes:
+        name: what it is.
+        ok: whether it agrees; None where it could not be recomputed.
+        found: what was found, in words.
+    """
+
+    name: str
+    ok: bool | None
+    found: str
+
+
+def verify(path: str | PathLike[str]) -> list[Check]:
+    """Check what `Curated.save(path)` wrote: rows and roles, the model, every figure, the comparison."""
+    files = Files(_rows_of(Path(path)))
+    report, archive = files.report(), files.model()
+    if "encoder.json" not in archive:
+        raise InputError(
+            f"{files.beside('.model.zip').name} is not there: the report says why, and without it nothing can be recomputed"
+        )
+    encoder = json.loads(archive["encoder.json"])
+    text = [report["settings"]["label"], *(name for name, *_ in encoder["categories"])]
+    rows = read_rows(files.rows, text)
+    test = read_rows(files.test, [*text, "predicted"]) if report["test"] else rows.slice(0, 0)
+    return [*_roles(report, rows, test), *_model(report, archive, encoder, rows, test), *_trials(report)]
+
+
+def _rows_of(path: Path) -> Path:
+    """The rows, whichever of the files or their folder was named."""
+    if path.is_dir():
+        found = sorted(path.glob("*.report.json"))
+        if len(found) != 1:
+            raise InputError(
+                f"{path} holds {len(found)} reports: name the rows of one, such as {path / 'train.parquet'}"
+            )
+        path = found[0]
+    if path.name.endswith((".report.json", ".report.html")):
+        stem = path.name.removesuffix(path.suffix).removesuffix(".report")
+        there = [path.with_name(stem + ending) for ending in (".parquet", ".csv")]
+        path = next((rows for rows in there if rows.exists()), there[0])
+    if not path.exists():
+        raise InputError(f"there is no file {str(path)!r}: name the rows that curate wrote")
+    return path
+
+
+def _column(table: pa.Table, name: str) -> list[Any]:
+    """A bookkeeping column, by its own name or the one it has where that was taken."""
+    own = f"evenhand_{name}"
+    found: list[Any] = table.column(own if own in table.column_names else name).to_pylist()
+    return found
+
+
+def _roles(report: dict[str, Any], rows: pa.Table, test: pa.Table) -> Iterator[Check]:
+    numbers, roles, groups = (_column(rows, name) for name in ("row", "role", "group"))
+    yield Check("no row twice", len(set(numbers)) == len(numbers), f"{len(numbers):,} rows")
+    if test.num_rows:
+        held_out = _column(test, "row")
+        shared = set(numbers) & set(held_out) if report["settings"].get("holds_out", True) else set()
+        once = len(set(held_out)) == len(held_out) and not shared
+        yield Check("no row in two roles", once, f"{len(held_out):,} test rows")
+    wrong = []
+    for row in report["by_group"]:
+        for role in ("train", "validation"):
+            found = sum(g == row["group"] and r == role for g, r in zip(groups, roles, strict=True))
+            wrong += [f"{row['group']}: {found} {role}, not {row[role]}"] * (found != row[role])
+    total = report["labels"] == len(numbers)
+    yield Check("counts of rows by group and role", total and not wrong, "; ".join(wrong) or f"{len(numbers):,} labels")
+
+
+def _model(
+    report: dict[str, Any], archive: dict[str, bytes], encoder: dict[str, Any], rows: pa.Table, test: pa.Table
+) -> Iterator[Check]:
+    known, classes = json.loads(archive["about.json"])["classes"], report["classes"]
+    X, y = features(rows, encoder), _labels(rows.column(report["settings"]["label"]).to_pylist(), classes)
+    majority = classes[int(np.argmax(np.bincount(y, minlength=len(classes))))]
+    yield Check("the most frequent label", majority == report["majority"], str(majority))
+    # as they were fitted: rows that train first
+    order = np.argsort(np.array(_column(rows, "role")) == "validation", kind="stable")
+    place = np.array([classes.index(label) for label in known])
+    tested = features(test, encoder) if test.num_rows else X
+    predicted, chances = predictions(archive, tested)
+    again = refitted(archive, X[order], y[order], None)
+    if again is not None and chances is not None:
+        distance = float(np.abs(again.predict_proba(tested) - chances).max(initial=0.0))
+        yield Check(
+            "the model, fitted again by scikit-learn",
+            distance < REFIT,
+            f"probabilities differ by at most {distance:.1e}",
+        )
+    if not test.num_rows:
+        return
+    said = _labels(_column(test, "predicted"), classes)
+    yield Check("predictions of the test rows", bool((place[predicted] == said).all()), f"{len(said):,} rows")
+    wide = None if chances is None else np.zeros((len(said), len(classes)))
+    if wide is not None and chances is not None:
+        wide[:, place] = chances
+    truth = _labels(test.column(report["settings"]["label"]).to_pylist(), classes)
+    yield from _figures(report, truth, said, wide, np.array(_column(test, "group")))
+
+
+def _labels(values: list[Any], classes: list[Any]) -> Ints:
+    """Places of labels among the classes; CSV files hold text."""
+    place = {str(label).lower(): k for k, label in enumerate(classes)}
+    exact = {str(label): k for k, label in enumerate(classes)}
+    return np.array([exact.get(str(v), place.get(str(v).lower(), -1)) for v in values], dtype=np.int64)
+
+
+def _figures(report: dict[str, Any], y: Ints, predicted: Ints, chances: Floats | None, group: Any) -> Iterator[Check]:
+    wrong, risks, checked = [], [], 0
+    level = 1 - report["delta"] / len(report["groups"])
+    for row in report["by_group"]:
+        part = group == row["group"]
+        own = None if chances is None else chances[part]
+        found = figures(y[part], predicted[part], own, report)
+        if part.any():
+            found["low"], found["high"] = interval(int((y == predicted)[part].sum()), int(part.sum()), level)
+        risk = risk_of(y[part], predicted[part], own, report)
+        if risk is not None:
+            found["risk"], found["risk_low"], found["risk_high"] = (None if np.isnan(end) else end for end in risk)
+            risks.append((row, *risk))
+        wrong += [
+            f"{row['group']}, {key}: {row.get(key)} is {value}"
+            for key, value in found.items()
+            if not _same(row.get(key), value)
+        ]
+        checked += len(found)
+    yield Check("figures of every group", not wrong, "; ".join(wrong[:5]) or f"{checked:,} figures")
+    whole = figures(y, predicted, chances, report)
+    off = [key for key, value in whole.items() if not _same(report["overall"].get(key), value)]
+    yield Check("figures of all test rows", not off, ", ".join(off) or f"{len(whole)} figures")
+    if len(risks) < len(report["by_group"]):
+        yield Check("the worst-off group", None, f"the risk {report['risk']} is not recomputed here")
+        return
+    enough = [
+        (row["group"], risk, low, high) for row, risk, low, high in risks if row["relevant"] >= report["min_test"]
+    ]
+    worst = max(enough, key=lambda found: found[1], default=None)
+    named = None if report["worst"] is None else report["worst"]["group"]
+    agrees = named == (None if worst is None else worst[0])
+    stated = report["worst_off"]
+    if stated is not None:
+        agrees &= _same(stated["low"], max(e[2] for e in enough)) and _same(stated["high"], max(e[3] for e in enough))
+    yield Check("the worst-off group and its interval", agrees, report["title"])
+
+
+def _trials(report: dict[str, Any]) -> Iterator[Check]:
+    """Means, deviations and differences of the comparison, from the figures of its trials."""
+    found = report["comparison"]
+    if not found["trials"]:
+        return
+    by_rule: dict[str, Floats] = {}
+    for rule in found["rules"]:
+        trials = sorted((row for row in found["by_trial"] if row["strategy"] == rule), key=lambda row: row["trial"])
+        by_rule[rule] = np.array([[row["by_group"][group] for group in found["groups"]] for row in trials])
+    wrong = []
+    for rule, values in by_rule.items():
+        pairs = [(found["worst"][rule], values.min(axis=1))]
+        pairs += [(found["by_group"][rule][group], values[:, i]) for i, group in enumerate(found["groups"])]
+        for stated, over in pairs:
+            sd = over.std(ddof=1) if len(over) > 1 else 0.0
+            wrong += [rule] * (not (_same(stated["mean"], over.mean()) and _same(stated["sd"], sd)))
+    for stated in found["differences"]:
+        d = by_rule[stated["a"]].min(axis=1) - by_rule[stated["b"]].min(axis=1)
+        level = 1 - report["delta"] / len(found["differences"])
+        half = student.ppf((1 + level) / 2, len(d) - 1) * d.std(ddof=1) / np.sqrt(len(d))
+        ends = (d.mean(), d.mean() - half, d.mean() + half)
+        agree = all(_same(stated[key], end) for key, end in zip(("mean", "low", "high"), ends, strict=True))
+        wrong += [f"{stated['a']} − {stated['b']}"] * (not agree)
+    yield Check("the comparison, from its trials", not wrong, ", ".join(wrong) or f"{found['trials']} trials")
+
+
+def _same(a: Any, b: Any) -> bool:
+    if a is None or b is None:
+        return a is None and b is None
+    return bool(np.isclose(a, b, rtol=CLOSE, atol=CLOSE))

@@ -1,0 +1,96 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+from typer.testing import CliRunner
+
+from evenhand.cli import app
+from evenhand.curation.curate import curate
+from evenhand.curation.verify import verify
+from evenhand.datasets import load
+
+
+def pool(n: int = 500, classes: Any = ("no", "yes"), seed: int = 0) -> pd.DataFrame:
+    """Numbers with gaps, categories with gaps, dates, truth values, codes that look like numbers."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=n)
+    place = np.digitize(x + rng.normal(size=n), np.linspace(-1, 1, len(classes) + 1)[1:-1])
+    return pd.DataFrame(
+        {
+            "x": np.where(rng.random(n) < 0.1, np.nan, x),
+            "city": np.where(rng.random(n) < 0.1, None, rng.choice(["Rome", "Oslo", 'Ri"o, x'], n)),
+            "code": rng.choice(["01", "1", "007"], n),
+            "day": pd.Timestamp("2026-01-01") + pd.to_timedelta(rng.integers(0, 900, n), "D"),
+            "flag": rng.random(n) < 0.5,
+            "sex": rng.choice(["f", "m"], n, p=[0.3, 0.7]),
+            "y": np.array(classes)[place],
+        }
+    )
+
+
+@pytest.mark.parametrize("name", ["train.parquet", "train.csv"])
+@pytest.mark.parametrize(
+    ("classes", "settings"),
+    [
+        (("no", "yes"), {"compare": 2}),
+        ((0, 1), {"missing": "median"}),
+        ((False, True), {"test": None}),
+        (("a", "b", "c"), {}),
+        (("no", "yes"), {"learner": LogisticRegression(C=0.3, max_iter=1000), "use_group_as_feature": True}),
+    ],
+)
+def test_what_was_written_recomputes(tmp_path: Path, name: str, classes: Any, settings: dict[str, Any]) -> None:
+    asked = {"budget": 60, "compare": 0} | settings
+    curate(pool(classes=classes), label="y", groups="sex", **asked).save(tmp_path / name)
+    checks = verify(tmp_path / name)
+    assert [check for check in checks if not check.ok] == []
+    assert len(checks) >= (4 if settings.get("test", 0.3) is None else 7)
+
+
+def test_a_test_table_of_its_own_recomputes(tmp_path: Path) -> None:
+    curate(pool(), label="y", groups="sex", budget=60, compare=0, test=pool(200, seed=1)).save(
+        tmp_path / "train.parquet"
+    )
+    assert all(check.ok for check in verify(tmp_path))
+
+
+def test_the_command_says_what_differs(tmp_path: Path) -> None:
+    curate(load("german"), budget=60, compare=2).save(tmp_path / "train.parquet")
+    path = tmp_path / "train.report.json"
+    whole = json.loads(path.read_text())
+
+    def run() -> Any:
+        return CliRunner().invoke(app, ["verify", str(tmp_path / "train.parquet")])
+
+    done = run()
+    assert done.exit_code == 0, done.output
+    assert "DIFFERS" not in done.output
+    changes: list[tuple[Any, str]] = [
+        (lambda r: r["by_group"][0].update(accuracy=0.9), "figures of every group"),
+        (lambda r: r["by_group"][1].update(low=0.1), "figures of every group"),
+        (lambda r: r["by_group"][1].update(train=0), "counts of rows"),
+        (lambda r: r["worst_off"].update(high=0.2), "the worst-off group"),
+        (lambda r: r["comparison"]["worst"]["uniform"].update(mean=0.2), "the comparison"),
+        (lambda r: r["comparison"]["differences"][0].update(low=0.2), "the comparison"),
+        (lambda r: r["overall"].update(false_positive_rate=0.0), "figures of all test rows"),
+    ]
+    for change, named in changes:
+        report = json.loads(json.dumps(whole))
+        change(report)
+        path.write_text(json.dumps(report))
+        done = run()
+        assert done.exit_code == 2
+        assert f"DIFFERS      {named}" in done.output
+
+
+def test_files_that_are_no_result_are_bad_input(tmp_path: Path) -> None:
+    for name in ("nothing.parquet", ""):
+        with pytest.raises(ValueError, match=r"there is no file|holds 0 reports"):
+            verify(tmp_path / name)
+    pool().to_parquet(tmp_path / "pool.parquet")
+    with pytest.raises(ValueError, match=r"no pool\.report\.json"):
+        verify(tmp_path / "pool.parquet")
