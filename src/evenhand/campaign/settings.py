@@ -5,18 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from evenhand.campaign.labels import Classes, check_text, plain_list
 from evenhand.campaign.learners import learner_from_text, wants_numbers
-from evenhand.claims.stopping import Rule as StopRule
-from evenhand.claims.stopping import parse_stop
 from evenhand.engine.settings import MOST_LABELS, as_population, as_seed, check_settings
 from evenhand.errors import InputError
 from evenhand.risks import Risk, as_risk
 from evenhand.strategies import Strategy, describe_strategy, parse_strategy, strategy_text
+
+if TYPE_CHECKING:
+    from evenhand.claims.stopping import Rule as StopRule
 
 __all__ = ["Parts", "as_refit", "as_seconds", "check_change", "make_settings", "parts_of"]
 
@@ -52,7 +53,7 @@ class Parts:
     def stop(self) -> StopRule | None:
         """When to stop; None for when the budget is spent."""
         found = self._own("stop")
-        return parse_stop(self.settings["stop"]) if found is None else found
+        return _stop_rule(self.settings["stop"]) if found is None else found
 
     @cached_property
     def risk(self) -> Risk:
@@ -163,7 +164,7 @@ def make_settings(
         "features": None if features is None else list(features),
     }
     given = {"strategy": rule}
-    settings |= _learner_settings(learner, Parts(settings, given).risk, given) | _stop_settings(parse_stop(stop), given)
+    settings |= _learner_settings(learner, Parts(settings, given).risk, given) | _stop_settings(_stop_rule(stop), given)
     return settings, _checked(Parts(settings, given))
 
 
@@ -178,7 +179,7 @@ def parts_of(settings: Mapping[str, Any], **given: Any) -> Parts:
             raise InputError(f"this campaign's {name} is {text!r} and is not given again; to replace it use change()")
         made[name] = value if name == "strategy" else None
     if "stop" in made:
-        made["stop"] = parse_stop(given["stop"])
+        made["stop"] = _stop_rule(given["stop"])
     if "learner" in made:
         from evenhand.learners import as_learner
 
@@ -205,7 +206,7 @@ def check_change(parts: Parts, committed: int, changes: Mapping[str, Any]) -> tu
     if "learner" in changes:
         found |= _learner_settings(changes["learner"], parts.risk, given)
     if "stop" in changes:
-        found |= _stop_settings(parse_stop(changes["stop"]), given)
+        found |= _stop_settings(_stop_rule(changes["stop"]), given)
     return found, _checked(Parts({**parts.settings, **found}, given))
 
 
@@ -239,11 +240,20 @@ def _learner_settings(learner: Any, risk: Risk, given: dict[str, Any]) -> dict[s
     return {"learner": describe_learner(made) or f"{_OWN}{type(getattr(made, 'estimator', made)).__name__}"}
 
 
+def _stop_rule(given: StopRule | str | Sequence[str] | None) -> StopRule | None:
+    # most campaigns have none, and a command on them should not wait for all that rules rest on to be imported
+    if given is None:
+        return None
+    from evenhand.claims.stopping import parse_stop
+
+    return parse_stop(given)
+
+
 def _stop_settings(stop: StopRule | None, given: dict[str, Any]) -> dict[str, Any]:
     given["stop"] = stop
     text = None if stop is None else str(stop)
     try:
-        own = parse_stop(text) != stop
+        own = _stop_rule(text) != stop
     except ValueError:
         own = True
     return {"stop": f"{_OWN}{type(stop).__name__}" if own else text, "rounds_back": stop.rounds_back if stop else 0}

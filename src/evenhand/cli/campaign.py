@@ -7,14 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-from evenhand.cli import (
-    campaign_corrections,
-    campaign_files,
-    campaign_look,
-    campaign_model,
-    campaign_pool,
-    campaign_rows,
-)
 from evenhand.cli.campaign_shared import (
     DEFAULT,
     AsJson,
@@ -28,21 +20,57 @@ from evenhand.cli.campaign_shared import (
     say,
     user_name,
 )
+from evenhand.cli.lazy import lazy_group
 from evenhand.errors import InputError
 
 __all__ = ["app"]
 
 _MOST = 1000
 
+_COMMANDS = {
+    "create": "campaign:create",
+    "pool": "campaign_pool:pool",
+    "ask": "campaign:ask",
+    "tell": "campaign_rows:tell",
+    "correct": "campaign_corrections:correct",
+    "withdraw": "campaign_corrections:withdraw",
+    "erase": "campaign_corrections:erase",
+    "skip": "campaign_pool:skip",
+    "add": "campaign_rows:add",
+    "abandon": "campaign:abandon",
+    "extend": "campaign:extend",
+    "retire": "campaign:retire",
+    "losses": "campaign:losses",
+    "status": "campaign_look:status",
+    "explain": "campaign_look:explain",
+    "events": "campaign_look:events",
+    "certify": "campaign:certify",
+    "certificate": "campaign_look:certificate",
+    "model": "campaign_model:model",
+    "change": "campaign:change",
+    "refit": "campaign:refit",
+    "verify": "campaign_look:verify",
+    "export": "campaign_look:export",
+    "backup": "campaign_files:backup",
+    "restore": "campaign_files:restore",
+    "list": "campaign_look:list_all",
+    "close": "campaign:close",
+}
 app = typer.Typer(
     name="campaign",
+    cls=lazy_group(_COMMANDS),
     help="Run a labelling campaign that lasts: ask whom to label next, tell what came.",
     no_args_is_help=True,
+    add_completion=False,
     pretty_exceptions_enable=False,
 )
 
 
-@app.command()
+@app.callback()
+def _group() -> None:
+    """Run a labelling campaign that lasts: ask whom to label next, tell what came."""
+
+
 def create(
     name: Name,
     budget: Annotated[int, typer.Option(help="labels to spend, training and validation together")],
@@ -93,7 +121,6 @@ def create(
     say(found, as_json, f"campaign {name!r}: {named}, {budget} labels, {found['strategy']}")
 
 
-@app.command()
 def ask(
     name: Name,
     count: Annotated[int, typer.Option(help=f"how many requests at once, at most {_MOST:,}")] = 1,
@@ -108,14 +135,15 @@ def ask(
         if count > _MOST and not everything:
             raise InputError(f"--count {count} is more than {_MOST:,}: give --all for as many as the budget allows")
         if out is not None:
-            campaign_pool.check_todo(campaign, out)
+            from evenhand.cli.campaign_pool import check_todo, write_todo
+
+            check_todo(campaign, out)
         found = campaign.ask_many(max(campaign.budget // 2, 1) if everything else count, collector)
         if out is not None:
-            campaign_pool.write_todo(campaign, found, out)
+            write_todo(campaign, found, out)
         say({"requests": [r.as_dict() for r in found]}, as_json, lambda: "\n".join(map(_request_line, found)))
 
 
-@app.command()
 def abandon(
     name: Name, request: RequestNumber, by: User = None, db: Database = DEFAULT, as_json: AsJson = False
 ) -> None:
@@ -126,7 +154,6 @@ def abandon(
         say({"request": request, "unspent": unspent}, as_json, f"request {request} abandoned, {unspent} labels unspent")
 
 
-@app.command()
 def extend(
     name: Name,
     request: RequestNumber,
@@ -143,7 +170,6 @@ def extend(
         say({"request": request, "until": until}, as_json, f"request {request} waits until {until or 'it is answered'}")
 
 
-@app.command()
 def retire(
     name: Name,
     group: Annotated[str, typer.Argument(help="the group")],
@@ -158,7 +184,6 @@ def retire(
         say({"group": group, "retired": not back}, as_json, f"{group} is {'asked of again' if back else 'retired'}")
 
 
-@app.command()
 def losses(
     name: Name,
     reports: Annotated[list[str] | None, typer.Argument(help="GROUP=LOSS,ACCURACY,EXAMPLES")] = None,
@@ -173,7 +198,6 @@ def losses(
         say({"reported": sorted(found)}, as_json, f"losses of {len(found)} groups reported")
 
 
-@app.command()
 def refit(name: Name, db: Database = DEFAULT, as_json: AsJson = False) -> None:
     """Fit and score now, where the campaign refits in the background."""
     with opened(db, name, as_json) as campaign:
@@ -185,7 +209,6 @@ def refit(name: Name, db: Database = DEFAULT, as_json: AsJson = False) -> None:
         )
 
 
-@app.command()
 def change(
     name: Name,
     budget: Annotated[int | None, typer.Option(help="labels to spend in all")] = None,
@@ -212,7 +235,6 @@ def change(
         say(found, as_json, "changed")
 
 
-@app.command()
 def certify(
     name: Name,
     model: Annotated[
@@ -229,11 +251,12 @@ def certify(
     """Freeze a model: labels that answer requests from now on are evidence on it; `certificate` shows what is certain."""
     with opened(db, name, as_json) as campaign:
         campaign.certify(model=model, delta=delta, distinct=distinct or None, by=user_name(by))
+        from evenhand.cli.campaign_look import certificate_text
+
         found = campaign.status()["certificate"]
-        say(found, as_json, lambda: campaign_look.certificate_text(found))
+        say(found, as_json, lambda: certificate_text(found))
 
 
-@app.command()
 def close(
     name: Name,
     reason: Annotated[str, typer.Option(help="why")] = "closed",
@@ -245,25 +268,6 @@ def close(
     with opened(db, name, as_json) as campaign:
         campaign.close(reason, by=user_name(by))
         say({"name": name, "closed": reason}, as_json, f"campaign {name!r} is closed")
-
-
-app.command()(campaign_pool.pool)
-app.command()(campaign_pool.skip)
-app.command()(campaign_rows.tell)
-app.command()(campaign_rows.add)
-app.command()(campaign_corrections.correct)
-app.command()(campaign_corrections.withdraw)
-app.command()(campaign_corrections.erase)
-app.command()(campaign_model.model)
-app.command()(campaign_look.status)
-app.command()(campaign_look.explain)
-app.command()(campaign_look.events)
-app.command()(campaign_look.certificate)
-app.command()(campaign_look.export)
-app.command("list")(campaign_look.list_all)
-app.command()(campaign_look.verify)
-app.command()(campaign_files.backup)
-app.command()(campaign_files.restore)
 
 
 def _request_line(request: Any) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
+from unicodedata import combining, east_asian_width
 
 import typer
 
@@ -122,38 +124,24 @@ def _event_line(event: dict[str, Any]) -> str:
 
 
 def _status_text(found: dict[str, Any]) -> str:
-    from io import StringIO
-
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table("group", "share", "training", "validation", "pending", "accuracy", "n", box=None)
-    table.add_column("running error (n)")
+    rows: list[tuple[str, ...]] = [
+        ("group", "share", "training", "validation", "pending", "accuracy", "n", "running error (n)")
+    ]
     for group, g in found["groups"].items():
         right = "" if g["accuracy"] is None else f"{g['accuracy']:.3f}"
         past = found["running"]["groups"][group]
         name = f"{group} (retired)" if g["retired"] else group if g["available"] else f"{group} (used up)"
-        table.add_row(
-            escape(name),
-            f"{g['share']:.0%}",
-            *(str(g[key]) for key in ("training", "validation", "pending")),
-            right,
-            str(g["n"]),
-            f"{past['low']:.2f}–{past['high']:.2f} ({past['n']})",
-        )
-    out = StringIO()
-    console = Console(file=out, width=110, highlight=False)
-
-    def line(text: str) -> None:
-        console.print(text, markup=False)
-
+        counts = (str(g[key]) for key in ("training", "validation", "pending"))
+        running = f"{past['low']:.2f}–{past['high']:.2f} ({past['n']})"
+        rows.append((name, f"{g['share']:.0%}", *counts, right, str(g["n"]), running))
+    lines: list[str] = []
+    line = lines.append
     state = f", closed ({found['closed']})" if found["closed"] else ""
     line(
         f"{found['name']}: {found['used']} of {found['budget']} labels used, {found['promised']} promised, "
         f"{found['unspent']} unspent{state}"
     )
-    console.print(table)
+    lines += _aligned(rows)
     for group, g in found["groups"].items():
         if g["classes"]:
             line(f"{group}: " + ", ".join(f"{count} × {label}" for label, count in g["classes"].items()))
@@ -188,4 +176,21 @@ def _status_text(found: dict[str, Any]) -> str:
     if found["nothing_to_ask"]:
         why = f" ({found['stopped']})" if found["nothing_to_ask"] == "stopping rule" else ""
         line(f"nothing to ask: {found['nothing_to_ask']}{why}")
-    return out.getvalue().rstrip()
+    return "\n".join(lines)
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows as lines whose columns stand one below the other.
+
+    Rich would do it in one call, and takes longer to import than `status` takes to read the campaign.
+    """
+    widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(cell + " " * (wide - _width(cell)) for cell, wide in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+
+
+def _width(text: str) -> int:
+    """How many columns of a terminal a text takes: Chinese, Japanese and Korean letters take two, accents none."""
+    return sum(0 if combining(letter) else 2 if east_asian_width(letter) in "WF" else 1 for letter in text)

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Select, and_, bindparam, delete, func, insert, or_, select, text
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Connection, Insert, Select, Table, and_, bindparam, delete, func, insert, or_, select, text
+from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import IntegrityError
 
 from evenhand.errors import InputError, LedgerError
@@ -186,7 +186,7 @@ class DatabaseLedger(Ledger):
 
 
 class _DatabaseWriter(Writer):
-    def __init__(self, connection: Connection, campaign: int, now: float, upsert: Any) -> None:
+    def __init__(self, connection: Connection, campaign: int, now: float, upsert: Insert) -> None:
         super().__init__()
         self._connection, self._campaign, self.now, self._upsert = connection, campaign, now, upsert
         self._waiting: list[Example] = []  # put, but not written to the database yet
@@ -329,8 +329,15 @@ def _rows(campaign: int, examples: Sequence[Example]) -> list[dict[str, Any]]:
     return [dict(zip(names, row, strict=True)) for row in zip(*used.values(), strict=True)]
 
 
-def _upsert(table: Any, is_postgres: bool) -> Any:
-    new = (postgresql if is_postgres else sqlite).insert(table)
+def _upsert(table: Table, is_postgres: bool) -> Insert:
+    """Rows stored in place of those with the same key."""
     keys = [column.name for column in table.primary_key]
-    rest = {column.name: new.excluded[column.name] for column in table.columns if column.name not in keys}
-    return new.on_conflict_do_update(index_elements=keys, set_=rest)
+    rest = [column.name for column in table.columns if column.name not in keys]
+    # each database has an `insert` of its own, and a command on SQLite should not wait for PostgreSQL's to be imported
+    if is_postgres:
+        from sqlalchemy.dialects import postgresql
+
+        theirs = postgresql.insert(table)
+        return theirs.on_conflict_do_update(index_elements=keys, set_={name: theirs.excluded[name] for name in rest})
+    ours = sqlite.insert(table)
+    return ours.on_conflict_do_update(index_elements=keys, set_={name: ours.excluded[name] for name in rest})

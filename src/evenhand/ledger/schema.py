@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from sqlalchemy import (
     BigInteger,
     Boolean,
@@ -17,7 +19,7 @@ from sqlalchemy import (
     text,
 )
 
-__all__ = ["altered", "campaigns", "events", "examples", "in_pool", "leases", "metadata", "models", "snapshots"]
+__all__ = ["altered", "campaigns", "complete", "events", "examples", "in_pool", "leases", "models", "snapshots"]
 
 metadata = MetaData()
 
@@ -72,18 +74,8 @@ examples = Table(
 )
 altered = text("changed > told")
 """Examples that were changed after they were told; few, so that their index costs little."""
-Index("examples_altered", examples.c.campaign, examples.c.changed, sqlite_where=altered, postgresql_where=altered)
 in_pool = text("place IS NOT NULL AND NOT held AND label IS NULL AND fate IS NULL")
 """Examples that can be handed out."""
-Index(
-    "examples_in_pool",
-    examples.c.campaign,
-    examples.c.group_name,
-    examples.c.place,
-    examples.c.id,
-    sqlite_where=in_pool,
-    postgresql_where=in_pool,
-)
 
 models = Table(
     "models",
@@ -110,3 +102,17 @@ leases = Table(
     Column("holder", Text, nullable=False),
     Column("until", Double, nullable=False),
 )
+
+
+@cache
+def complete() -> MetaData:
+    """The tables with all their indexes, for migrations.
+
+    Queries need no index declared, and an argument named after PostgreSQL imports its whole dialect, which a command on an
+    SQLite file should not wait for.
+    """
+    e = examples.c
+    Index("examples_altered", e.campaign, e.changed, sqlite_where=altered, postgresql_where=altered)
+    in_order = (e.campaign, e.group_name, e.place, e.id)
+    Index("examples_in_pool", *in_order, sqlite_where=in_pool, postgresql_where=in_pool)
+    return metadata

@@ -2,8 +2,8 @@
 
 from alembic import context
 
-from evenhand.ledger.schema import metadata
+from evenhand.ledger.schema import complete
 
 if hasattr(context, "config"):  # only while alembic runs; documentation tools and doctest import this too
-    context.configure(connection=context.config.attributes["connection"], target_metadata=metadata)
+    context.configure(connection=context.config.attributes["connection"], target_metadata=complete())
     context.run_migrations()

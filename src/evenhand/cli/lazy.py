@@ -1,0 +1,74 @@
+"""Groups of commands that are imported and built one at a time.
+
+Building a command costs typer about a millisecond for each of its options. A person who waits for `campaign ask` should not wait for
+the other thirty commands too, so a group holds their addresses and builds the one that was typed. `--help` builds them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from functools import cache
+from importlib import import_module
+from typing import Any, TypeVar
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_command
+
+__all__ = ["lazy_group"]
+
+_Built = TypeVar("_Built")
+
+
+class _BuiltWhenRead(MutableMapping[str, _Built]):
+    """A mapping that knows its keys and builds a value when it is first read."""
+
+    def __init__(self, names: Mapping[str, str], build: Callable[[str, str], _Built]) -> None:
+        self._waiting, self._build = dict(names), build
+        self._built: dict[str, _Built] = {}
+
+    def __getitem__(self, name: str) -> _Built:
+        if name not in self._built:
+            self._built[name] = self._build(name, self._waiting[name])
+        return self._built[name]
+
+    def __setitem__(self, name: str, value: _Built) -> None:
+        self._waiting[name], self._built[name] = "", value
+
+    def __delitem__(self, name: str) -> None:
+        del self._waiting[name]
+        self._built.pop(name, None)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._waiting)
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+
+def lazy_group(addresses: Mapping[str, str]) -> type[TyperGroup]:
+    """What `typer.Typer(cls=…)` takes for a group of these commands.
+
+    Args:
+        addresses: the commands in the order of the help, each as `module:function` below `evenhand.cli`, or `module:app`
+            for a group of its own.
+    """
+
+    class Lazy(TyperGroup):
+        def __init__(self, **given: Any) -> None:
+            super().__init__(**given)
+            self.commands = _BuiltWhenRead(addresses, lambda name, address: get_command(_app(name, address)))
+
+    return Lazy
+
+
+@cache
+def _app(name: str, address: str) -> typer.Typer:
+    """The group at an address, or an app that is the one command there."""
+    module, _, attribute = address.partition(":")
+    found: Callable[..., None] | typer.Typer = getattr(import_module(f"evenhand.cli.{module}"), attribute)
+    if isinstance(found, typer.Typer):
+        return found
+    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    alone.command(name)(found)
+    return alone
