@@ -30,6 +30,9 @@ def curate(
         bool, typer.Option("--use-group-as-feature", help="predict from the group columns too")
     ] = False,
     missing: Annotated[str, typer.Option(help="missing numbers: category or median")] = "category",
+    scale: Annotated[
+        str | None, typer.Option(help="numbers: standard (the default; adult and german: minmax), minmax or none")
+    ] = None,
     max_categories: Annotated[int, typer.Option(help="refuse text columns with more values")] = 1000,
     unseen: Annotated[str, typer.Option(help="test categories the pool has not: error or ignore")] = "error",
     separator: Annotated[str | None, typer.Option(help="what separates the cells of a CSV file")] = None,
@@ -63,6 +66,7 @@ def curate(
     from evenhand.learners.parsing import parse_learner
 
     settings: dict[str, Any] = {"validation": validation, "use_group_as_feature": use_group_as_feature}
+    settings |= {} if scale is None else {"scale": scale}
     if pool in {"adult", "german"} and not Path(pool).exists():
         data: Any = load(pool, **settings)
         settings = {}

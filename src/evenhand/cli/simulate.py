@@ -59,6 +59,7 @@ def simulate(
         bool, typer.Option("--use-group-as-feature", help="predict from a table's group columns too")
     ] = False,
     ignore: Annotated[list[str] | None, typer.Option(help="column of a table to leave out; many times")] = None,
+    scale: Annotated[str | None, typer.Option(help="a table's numbers: standard, minmax or none")] = None,
     separator: Annotated[str | None, typer.Option(help="what separates the cells of a CSV file")] = None,
     decimal: Annotated[str | None, typer.Option(help="the decimal mark of a CSV file")] = None,
     encoding: Annotated[str | None, typer.Option(help="the encoding of a CSV file")] = None,
@@ -81,6 +82,7 @@ def simulate(
     from evenhand.sources.catalogue import learner_for, open_source
 
     given = {"data_dir": data_dir, "ignore": ignore, "separator": separator, "decimal": decimal, "encoding": encoding}
+    given |= {"scale": scale}
     settings: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
     settings |= {"use_group_as_feature": True} if use_group_as_feature else {}
     found = open_source(source, label=label, groups=group or (), test=test, **settings)

@@ -52,5 +52,6 @@ def adult(**settings: Any) -> Table:
     settings.pop("data_dir", None)  # Nothing to look for: the files are in the package.
     use = settings.pop("use_group_as_feature", False)
     features = [name for name in COLUMNS[:-1] if use or name not in {"race", "sex"}]
-    defaults: dict[str, Any] = {"features": features, "test": adult_frame("test"), "scale_by": "pool", "name": "adult"}
+    defaults: dict[str, Any] = {"features": features, "test": adult_frame("test"), "name": "adult"}
+    defaults |= {"scale": "minmax", "scale_by": "pool"}
     return Table(adult_frame("train"), label="income", groups="race and sex", **(defaults | settings))

@@ -54,5 +54,6 @@ def german(**settings: Any) -> Table:
     settings.pop("data_dir", None)  # Nothing to look for: the files are in the package.
     use = settings.pop("use_group_as_feature", False)
     features = [name for name in COLUMNS[:-1] if use or name != "personal-status"]
-    defaults: dict[str, Any] = {"features": features, "test": 0.3, "scale_by": "pool", "name": "german"}
+    defaults: dict[str, Any] = {"features": features, "test": 0.3, "name": "german"}
+    defaults |= {"scale": "minmax", "scale_by": "pool"}
     return Table(german_frame(), label="credit", groups="sex", **(defaults | settings))

@@ -57,6 +57,7 @@ def written(tmp_path: Path, text: str | bytes, name: str = "pool.csv") -> Path:
         ({"missing": "drop"}, "missing must be one of"),
         ({"replace": "yes"}, "replace must be one of"),
         ({"scale_by": "all"}, "scale_by must be one of"),
+        ({"scale": "log"}, "scale must be one of 'standard', 'minmax', 'none'"),
         ({"max_categories": 1}, "2 categories"),
     ],
 )
@@ -188,7 +189,7 @@ def test_dates_and_decimals_are_numbers() -> None:
         "on": pa.array([True, False] * 20),
     }
     table = pa.table(columns | {"sex": list("ffmm") * 10, "y": [0, 1, 1, 0] * 10})
-    source = Table(table, label="y", groups="sex", test=None)
+    source = Table(table, label="y", groups="sex", test=None, scale="minmax")
     assert source.feature_names == ["day", "time", "clock", "price", "on", "price=(missing)"]
     drawn = source.open(0, [0]).draw(np.array([0]), np.array([20]))
     trained = drawn.X[~drawn.validation][:, :3]

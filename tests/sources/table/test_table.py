@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
 
 from evenhand.sources.base import Source, Stream
 from evenhand.sources.table import stream as table_stream
@@ -120,16 +121,22 @@ def test_rows_are_those_of_the_frame() -> None:
     assert table.take(drawn.rows).to_pandas()["age"].tolist() == picked["age"].tolist()
 
 
-def test_numbers_and_categories_follow_the_training_rows_only() -> None:
+SCALERS = {"standard": StandardScaler(), "minmax": MinMaxScaler(), "none": FunctionTransformer()}
+
+
+@pytest.mark.parametrize("scale", [None, *SCALERS])
+def test_numbers_and_categories_follow_the_training_rows_only(scale: Any) -> None:
     frame = people()
-    table = Table(frame, label="y", groups="sex")
+    frame["same"] = 0.1 + 0.2
+    table = Table(frame, label="y", groups="sex", **({} if scale is None else {"scale": scale}))
     drawn = everything(table.open(0, [0]), 2)
     rows = np.concatenate([d.rows for d in drawn])
     X = np.concatenate([d.X for d in drawn])
     trains = ~np.concatenate([d.validation for d in drawn])
-    age = frame["age"].to_numpy()[rows]
-    low, high = age[trains].min(), age[trains].max()
-    np.testing.assert_allclose(X[:, table.feature_names.index("age")], (age - low) / (high - low))
+    numbers = ["age", "income", "same"]
+    scaler = SCALERS[scale or "standard"].fit(frame[numbers].iloc[rows[trains]])
+    expected = np.asarray(scaler.transform(frame[numbers].iloc[rows]))
+    np.testing.assert_allclose(X[:, [table.feature_names.index(name) for name in numbers]], expected, atol=1e-12)
     for city in ("Oslo", "Rome", "Lima"):
         there = (frame["city"].to_numpy()[rows] == city).astype(float)
         np.testing.assert_array_equal(X[:, table.feature_names.index(f"city={city}")], there)
@@ -154,7 +161,7 @@ def test_missing_values(missing: Any) -> None:
     frame = people()
     frame.loc[::5, "income"] = np.nan
     frame.loc[::7, "city"] = None
-    table = Table(frame, label="y", groups="sex", missing=missing, test=None)
+    table = Table(frame, label="y", groups="sex", missing=missing, test=None, scale="minmax")
     drawn = everything(table.open(0, [0]), 2)
     rows = np.concatenate([d.rows for d in drawn])
     X = np.concatenate([d.X for d in drawn])
@@ -302,7 +309,7 @@ def test_another_validation_share() -> None:
 def test_sparse_and_dense_features_agree_with_scikit_learn() -> None:
     frame = people(300)
     frame["letters"] = np.random.default_rng(0).choice([f"k{i}" for i in range(40)], len(frame))
-    table = Table(frame, label="y", groups="sex", test=None, scale_by="pool")
+    table = Table(frame, label="y", groups="sex", test=None, scale="minmax", scale_by="pool")
     drawn = everything(table.open(0, [0]), 2)
     X = np.concatenate([d.X.toarray() for d in drawn])
     rows = np.concatenate([d.rows for d in drawn])

@@ -13,9 +13,10 @@ from scipy import sparse
 from evenhand.arrays import Floats
 from evenhand.sources.table.columns import Coded
 
-__all__ = ["Encoders", "Missing", "fit_encoders"]
+__all__ = ["Encoders", "Missing", "Scale", "fit_encoders"]
 
 Missing = Literal["category", "median"]
+Scale = Literal["standard", "minmax", "none"]
 
 
 @dataclass(frozen=True)
@@ -65,18 +66,31 @@ class Encoders:
         return folded, intercept - (slopes * self.low[trials]).sum(axis=1), slopes * self.fill[trials]
 
 
-def fit_encoders(training: Sequence[Coded], width: int, missing: Missing, dense: bool) -> Encoders:
+def fit_encoders(training: Sequence[Coded], width: int, missing: Missing, dense: bool, scale: Scale) -> Encoders:
     """One encoder per trial, each from its own training rows alone."""
     p = training[0].numbers.shape[1]
-    low, scale, fill = np.zeros((3, len(training), p))
+    zero, factor, fill = np.zeros((3, len(training), p))
     seen = np.zeros((len(training), width))
     for t, rows in enumerate(training):
-        low[t], high = _range(rows.numbers)
-        spread = high - low[t]
-        scale[t] = np.divide(1.0, spread, out=np.zeros(p), where=spread > 0)
-        fill[t] = _median(rows.numbers, low[t]) if missing == "median" else low[t]
+        zero[t], spread = _spread(rows.numbers, scale)
+        factor[t] = np.divide(1.0, spread, out=np.zeros(p), where=spread > 0)
+        fill[t] = _median(rows.numbers, zero[t]) if missing == "median" else zero[t]
         seen[t] = np.bincount(rows.categories[rows.categories >= 0], minlength=width) > 0
-    return Encoders(low, scale, fill, seen, dense)
+    return Encoders(zero, factor, fill, seen, dense)
+
+
+def _spread(numbers: Floats, scale: Scale) -> tuple[Floats, Floats]:
+    """What every column is moved by and divided by: mean and deviation, smallest value and range, or 0 and 1."""
+    if scale == "none":
+        return np.zeros(numbers.shape[1]), np.ones(numbers.shape[1])
+    low, high = _range(numbers)
+    if scale == "minmax":
+        return low, high - low
+    mean, deviation = low.copy(), np.zeros_like(low)
+    for j in np.flatnonzero(high > low):  # the deviation of equal numbers comes out as rounding, not as 0
+        known = numbers[~np.isnan(numbers[:, j]), j]
+        mean[j], deviation[j] = known.mean(), known.std()
+    return mean, deviation
 
 
 def _range(numbers: Floats) -> tuple[Floats, Floats]:
@@ -86,8 +100,8 @@ def _range(numbers: Floats) -> tuple[Floats, Floats]:
     return low, np.where(empty, 0.0, np.fmax.reduce(numbers, axis=0, initial=-np.inf))
 
 
-def _median(numbers: Floats, low: Floats) -> Floats:
-    middle = low.copy()
+def _median(numbers: Floats, otherwise: Floats) -> Floats:
+    middle = otherwise.copy()
     gaps = np.isnan(numbers)
     for j in np.flatnonzero(~gaps.all(axis=0)):
         middle[j] = np.median(numbers[~gaps[:, j], j])

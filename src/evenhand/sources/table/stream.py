@@ -15,7 +15,7 @@ from evenhand.risks import is_wrong
 from evenhand.sources.base import Draw
 from evenhand.sources.order import Order, Replace
 from evenhand.sources.scoring import LinearScores, by_group
-from evenhand.sources.table.encoding import Encoders, Missing, fit_encoders
+from evenhand.sources.table.encoding import Encoders, Missing, Scale, fit_encoders
 from evenhand.sources.table.parquet import ParquetRows
 from evenhand.sources.table.pool import Pool, TestPart
 
@@ -36,6 +36,7 @@ class Settings:
     replace: Replace
     validation: float
     dense: bool
+    scale: Scale = "standard"
 
 
 class TableStream:
@@ -104,7 +105,8 @@ class TableStream:
         for start, stop in itertools.pairwise(bounds):
             rows = self._rows[start:stop]
             training.append(self._pool.rows[rows[~self._validates[start:stop]] if self._settings.by_training else rows])
-        return fit_encoders(training, self._pool.layout.width, self._settings.missing, self._settings.dense)
+        settings = self._settings
+        return fit_encoders(training, self._pool.layout.width, settings.missing, settings.dense, settings.scale)
 
     def draw(self, group: Ints, size: Ints) -> Draw:
         """The next `size[t]` rows of `group[t]` for every trial t, fewer where the group runs out."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from evenhand.sources.order import Replace
 from evenhand.sources.table.columns import Layout
-from evenhand.sources.table.encoding import Missing
+from evenhand.sources.table.encoding import Missing, Scale
 from evenhand.sources.table.parquet import ParquetFiles, larger_than
 from evenhand.sources.table.pool import Columns, TestPart, make_pool, make_test
 from evenhand.sources.table.problems import TableError
@@ -30,7 +30,7 @@ class Table:
     """Rows of a table, drawn group by group.
 
     Every trial shuffles each group's rows, holds out its test part (where `test` is a share), and gives every other
-    row one role for good: to train on or to validate. Numbers are scaled to [0, 1] and categories made one-hot by what
+    row one role for good: to train on or to validate. Numbers are standardised and categories made one-hot by what
     the trial's training rows show, never by rows that validate or test.
 
     Args:
@@ -43,6 +43,7 @@ class Table:
         test: a share held out of every group (at most 10,000 rows of each), a frame or file of its own, or None.
         use_group_as_feature: whether to predict from the group columns too.
         missing: a missing number counts as a category of its own, or as the median and a category of its own.
+        scale: numbers with mean 0 and deviation 1 (`"standard"`), from 0 to 1 (`"minmax"`), or as they are (`"none"`).
         scale_by: encode by the trial's training rows, or by all rows outside the test part.
         replace: never draw a row twice, or go on inside the two halves once a group is used up.
         validation: the share of each group's rows that validates.
@@ -69,6 +70,7 @@ class Table:
         test: Any = 0.3,
         use_group_as_feature: bool = False,
         missing: Missing = "category",
+        scale: Scale = "standard",
         scale_by: Literal["training", "pool"] = "training",
         replace: Replace = "never",
         validation: float = 0.5,
@@ -81,6 +83,7 @@ class Table:
         name: str | None = None,
     ) -> None:
         _check_choice("missing", missing, ("category", "median"))
+        _check_choice("scale", scale, ("standard", "minmax", "none"))
         _check_choice("scale_by", scale_by, ("training", "pool"))
         _check_choice("replace", replace, ("never", "halves"))
         _check_choice("unseen", unseen, ("error", "ignore"))
@@ -115,6 +118,7 @@ class Table:
             replace=replace,
             validation=float(validation),
             dense=entries >= DENSE_SHARE * layout.width,
+            scale=scale,
         )
         self.name = name or (Path(data).stem if isinstance(data, str | Path) else "table")
         self.groups = self._pool.groups.names
