@@ -60,17 +60,21 @@ def of_mixture_curve() -> Iterator[Any]:
 
 
 def of_strategies() -> Iterator[Any]:
-    """Every kind of strategy and of loss that the studies do not use, with several trials in lockstep."""
-    rules = [
-        eh.Optimistic(c0=0.2, c1=0.3, window=5, xi=0.4),
-        eh.EpsilonGreedy(epsilon=0.2, explore="uniform"),
-        eh.Greedy(loss="log"),
-        eh.Optimistic(c0=0.1, loss="log"),
-    ]
+    """Settings of strategies that the studies do not use, with several trials in lockstep."""
+    yield from of_rules(
+        eh.Optimistic(c0=0.2, c1=0.3, window=5, xi=0.4), eh.EpsilonGreedy(epsilon=0.2, explore="uniform")
+    )
+
+
+def of_log_loss() -> Iterator[Any]:
+    yield from of_rules(eh.Greedy(loss="log"), eh.Optimistic(c0=0.1, loss="log"))
+
+
+def of_rules(*rules: eh.Optimistic | eh.EpsilonGreedy | eh.Greedy) -> Iterator[Any]:
     for batch, validation in ((1, 0.5), (2, 0.3)):
         source = eh.SyntheticModel1.instance("II")
         given = {"budget": 120, "trials": 3, "batch": batch, "validation": validation}
-        result = eh.simulate(source, dict(zip("abcd", rules, strict=True)), **given)
+        result = eh.simulate(source, dict(zip("ab", rules, strict=True)), **given)
         yield result.trace.select_dtypes("number").to_numpy(dtype=float)
         yield result.final.select_dtypes("number").to_numpy(dtype=float)
 
@@ -161,6 +165,7 @@ def parts() -> dict[str, Callable[[], Iterator[Any]]]:
     return found | {
         "mixture curve": of_mixture_curve,
         "strategies": of_strategies,
+        "log loss": of_log_loss,
         "simulate": of_simulate,
         "campaign": of_campaign,
         "curate": of_curate,

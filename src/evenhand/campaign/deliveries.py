@@ -6,7 +6,7 @@ import hashlib
 import secrets
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from evenhand.campaign.features import Rows, as_rows
 from evenhand.campaign.labels import Classes, Label, label_text, plain_list, read_id, read_label
@@ -17,10 +17,11 @@ from evenhand.ledger.base import Event, Example, Reader
 from evenhand.ledger.text import as_text, from_text
 
 __all__ = [
-    "Delivery", "NewLabel", "Sorted", "SortedLabels", "digest_of", "label_digest", "made_ids", "new_salt", "refusal",
+    "Delivery", "NewLabel", "SortedLabels", "SortedRows", "digest_of", "label_digest", "made_ids", "new_salt", "refusal",
     "repeated", "sort_labels", "sort_out",
 ]  # fmt: skip
 
+_Entry = TypeVar("_Entry")
 _SHOWN = 5
 _TAKEN_BACK = {"withdrawn": "was withdrawn", "erased": "was erased", "skipped": "was skipped"}
 
@@ -75,12 +76,18 @@ class New(NamedTuple):
 
 
 @dataclass
-class Sorted:
-    """The rows of a delivery: new ones, the number known already, refused ones; and classes seen for the first time."""
+class Sorted(Generic[_Entry]):
+    """What came, sorted out: new entries, the number known already, refused ones."""
 
-    new: list[New] = field(default_factory=list)
+    new: list[_Entry] = field(default_factory=list)
     known: int = 0
     refused: list[Refused] = field(default_factory=list)
+
+
+@dataclass
+class SortedRows(Sorted[New]):
+    """The rows of a delivery, and the classes seen for the first time."""
+
     classes: list[Label] = field(default_factory=list)
     kind: str | None = None
 
@@ -93,9 +100,9 @@ class Sorted:
 
 def sort_out(
     delivery: Delivery, rows: Rows, classes: Classes, reader: Reader, *, needs_numbers: bool, groups: Collection[str]
-) -> Sorted:
+) -> SortedRows:
     """Which rows can be stored. An id told before with the same label and features is known; otherwise it is refused."""
-    found = Sorted()
+    found = SortedRows()
     ids = _read_ids(delivery)
     stored = reader.find([name for name in ids if isinstance(name, str)]) if delivery.ids is not None else {}
     numbers = _not_numbers(rows) if needs_numbers else {}
@@ -145,13 +152,10 @@ class NewLabel(NamedTuple):
 
 
 @dataclass
-class SortedLabels:
-    """Labels by id: new ones, the number known already and their requests, refused ones."""
+class SortedLabels(Sorted[NewLabel]):
+    """Labels by id, and the requests of those known already."""
 
-    new: list[NewLabel] = field(default_factory=list)
-    known: int = 0
     requests: set[int] = field(default_factory=set)
-    refused: list[Refused] = field(default_factory=list)
 
 
 def sort_labels(

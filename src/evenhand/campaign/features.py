@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from evenhand.arrays import is_frame
 from evenhand.errors import InputError
 from evenhand.ledger.text import as_text, from_text
 
@@ -46,7 +47,7 @@ def as_rows(X: Any, like: Mapping[str, Any] | None = None) -> Rows:
     """Rows as they are stored; `like` are the columns of earlier deliveries, in whose order they come."""
     if hasattr(X, "tocsr"):
         rows = _sparse(X)
-    elif _is_frame(X):
+    elif is_frame(X):
         rows = _frame(X, like)
     else:
         rows = _array(X)
@@ -162,18 +163,6 @@ def _unsparse(values: list[Any], width: int) -> Any:
 
 
 # -------------------------------------------------------------------- frames
-
-
-def _is_frame(X: Any) -> bool:
-    if isinstance(X, np.ndarray | list | tuple):
-        return False
-    import narwhals as nw
-
-    try:
-        nw.from_native(X, eager_only=True)
-    except TypeError:
-        return False
-    return True
 
 
 def _frame(X: Any, like: Mapping[str, Any] | None) -> Rows:

@@ -13,8 +13,8 @@ from evenhand.campaign.deciding import Chooser
 from evenhand.campaign.deliveries import (
     Delivery,
     NewLabel,
-    Sorted,
     SortedLabels,
+    SortedRows,
     digest_of,
     made_ids,
     new_salt,
@@ -244,7 +244,7 @@ class Intake:
 
     # ---------------------------------------------------------------- within
 
-    def _sorted(self, state: State, reader: Reader, delivery: Delivery, rows: Rows) -> Sorted:
+    def _sorted(self, state: State, reader: Reader, delivery: Delivery, rows: Rows) -> SortedRows:
         classes = self.classes(state, reader)
         return sort_out(delivery, rows, classes, reader, needs_numbers=self._parts.needs_numbers, groups=state.groups)
 
@@ -267,7 +267,7 @@ class Intake:
         kind: str,
         receipt: Receipt,
         facts: dict[str, Any],
-        found: Sorted,
+        found: SortedRows,
         rows: Rows,
         groups: Sequence[str] = (),
         names: Callable[[int], list[str]] = lambda count: [],
@@ -385,7 +385,7 @@ def _too_many(state: State, number: int, count: int, most: int, *, extra: bool) 
     return f"{count} rows for request {number}, which waits for {left}: tell {left}, or take them all with extra=True"
 
 
-def _refused(found: Sorted, rows: int) -> InputError:
+def _refused(found: SortedRows, rows: int) -> InputError:
     error = refusal(found.refused, rows)
     error.refused = tuple(found.refused)
     return error
