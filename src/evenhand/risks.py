@@ -64,6 +64,11 @@ class Risk:
         """The risk that certificates are about: the error instead of the log loss, which has no upper end."""
         return ERROR if self.name == "log" else self
 
+    @property
+    def running(self) -> Risk:
+        """The risk of the running statement: the error where a group's risk is no mean of numbers in [0, 1]."""
+        return ERROR if self.name in ("log", "balanced") else self
+
     def for_classes(self, classes: Sequence[Any] | NDArray[Any], *, final: bool = True) -> Measure:
         """The risk for these classes, sorted; `final=False` where more classes may come."""
         labels = np.asarray(classes).tolist()
@@ -103,6 +108,9 @@ class Risk:
                 f"the costs are for {len(table)} classes, but there are {len(labels)}: give a row and a column for every class"
             )
         if self.order:
+            unknown = [label for label in labels if label not in self.order]
+            if unknown:
+                raise InputError(f"the costs are for the classes {list(self.order)}, which have no {unknown[0]!r}")
             place = [self.order.index(label) for label in labels]
             table = table[np.ix_(place, place)]
         return np.asarray(np.column_stack((table, table.max(axis=1))) / table.max(), dtype=float)

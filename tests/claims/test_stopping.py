@@ -10,67 +10,58 @@ from typing import Any
 import pytest
 
 import evenhand.claims.stopping as stop
-from evenhand.claims.certificates import Evidence
+from evenhand.claims.sequences import error_rate
 from evenhand.claims.stopping import Seen, parse_stop
 
 GROUPS = ("u", "v")
 
 
-def evidence(errors: Sequence[int], n: Sequence[int]) -> Callable[[], Evidence]:
-    found = Evidence(GROUPS)
-    for z, (s, k) in enumerate(zip(errors, n, strict=True)):
-        found.add([z] * k, [1.0] * s + [0.0] * (k - s))
-    return lambda: found
+def certified(target: float, delta: float = 0.05, outcome: str = "certified") -> dict[str, Any]:
+    return {"outcome": outcome, "target": target, "delta": delta}
 
 
-def seen(errors: Sequence[float] = (0.5, 0.5), labels: int = 10, n: Sequence[int] = (100, 100), **more: Any) -> Seen:
-    """A look at a campaign whose groups have these errors on validation sets of these sizes."""
-    return Seen(GROUPS, labels=labels, errors=errors, validated=n, **more)
+def seen(rates: Sequence[float] = (0.5, 0.5), labels: int = 10, n: Sequence[int] = (100, 100), **more: Any) -> Seen:
+    """A look at a campaign whose groups have these risks on validation sets of these sizes."""
+    return Seen(GROUPS, **{"labels": labels, "rates": rates, "validated": n, "left": 1000, **more})
 
 
-def test_target_error_freezes_and_then_stops() -> None:
+def test_a_target_asks_for_a_proof_and_stops_on_its_outcome() -> None:
     rule = stop.ErrorBelow(0.2)
     assert rule.needs_certificate
-    assert not rule.freeze(seen((0.3, 0.1), 40))
-    assert not rule.freeze(seen((0.1, 0.1), 40, n=(10, 100)))
+    assert rule.wish(seen((0.3, 0.1), 40)) is None  # not good enough
     hopeful = seen((0.05, 0.05), 60)
-    assert rule.freeze(hopeful)
+    assert rule.wish(hopeful) == rule
     assert rule.reason(hopeful) is None  # what steers is no evidence
-    frozen = replace(hopeful, version=1, frozen_labels=60)
-    assert rule.reason(replace(frozen, labels=90, evidence=evidence((1, 2), (30, 30)))) is None
-    enough = evidence((3, 3), (120, 120))
-    reason = rule.reason(replace(frozen, labels=110, evidence=enough))
+    reason = rule.reason(replace(hopeful, outcome=certified(0.2)))
     assert reason is not None
     assert "above 0.2" in reason
-    assert enough().certificate(1).worst_at_most <= 0.2
-    # what is certified does not depend on the scores since
-    assert rule.reason(seen((0.9, 0.9), 120, version=1, evidence=enough)) == reason
+    assert rule.reason(replace(hopeful, outcome=certified(0.15, 0.01))) == reason  # more than was asked for
+    for short in (certified(0.25), certified(0.2, 0.1), certified(0.2, outcome="refuted")):
+        assert rule.reason(replace(hopeful, outcome=short)) is None
 
 
-def test_a_later_version_needs_more_evidence() -> None:
+def test_a_proof_begins_only_if_the_labels_left_would_do() -> None:
+    rule = stop.ErrorBelow(0.155)
+    # 1,008 and 116 labels by the beta-binomial sequence at half of δ, where the first version has half
+    needed = sum(
+        next(n for n in range(1, 2000) if error_rate(rate * n, n, 0.025)[1] <= 0.155) for rate in (0.113, 0.05)
+    )
+    look = seen((0.113, 0.05), 400, left=needed)
+    assert rule.wish(look) == rule
+    assert rule.wish(replace(look, left=needed - 1)) is None
+    assert rule.wish(replace(look, version=3)) is None  # a later version has less of δ
+
+
+def test_the_next_proof_begins_when_the_labels_have_doubled() -> None:
     rule = stop.ErrorBelow(0.2)
-    enough = next(n for n in range(10, 500) if evidence((0, 0), (n, n))().certificate(1).worst_at_most <= 0.2)
-    found = [rule.reason(seen(version=k, evidence=evidence((0, 0), (enough, enough)))) for k in (1, 9)]
-    assert found[0] is not None
-    assert found[1] is None
-
-
-def test_both_groups_have_to_be_certified() -> None:
-    rule = stop.ErrorBelow(0.2)
-    assert rule.reason(seen(version=1, evidence=evidence((0, 60), (200, 200)))) is None
-    assert rule.reason(seen(version=1, evidence=evidence((0, 0), (200, 0)))) is None
-
-
-def test_target_error_freezes_again_when_the_labels_have_doubled() -> None:
-    rule = stop.ErrorBelow(0.2)
-    frozen = seen((0.05, 0.05), version=1, frozen_labels=60, evidence=evidence((15, 15), (30, 30)))
-    assert not rule.freeze(replace(frozen, labels=119))
-    assert rule.freeze(replace(frozen, labels=120))
+    failed = seen((0.05, 0.05), version=1, frozen_labels=60, outcome=certified(0.2, outcome="not reached"))
+    assert rule.wish(replace(failed, labels=119)) is None
+    assert rule.wish(replace(failed, labels=120)) == rule
 
 
 def test_a_group_without_score_is_not_on_target() -> None:
-    assert not stop.ErrorBelow(0.2).freeze(seen((0.0, 0.0), 60, n=(10, 0)))
-    assert not stop.ErrorBelow(0.2).freeze(seen((0.0, 0.0), 60, n=(1000, 0)))
+    assert stop.ErrorBelow(0.2).wish(seen((0.0, 0.0), 60, n=(10, 0))) is None
+    assert stop.ErrorBelow(0.2).wish(seen((0.0, 0.0), 60, n=(1000, 0))) is None
 
 
 def test_no_improvement() -> None:
@@ -104,9 +95,9 @@ def test_any_and_all() -> None:
     nested = stop.AnyOf([stop.NoImprovement(7), stop.ErrorBelow(0.2) & late])
     assert nested.rounds_back == 7
     assert nested.needs_certificate
-    assert nested.freeze(seen((0.05, 0.05)))
+    assert nested.wish(seen((0.05, 0.05))) == stop.ErrorBelow(0.2)
     assert not (spent | late).needs_certificate
-    assert not (spent | late).freeze(seen((0.05, 0.05)))
+    assert (spent | late).wish(seen((0.05, 0.05))) is None
 
 
 @pytest.mark.parametrize(
@@ -127,8 +118,8 @@ def test_the_text_of_a_rule_says_all_of_it(rule: stop.Rule) -> None:
     assert str(again) == str(rule)
     looks = [
         seen(labels=labels, version=1, now=datetime(2027, 1, 1, tzinfo=UTC) + timedelta(days=days), scores=scores,
-             evidence=evidence((errors, errors), (200, 200)))
-        for labels in (10, 70) for days in (0, 300) for errors in (0, 9, 40) for scores in ([], [(0.5, 0.5)] * 9)
+             outcome=certified(target, 0.1))
+        for labels in (10, 70) for days in (0, 300) for target in (0.1, 0.125) for scores in ([], [(0.5, 0.5)] * 9)
     ]  # fmt: skip
     assert again is not None
     assert [again.reason(look) for look in looks] == [rule.reason(look) for look in looks]

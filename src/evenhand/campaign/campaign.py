@@ -16,7 +16,7 @@ from evenhand.campaign.pooling import Pooling
 from evenhand.campaign.pools import assign, fetch, fetch_ahead
 from evenhand.campaign.requests import Receipt, Request, number_of, request_of
 from evenhand.campaign.settings import Parts, as_seconds, check_change, make_settings, parts_of
-from evenhand.campaign.state import State
+from evenhand.campaign.state import LETTERS, State
 from evenhand.campaign.telling import Options, fate_of
 from evenhand.engine.settings import forced_warning
 from evenhand.errors import InputError, NothingToAsk
@@ -25,6 +25,7 @@ from evenhand.ledger import Event, Ledger, MemoryLedger, Reader, Writer, open_le
 if TYPE_CHECKING:
     from evenhand.claims.certificates import Certificate
     from evenhand.claims.stopping import Rule as StopRule
+    from evenhand.risks import OwnRisk, Risk
     from evenhand.strategies import Strategy
 
 __all__ = ["Campaign", "campaigns"]
@@ -49,6 +50,10 @@ class Campaign(Pooling):
         validation: the share of each group's examples that validates.
         classes: the labels there may be; None learns them on the way.
         population: each group's share of the population, a mapping or in the order of `groups`.
+        risk: what "worse off" means: `"error"`, `"log"`, `"fnr"`, `"fpr"`, `"balanced"`, `Costs(...)`, or a function
+            `(model, X, y)` that gives a number in [0, 1] for every example and which of them are relevant.
+        positive: the class that `"fnr"` and `"fpr"` are about.
+        test_labels: labels for testing, asked for first, as many of each group; they are never trained on.
         seed: the same seed, the same campaign; a pair (seed, trial) is that trial of a simulation.
         stop: a stopping rule, e.g. `ErrorBelow(0.1) | Deadline("2027-03-01")`, or its text.
         refit: when the model is refitted: `"always"` before an ask, every so many labels, or in the `"background"`, by
@@ -78,6 +83,9 @@ class Campaign(Pooling):
         validation: float = 0.5,
         classes: Sequence[Any] | None = None,
         population: Mapping[str, float] | Sequence[float] | None = None,
+        risk: str | Risk | OwnRisk = "error",
+        positive: Any = None,
+        test_labels: int = 0,
         seed: int | tuple[int, int] = 0,
         stop: StopRule | str | Sequence[str] | None = None,
         refit: str | int = "always",
@@ -87,7 +95,8 @@ class Campaign(Pooling):
     ) -> None:
         settings, parts = make_settings(
             groups, strategy, learner, budget=budget, batch=batch, warmup=warmup, validation=validation, classes=classes,
-            population=population, seed=seed, stop=stop, refit=refit, lease=lease, distinct=distinct,
+            population=population, risk=risk, positive=positive, test_labels=test_labels, seed=seed, stop=stop,
+            refit=refit, lease=lease, distinct=distinct,
         )  # fmt: skip
         self._begin(MemoryLedger(), name, settings, parts)
 
@@ -130,16 +139,17 @@ class Campaign(Pooling):
         read_only: bool = False,
         strategy: Strategy | None = None,
         learner: Any = None,
+        risk: OwnRisk | None = None,
         stop: StopRule | None = None,
     ) -> Self:
         """A campaign there is; `read_only` looks without changing or blocking anything.
 
-        A strategy, learner or stopping rule of your own has to be given again.
+        A strategy, learner, risk or stopping rule of your own has to be given again.
         """
         ledger = url if isinstance(url, Ledger) else open_ledger(url, read_only=read_only)
         self = cls.__new__(cls)
         self.kept = Kept(ledger, name, read_only=read_only)
-        self.kept.use(parts_of(self.kept.state.settings, strategy=strategy, learner=learner, stop=stop))
+        self.kept.use(parts_of(self.kept.state.settings, strategy=strategy, risk=risk, learner=learner, stop=stop))
         return self
 
     def _begin(self, ledger: Ledger, name: str, settings: Mapping[str, Any], parts: Parts) -> None:
@@ -165,6 +175,7 @@ class Campaign(Pooling):
         if collector is not None:
             check_text(collector, "the collector")
         self._bring_scores_up()
+        self._weigh()
         fetch_ahead(self.kept, 2 * self.kept.state.settings["batch"] * count)
 
         def step(state: State, writer: Writer) -> None:
@@ -195,7 +206,7 @@ class Campaign(Pooling):
         if state.pool is not None:
             examples, new = assign(state, writer, self.kept.chooser, proposal, writer.last + 1)
             writer.put(fetch(state, examples))
-            roles = "".join("v" if e.role == "validate" else "t" for e in examples)
+            roles = "".join(LETTERS[e.role or ""] for e in examples)
             facts |= {"ids": [e.id for e in examples], "roles": roles, "new": new}
         return writer.append("asked", facts, request=number, actor=collector)
 
@@ -328,17 +339,36 @@ class Campaign(Pooling):
         return self.kept.trainer_now().refit()
 
     def certify(
-        self, *, model: Any = "final", delta: float = 0.05, distinct: bool | None = None, by: str | None = None
+        self,
+        target: float | None = None,
+        *,
+        model: Any = "final",
+        most: int | None = None,
+        delta: float = 0.05,
+        distinct: bool | None = None,
+        by: str | None = None,
     ) -> Certificate:
         """Freeze a model: labels that answer requests from now on are evidence on it, which `certificate` looks at.
 
+        With a target, requests are of kind `certify` from then on: they ask of the group that the proof lacks most, and
+        all their labels are outside the validation share. It ends *certified*, *refuted* or *not reached*; `ask` then
+        raises `NothingToAsk` with the outcome, until `certify` or `change(stop=...)` says otherwise. A second proof of the
+        same model keeps its evidence; a model is frozen anew only if that is expected to take fewer labels.
+
         Args:
-            model: `"final"`, fitted on every label so far; `"current"`, on the training examples; or a model of your own.
+            target: no group's risk is to be above this.
+            model: `"final"`, what `final_model` gives now; `"current"`, fitted on the training examples; or your own.
+            most: labels the proof may take; by default what is left of the budget.
             delta: how likely the certificate may be wrong; version k of the frozen model is given δ/(k(k+1)).
             distinct: your word that every row told without an id is another example; by default the campaign's setting.
             by: who freezes it.
         """
-        return self.kept.trainer_now().certify(model, delta, distinct, by)
+        return self.kept.trainer_now().certify(target, model=model, most=most, delta=delta, distinct=distinct, by=by)
+
+    def _weigh(self) -> None:
+        """In a certify phase count the evidence first: the next request, and whether there is one, rests on it."""
+        if self.kept.state.frozen is not None and self.kept.refresh().proving is not None:
+            self.kept.trainer.weigh()
 
     def _bring_scores_up(self) -> None:
         """Refit where the settings want it before an ask; waits while another process does. A failure is recorded."""

@@ -13,13 +13,12 @@ from typing import Any, NamedTuple
 from evenhand.campaign.deliveries import label_digest, refusal
 from evenhand.campaign.labels import Classes, check_text, label_text, read_id
 from evenhand.campaign.requests import Refused
-from evenhand.campaign.state import State
+from evenhand.campaign.state import LETTERS, State
 from evenhand.errors import InputError
 from evenhand.ledger.base import Example, Reader, Writer
 
 __all__ = ["Alteration", "check_reason", "correct", "erase", "leaving", "withdraw"]
 
-_LETTER = {"train": "t", "validate": "v"}
 _CHARGED = ("asked", "extra", "charged")
 
 
@@ -79,7 +78,7 @@ def withdraw(
     refused += _unlabelled(found, "withdraw")
     _refuse(refused, len(ids))
     changed = [e._replace(fate="withdrawn", changed=state.seq + 1) for e in found.values() if e.fate is None]
-    facts = {**_about(state, changed, reason), "roles": "".join(_LETTER.get(e.role or "", "-") for e in changed)}
+    facts = {**_about(state, changed, reason), "roles": "".join(LETTERS.get(e.role or "", "-") for e in changed)}
     return Alteration(
         "withdrawn", facts | {"refund": sum(e.origin in _CHARGED for e in changed) if refund else 0}, changed
     )
@@ -90,7 +89,7 @@ def erase(state: State, reader: Reader, ids: Sequence[str], reason: str | None) 
     found, refused = _found(reader, dict.fromkeys(ids))
     _refuse(refused, len(ids))
     gone = [e for e in found.values() if e.fate != "erased"]
-    roles = "".join(_LETTER.get(e.role or "", "-") if e.counts else "-" for e in gone)
+    roles = "".join(LETTERS.get(e.role or "", "-") if e.counts else "-" for e in gone)
     changed = [
         e._replace(
             label=None, first_label=None, features=None, salt=None, held=False, fate="erased", changed=state.seq + 1

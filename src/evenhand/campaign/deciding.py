@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from evenhand.campaign.settings import Parts
 from evenhand.campaign.state import State
 from evenhand.errors import NothingToAsk
-from evenhand.strategies.base import UNIFORMS
+from evenhand.strategies.base import TEST, UNIFORMS, pick
 from evenhand.strategies.decision import Decision
 from evenhand.strategies.standing import Standing, awaited
 from evenhand.strategies.trend import RunningTrend
@@ -71,34 +71,62 @@ class Chooser:
         validating = np.zeros(m, dtype=np.int64)
         for z in np.flatnonzero(waiting).tolist():
             validating[z] = self.roles(z, state.dealt[z], int(waiting[z])).sum()
-        training, held = np.array(state.held)
+        training, held, _ = np.array(state.held)
         accuracies = np.full((m, state.settings["window"]), np.nan)
         for z, values in enumerate(state.recent):
             accuracies[z, : len(values)] = values
         available = np.array(offered(state))
-        scored, told = np.array(state.scored), np.array(state.train) + np.array(state.validate)
-        batch = state.settings["batch"]
-        warming_up = state.asked < (state.settings["warmup"] or 0)
+        scored = np.array(state.scored)
+        relevant = scored if state.relevant == state.scored else np.array(state.relevant)
+        told = np.array(state.train) + np.array(state.validate)
+        waits = awaited(available, scored, relevant, told, state.settings["batch"])
+        warming_up = state.asked - state.asked_outside < (state.settings["warmup"] or 0)
         return Standing(
             groups=self._groups,
             counts=np.array(state.train),
             pending=waiting - validating + training,
-            validated=scored,
+            validated=relevant,
             pending_validation=validating + held,
             loss_sum=np.array(state.loss_sum),
             accuracies=accuracies,
             trend=RunningTrend.of(accuracies).trend if trend else np.zeros(m),
             available=available,
-            starting=np.array(warming_up or bool(awaited(available, scored, scored, told, batch).any())),
+            starting=np.array(warming_up or bool(waits.any())),
             population=self._population,
-            batch=batch,
+            batch=state.settings["batch"],
+            scored=None if relevant is scored else scored,
         )
 
     def propose(self, state: State) -> Proposal:
-        """The next request, as if the open ones were already answered."""
+        """The next request, as if the open ones were already answered: test labels, then a certify phase, then the rule."""
         size = min(2 * state.settings["batch"], state.unspent)
         if (reason := why_nothing(state, size)) is not None:
             raise NothingToAsk(reason)
+        uniforms = self._uniforms.at(np.array([state.asked]))[0]
+        if (test := self._test(state, float(uniforms[0]))) is not None:
+            return test
+        if state.outcome is not None and not state.outcome["by_rule"]:
+            raise NothingToAsk(state.outcome["outcome"])
+        if state.proving is not None:
+            from evenhand.campaign.proving import choose
+
+            return self._sized(state, choose(state, self._groups, np.array(offered(state)), uniforms), size)
         standing = self.standing(state, trend=getattr(self._parts.strategy, "needs_trend", True))
-        decision = Decision.checked(self._parts.strategy(standing, self._uniforms.at(np.array([state.asked]))[0]))
+        return self._sized(state, Decision.checked(self._parts.strategy(standing, uniforms)), size)
+
+    def _test(self, state: State, uniform: float) -> Proposal | None:
+        """Test labels that were planned come before everything else, as many of each group; None when they are all out."""
+        wanted, m = state.settings["test_labels"], len(self._groups)
+        if not wanted:
+            return None
+        quota = wanted // m + (np.arange(m) < wanted % m)
+        lacking = np.where(offered(state), quota - np.array(state.test) - np.array(state.held[2]), 0)
+        if not (lacking > 0).any():
+            return None
+        index = pick(lacking, lacking > 0, np.asarray(uniform))
+        decision = Decision(self._groups, index, np.array(TEST), {"lacking": lacking.astype(float)})
+        return self._sized(state, decision, min(2 * state.settings["batch"], state.unspent, int(lacking[index])))
+
+    def _sized(self, state: State, decision: Decision, size: int) -> Proposal:
+        """A request for what the group's pool can give."""
         return Proposal(decision, size if state.pool is None else min(size, state.pool[int(decision.index)]))

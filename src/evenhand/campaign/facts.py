@@ -9,7 +9,7 @@ from evenhand.ledger.text import as_text, from_text
 
 __all__ = ["Facts"]
 
-_FORMAT = 1
+_FORMAT = 2
 _BY_NUMBER = ("open", "expired")
 
 
@@ -21,13 +21,15 @@ class Facts:
         seq, at: the last event folded in, and when that was.
         settings: what the campaign was created with, as changed since.
         closed: why it was closed; None while it is open.
-        asked: requests made so far.
+        asked: requests made so far; asked_outside: those for test labels and in certify phases.
         labels_used: labels charged to the budget.
         added: examples that were there before, and surplus: what can be told is budget plus these.
         train, validate: examples of each role, those taken back left out.
+        certify, test: examples outside the validation share: labels of a certify phase, and test labels.
         dealt: ordinary examples so far, those taken back included: the next one's role is drawn from this.
-        scored, loss_sum, accuracy: validation examples behind the newest scores, their losses, the accuracy.
-        recent: recent accuracies, oldest first.
+        scored: validation examples that the newest scores are about.
+        relevant, loss_sum, accuracy: those the risk is about, their losses, the accuracy on all.
+        recent: recent accuracies (another risk than the error: 1 − risk), oldest first.
         history: mean losses at the last scores, as far back as the stopping rule looks.
         arrived: the last event that brought or changed examples of a group.
         rests_on: the last event a group's scores rest on.
@@ -35,14 +37,18 @@ class Facts:
         failure: how the learner failed since then: the kind of error, when, and on which examples.
         open: requests waiting for labels, by number.
         promised: labels of each group that open requests wait for, those of named examples left out.
-        held: examples of each group that open requests name: training, validation.
+        held: labels of each group that open requests wait for and whose role is known: training, validation, test.
         expired: requests whose lease ended before all their labels came.
         abandoned, answered: how many requests ended so.
         retired: groups that have nothing left to give.
         columns, label_kind: what rows look like, known from the first delivery on.
         collectors: requests, labels and last activity of every collector.
         running: validation examples and errors of the models so far, each on examples told after it was fitted.
-        frozen: the certified model: version, event, labels, and so on.
+        frozen: the frozen model: version, event, labels, and so on.
+        proving: the certify phase that is under way: target, delta, most, and so on.
+        weighed: the evidence that the phase decides on, as of an event.
+        outcome: how the last phase ended; None once something else was decided since.
+        evidenced: the last event that may have changed what is known of the frozen model.
         given_up: labels asked for since then, by number alone, that will not come; and examples of pools replaced since.
         lost: examples of pools that left without a label when it was their turn, and their groups: given back, skipped,
             erased, or told as extra.
@@ -60,12 +66,16 @@ class Facts:
     created_at: float = 0.0
     closed: str | None = None
     asked: int = 0
+    asked_outside: int = 0
     labels_used: int = 0
     added: int = 0
     train: list[int] = field(default_factory=list)
     validate: list[int] = field(default_factory=list)
+    certify: list[int] = field(default_factory=list)
+    test: list[int] = field(default_factory=list)
     dealt: list[int] = field(default_factory=list)
     scored: list[int] = field(default_factory=list)
+    relevant: list[int] = field(default_factory=list)
     loss_sum: list[float] = field(default_factory=list)
     accuracy: list[float | None] = field(default_factory=list)
     recent: list[list[float]] = field(default_factory=list)
@@ -85,8 +95,12 @@ class Facts:
     columns: dict[str, Any] | None = None
     label_kind: str | None = None
     collectors: dict[str, dict[str, Any]] = field(default_factory=dict)
-    running: list[list[int]] = field(default_factory=list)
+    running: list[list[float]] = field(default_factory=list)
     frozen: dict[str, Any] | None = None
+    proving: dict[str, Any] | None = None
+    weighed: dict[str, Any] | None = None
+    outcome: dict[str, Any] | None = None
+    evidenced: int = 0
     given_up: list[int] = field(default_factory=list)
     lost: dict[str, int] = field(default_factory=dict)
     altered: int = 0
@@ -105,8 +119,8 @@ class Facts:
 
     @property
     def examples(self) -> int:
-        """All examples there are, of both roles."""
-        return sum(self.train) + sum(self.validate)
+        """All examples there are that train or score models; test labels do neither."""
+        return sum(self.train) + sum(self.validate) + sum(self.certify)
 
     @property
     def scores_rest_on(self) -> int:

@@ -30,7 +30,11 @@ from evenhand.learners.logistic.learner import numeric
 from evenhand.learners.weights import fit_learner
 from evenhand.ledger.base import Event, Example, Reader
 
-__all__ = ["Fitter", "Still", "as_examples", "errors_of", "learner_errors", "matrix"]
+__all__ = ["Fitter", "Still", "as_examples", "learner_errors", "matrix"]
+
+
+LEARNED_FROM = ("train", "validate", "certify")
+"""Roles that train or score models; test labels do neither."""
 
 
 def as_examples(state: State, rows: Sequence[Example]) -> Examples:
@@ -50,14 +54,6 @@ def matrix(learner: Any, X: Any) -> Any:
     if hasattr(learner, "module_factory") and not (isinstance(X, np.ndarray) and X.ndim > 2):
         return np.asarray(X, dtype=np.float32)
     return X
-
-
-def errors_of(model: Model | None, learner: Any, state: State, rows: Sequence[Example]) -> list[bool]:
-    """Whether the model errs on each row, by its first label."""
-    if model is None or not rows:
-        return []
-    X, y, *_ = as_examples(state, [row._replace(label=row.first_label) for row in rows])
-    return [bool(wrong) for wrong in np.asarray(model.predict(matrix(learner, X))) != y]
 
 
 class Still(Reader):
@@ -167,10 +163,11 @@ class Fitter:
         groups = {}
         for z, group in enumerate(self.groups):
             n, right = int(found.n[0, z]), int(found.correct[0, z])
-            total = float(found.loss_sum[0, z])
+            total, relevant = float(found.loss_sum[0, z]), int(found.relevant[0, z])
             groups[group] = {"n": n, "errors": n - right, "loss_sum": total, "accuracy": right / max(n, 1)}
-        name = "zero_one" if self.parts.risk.is_error else str(self.parts.risk)
-        return {"loss": name, "learner": self.digest, "groups": groups}
+            if relevant != n:
+                groups[group]["relevant"] = relevant
+        return {"risk": self.parts.settings["risk"], "learner": self.digest, "groups": groups}
 
     def cold(self, state: State, rows: Sequence[Example]) -> Model:
         """The learner fitted anew on these examples: the same wherever and whenever it is done."""
@@ -184,7 +181,7 @@ class Fitter:
     def final(self, reader: Reader, state: State) -> Model:
         """The model of all examples, of both roles."""
         if not self.incremental:
-            return self.cold(state, [row for row in reader.changed() if row.counts])
+            return self.cold(state, [row for row in reader.changed() if row.counts and row.role in LEARNED_FROM])
         self.catch_up(reader, state)
         with learner_errors(state):
             self.bring_up(reader, state)
@@ -195,24 +192,26 @@ class Fitter:
 
     # ---------------------------------------------------------------- within
 
-    def _running(self, reader: Reader, state: State) -> dict[str, list[int]]:
-        """Validation examples told since the last scores, and the errors of the model of those scores on them.
+    def _running(self, reader: Reader, state: State) -> dict[str, list[float]]:
+        """Relevant validation examples told since the last scores, and the losses of the model of those scores on them.
 
-        Only rows that answered a request count: of others nobody knows how they were picked.
+        Only rows that answered a request count: of others nobody knows how they were picked. First labels count.
         """
         last = state.scores_rest_on
         self.catch_up(reader, state)
+        model = self.model if last else None
         new = [
-            row for row in reader.changed(last)
+            row._replace(label=row.first_label) for row in reader.changed(last)
             if (row.told or 0) > last and row.role == "validate" and row.origin == "asked" and row.fate != "erased"
         ]  # fmt: skip
-        wrong = errors_of(self.model if last else None, self.learner, state, new)
-        found: dict[str, list[int]] = {}
-        for row, is_wrong in zip(new, wrong, strict=False):
-            sums = found.setdefault(row.group, [0, 0])
-            sums[0] += 1
-            sums[1] += is_wrong
-        return found
+        if model is None or not new:
+            return {}
+        X, y, groups, _ = as_examples(state, new)
+        measure = self.parts.risk.running.for_classes(sorted({*y.tolist(), *model.classes.tolist()}), final=False)
+        outcomes = measure.of_model(model, matrix(self.learner, X), y)
+        tally = measure.tally(outcomes, np.array([self.groups.index(g) for g in groups.tolist()]), len(self.groups))
+        sums = zip(self.groups, tally.behind.tolist(), tally.loss_sum.tolist(), strict=True)
+        return {group: [n, total] for group, n, total in sums if n}
 
     def catch_up(self, reader: Reader, state: State) -> None:
         """Bring the model to the one that the newest scores stand for.
@@ -265,7 +264,7 @@ class Fitter:
         self.upto = state.seq
 
     def _feed(self, state: State, rows: list[Example]) -> None:
-        rows = [row for row in rows if row.role in ("train", "validate")]
+        rows = [row for row in rows if row.role in LEARNED_FROM]
         if not rows:
             return
         labels = [as_label(row.label or "", state.label_kind) for row in rows]
@@ -278,7 +277,7 @@ class Fitter:
             labels = [as_label(row.label or "", state.label_kind) for row in rows]
         X = decode(state.columns or {}, [row.features for row in rows if row.features is not None])
         group = np.array([self.groups.index(row.group) for row in rows], dtype=np.int64)
-        validation = np.array([row.role == "validate" for row in rows])
+        validation = np.array([row.role != "train" for row in rows])
         codes, trial = self._labels.codes(labels), np.zeros(len(rows), dtype=np.int64)
         self._memory.add(trial, matrix(self.learner, X), codes, group, validation)
 

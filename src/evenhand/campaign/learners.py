@@ -12,7 +12,7 @@ __all__ = ["learner_digest", "learner_from_text", "wants_numbers"]
 
 
 def learner_from_text(text: str | None, risk: Risk = ERROR) -> Any:
-    """The learner a text describes, fit for the risk; None where somebody else trains."""
+    """The learner a text describes, ready for the risk; None where somebody else trains."""
     if text is None:
         return None
     from evenhand.learners import as_learner

@@ -117,6 +117,10 @@ class Looking:
         """The validation examples of all groups, in the order they came."""
         return self._examples("validate")
 
+    def test_set(self) -> Examples:
+        """The test examples of all groups, in the order they came; no model learns from them."""
+        return self._examples("test")
+
     def _examples(self, role: str) -> Examples:
         from evenhand.campaign.fitting import as_examples
 
@@ -193,7 +197,11 @@ class Looking:
             if not asked:
                 raise InputError(f"request {number} was never made")
             decision = Decision.from_dict(self.groups, asked[0].facts["decision"])
-        return {"request": number, "decision": decision.as_dict(), "words": explain(decision)}
+        return {
+            "request": number,
+            "decision": decision.as_dict(),
+            "words": explain(decision, self.kept.parts.risk.title),
+        }
 
     def events(self, after: int = 0, limit: int | None = None) -> list[dict[str, Any]]:
         """What happened after event number `after`: number, time, kind, request, actor and facts, as plain values."""

@@ -18,7 +18,7 @@ import numpy as np
 
 from evenhand.campaign.deciding import Chooser, Proposal
 from evenhand.campaign.pool_tables import BATCH, PoolTable, digest_of_files, stamp, stored_rows
-from evenhand.campaign.state import State
+from evenhand.campaign.state import OUTSIDE, ROLES, State
 from evenhand.errors import InputError
 from evenhand.ledger.base import Example, Reader, Writer
 
@@ -146,11 +146,15 @@ def assign(state: State, reader: Reader, chooser: Chooser, proposal: Proposal, s
     group = proposal.decision.group
     z = state.groups.index(group)
     examples = reader.next_in_pool(group, proposal.size)
-    roles = iter(chooser.roles(z, state.dealt[z], len(examples)).tolist())
-    new = sum(example.role is None for example in examples)
+    outside = OUTSIDE.get(proposal.decision.kind)
+    if outside is None:
+        roles = iter(["validate" if v else "train" for v in chooser.roles(z, state.dealt[z], len(examples)).tolist()])
+        new = sum(example.role is None for example in examples)
+    else:  # these labels stand outside the share: the next ordinary example's role is as if they were not there
+        roles, new = iter([ROLES[outside]] * len(examples)), 0
     chosen = [
         example._replace(
-            role=example.role or ("validate" if next(roles) else "train"),
+            role=example.role or next(roles),
             held=True,
             request=state.asked + 1,
             changed=seq,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from evenhand.campaign.fitting import Fitter, Still
@@ -77,7 +77,7 @@ def _unlike(event: Event, fitter: Fitter, still: Still, state: State, *, sure: b
         old = was["groups"].get(group)
         if old is None:
             yield f"it has no scores of {group!r}"
-        elif (old["n"], old["errors"]) != (again["n"], again["errors"]) or not all(
+        elif any(old.get(name) != again.get(name) for name in ("n", "errors", "relevant")) or not all(
             math.isclose(old[name], again[name], rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
             for name in ("accuracy", "loss_sum")
         ):
@@ -86,8 +86,17 @@ def _unlike(event: Event, fitter: Fitter, still: Still, state: State, *, sure: b
                 f"{old['loss_sum']:.6g}; now {again['errors']} of {again['n']}, {again['accuracy']:.6g}, "
                 f"{again['loss_sum']:.6g}{other}"
             )
-    for name in ("examples", "fresh", "trained", "loss"):
+    for name in ("examples", "fresh", "trained", "risk"):
         if was.get(name) != now[name]:
             yield f"its scores have {name} {was.get(name)!r}, now {now[name]!r}"
-    if sure and now["running"] != was["running"]:
+    if sure and not _same_running(was["running"], now["running"]):
         yield f"the running errors were {was['running']}, now {now['running']}{other}"
+
+
+def _same_running(was: Mapping[str, Sequence[float]], now: Mapping[str, Sequence[float]]) -> bool:
+    """Whether two counts of the running losses are the same, but for what another machine rounds."""
+    return was.keys() == now.keys() and all(
+        math.isclose(a, b, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
+        for group in was
+        for a, b in zip(was[group], now[group], strict=True)
+    )

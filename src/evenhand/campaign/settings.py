@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.campaign.labels import Classes, check_text, plain_list
+from evenhand.campaign.labels import Classes, check_text, plain_list, read_label
 from evenhand.campaign.learners import learner_from_text, wants_numbers
 from evenhand.engine.settings import MOST_LABELS, as_population, as_seed, check_settings
 from evenhand.errors import InputError
-from evenhand.risks import Risk, as_risk
+from evenhand.risks import Costs, OwnRisk, Risk, as_risk
 from evenhand.strategies import Strategy, describe_strategy, parse_strategy, strategy_text
 
 if TYPE_CHECKING:
@@ -57,9 +58,12 @@ class Parts:
 
     @cached_property
     def risk(self) -> Risk:
-        """What worse off means."""
-        own = "log" if getattr(self.strategy, "loss", None) == "log" else "error"
-        return as_risk(self.settings.get("risk", own), self.settings.get("positive"))
+        """What "worse off" means."""
+        found = self._own("risk")
+        if found is not None:
+            return as_risk(found)
+        risk = as_risk(self.settings["risk"], self.settings["positive"])
+        return replace(risk, order=tuple(self.settings["classes"])) if risk.name == "costs" else risk
 
     @cached_property
     def needs_numbers(self) -> bool:
@@ -121,6 +125,9 @@ def make_settings(
     refit: str | int,
     lease: str | float | None,
     distinct: bool = False,
+    risk: str | Risk | OwnRisk = "error",
+    positive: Any = None,
+    test_labels: int = 0,
     label: str = "label",
     group: str = "group",
     id: str = "id",
@@ -158,13 +165,17 @@ def make_settings(
         "refit": as_refit(refit),
         "lease": as_seconds(lease),
         "distinct": distinct,
+        "test_labels": _test_labels(test_labels, int(budget)),
         "label": label,
         "group": group,
         "id": id,
         "features": None if features is None else list(features),
     }
     given = {"strategy": rule}
-    settings |= _learner_settings(learner, Parts(settings, given).risk, given) | _stop_settings(_stop_rule(stop), given)
+    known = None if classes is None else Classes(plain_list(classes)).known
+    settings |= _risk_settings(risk, positive, known, rule, given)
+    settings |= _learner_settings(learner, Parts(settings, given).risk, given)
+    settings |= _stop_settings(_stop_rule(stop), given)
     return settings, _checked(Parts(settings, given))
 
 
@@ -177,7 +188,7 @@ def parts_of(settings: Mapping[str, Any], **given: Any) -> Parts:
         text = settings[name]
         if not (isinstance(text, str) and text.startswith(_OWN)):
             raise InputError(f"this campaign's {name} is {text!r} and is not given again; to replace it use change()")
-        made[name] = value if name == "strategy" else None
+        made[name] = value if name in ("strategy", "risk") else None
     if "stop" in made:
         made["stop"] = _stop_rule(given["stop"])
     if "learner" in made:
@@ -223,6 +234,34 @@ def _budget(budget: Any, committed: int) -> int:
     if budget < committed:
         raise InputError(f"a budget of {budget} is less than the {committed} labels already used or promised")
     return int(budget)
+
+
+def _test_labels(count: Any, budget: int) -> int:
+    if isinstance(count, bool) or not isinstance(count, int | np.integer) or not 0 <= count <= budget:
+        raise InputError(f"test_labels must be a whole number from 0 to the budget of {budget}, not {count!r}")
+    return int(count)
+
+
+def _risk_settings(
+    risk: str | Risk | OwnRisk, positive: Any, classes: list[Any] | None, rule: Any, given: dict[str, Any]
+) -> dict[str, Any]:
+    """The risk's setting; a function of the user's own is kept in `given`."""
+    found = as_risk(risk, positive)
+    if found.name == "costs" and classes is None:
+        raise InputError("costs need the classes their rows and columns stand for: give classes=[...]")
+    if found.name == "log" and getattr(rule, "bound", None) is not None:
+        raise InputError("a bound speaks of losses in [0, 1], which the log loss leaves: use risk='error'")
+    if classes is not None:
+        found.for_classes(sorted(classes))
+    if found.order and classes is not None:  # the ledger keeps the costs in the order of the campaign's classes
+        place = [found.order.index(label) for label in classes]
+        found = Costs(np.array(found.costs)[np.ix_(place, place)])
+    settings: dict[str, Any] = {"risk": str(found), "positive": None}
+    if found.positive is not None:
+        settings["positive"] = read_label(found.positive)
+    if found.function is not None and not isinstance(risk, str):
+        given["risk"], settings["risk"] = found.function, f"{_OWN}{found.name}"
+    return settings
 
 
 def _learner_settings(learner: Any, risk: Risk, given: dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,14 @@ from evenhand.campaign.facts import Facts
 from evenhand.errors import LedgerError
 from evenhand.ledger.base import Event
 
-__all__ = ["MADE", "State"]
+__all__ = ["LETTERS", "MADE", "OUTSIDE", "ROLES", "State"]
+
+ROLES = {"t": "train", "v": "validate", "c": "certify", "x": "test"}
+"""Roles as the events write them."""
+LETTERS = {role: letter for letter, role in ROLES.items()}
+OUTSIDE = {"certify": "c", "test": "x"}
+"""Requests whose labels stand outside the validation share, and the role they all have."""
+_HELD = {"t": 0, "v": 1, "c": 1, "x": 2}
 
 MADE = re.compile(r"[ar]\d+-\d+")
 """What ids look like that the campaign makes."""
@@ -36,6 +43,8 @@ class State(Facts):
                     f"event {event.seq} ({event.kind}) is damaged: {error!r}; restore a backup"
                 ) from error
             self.seq, self.at = event.seq, event.at
+            if event.kind in _EVIDENCE:
+                self.evidenced = event.seq
         return self
 
     def expire(self, now: float) -> State:
@@ -53,16 +62,20 @@ class State(Facts):
 
     def _begin(self) -> None:
         m = len(self.groups)
-        names = ("train", "validate", "dealt", "scored", "arrived", "rests_on", "promised", "given_up")
+        names = (
+            "train", "validate", "certify", "test", "dealt", "scored", "relevant", "arrived", "rests_on", "promised",
+            "given_up",
+        )  # fmt: skip
         for name in names:
             setattr(self, name, [0] * m)
-        self.held = [[0] * m, [0] * m]
+        self.held = [[0] * m for _ in range(3)]
         self.loss_sum, self.accuracy = [0.0] * m, [None] * m
         self.recent, self.running = [[] for _ in range(m)], [[0, 0] for _ in range(m)]
 
     def _asked(self, event: Event) -> None:
         facts = event.facts
         self.asked += 1
+        self.asked_outside += facts["decision"]["kind"] in OUTSIDE
         self.open[int(event.request or 0)] = {
             **{name: facts[name] for name in ("size", "until")},
             "group": facts["decision"]["group"],
@@ -84,8 +97,10 @@ class State(Facts):
         facts, number = event.facts, int(event.request or 0)
         request = self.open.get(number) or self.expired.get(number)
         z = self.groups.index(facts["group"])
-        validating = facts["roles"].count("v") if "roles" in facts else facts["validating"]
-        self._deal(z, facts["rows"] - validating, validating, event.seq)
+        if "roles" in facts:
+            self._deal(z, facts["roles"], event.seq)
+        else:
+            self._deal(z, "v" * facts["validating"] + "t" * (facts["rows"] - facts["validating"]), event.seq)
         if "from_pool" in facts:
             # roles of a pool are drawn when examples are handed out, so these were counted then
             self.dealt[z] -= facts["dealt_before"]
@@ -118,9 +133,10 @@ class State(Facts):
         """Count what an open request waits for, or with -1 count it no more."""
         z = self.groups.index(request["group"])
         if "left" in request:
-            validating = sum(role == "v" for role in request["left"].values())
-            self.held[0][z] += sign * (len(request["left"]) - validating)
-            self.held[1][z] += sign * validating
+            for role in request["left"].values():
+                self.held[_HELD[role]][z] += sign
+        elif request["kind"] in OUTSIDE:
+            self.held[_HELD[OUTSIDE[request["kind"]]]][z] += sign * (request["size"] - request["told"])
         else:
             self.promised[z] += sign * (request["size"] - request["told"])
 
@@ -133,16 +149,18 @@ class State(Facts):
     def _added(self, event: Event) -> None:
         facts = event.facts
         for z, role in zip(facts["groups"], facts["roles"], strict=True):
-            self._deal(z, role == "t", role == "v", event.seq)
+            self._deal(z, role, event.seq)
         self.labels_used += facts["charged"]
         self.added += len(facts["groups"]) - facts["charged"]
         self._learn(facts)
 
-    def _deal(self, z: int, training: int, validating: int, seq: int) -> None:
-        self.train[z] += training
-        self.validate[z] += validating
-        self.dealt[z] += training + validating
-        self.arrived[z] = seq
+    def _deal(self, z: int, roles: str, seq: int) -> None:
+        """Count examples in by the letters of their roles; only ordinary ones move the next one's role on."""
+        for letter, name in ROLES.items():
+            getattr(self, name)[z] += roles.count(letter)
+        self.dealt[z] += roles.count("t") + roles.count("v")
+        if set(roles) != {"x"}:  # test labels train and score nothing, so no refit is due for them
+            self.arrived[z] = seq
 
     def _learn(self, facts: Mapping[str, Any]) -> None:
         """Columns and kind of label come with the first rows."""
@@ -172,21 +190,37 @@ class State(Facts):
         for group, score in scores.items():
             z = self.groups.index(group)
             self.loss_sum[z], self.scored[z], self.accuracy[z] = score["loss_sum"], score["n"], score["accuracy"]
+            self.relevant[z] = score.get("relevant", score["n"])
             # the trend is over new information only: a refit that brought a group nothing adds no point to its line
-            if group in fresh and score["n"]:
-                self.recent[z] = [*self.recent[z], score["accuracy"]][-window:]
+            if group in fresh and self.relevant[z]:
+                by_error = self.settings["risk"] in ("error", "log")
+                good = score["accuracy"] if by_error else 1 - score["loss_sum"] / self.relevant[z]
+                self.recent[z] = [*self.recent[z], good][-window:]
         if rounds := self.settings.get("rounds_back"):
-            row = [x / n if n else None for x, n in zip(self.loss_sum, self.scored, strict=True)]
+            row = [x / n if n else None for x, n in zip(self.loss_sum, self.relevant, strict=True)]
             self.history = [*self.history, row][-1 - rounds :]
 
     def _failed(self, event: Event) -> None:
         self.failure = {"error": event.facts["error"], "at": event.at, "rests_on": event.facts["rests_on"]}
 
-    def _certified(self, event: Event) -> None:
+    def _frozen(self, event: Event) -> None:
         self.frozen = {**event.facts, "event": event.seq, "asked": self.asked}
+        self.proving = self.weighed = self.outcome = None
         self.given_up, self.lost = [0] * len(self.groups), {}
         for request in self.expired.values():
             request["given_up"] = False
+
+    def _proving(self, event: Event) -> None:
+        self.proving = {**event.facts, "event": event.seq, "labels": self.labels_used}
+        self.outcome = None
+
+    def _weighed(self, event: Event) -> None:
+        self.weighed = dict(event.facts)
+
+    def _concluded(self, event: Event) -> None:
+        by_rule = bool(self.proving and self.proving["by_rule"])
+        self.outcome = {**event.facts, "event": event.seq, "by_rule": by_rule}
+        self.proving = None
 
     def _abandoned(self, event: Event) -> None:
         request = self._close(int(event.request or 0))
@@ -284,9 +318,8 @@ class State(Facts):
         self.taken[event.kind] += len(facts["ids"])
         for z, role in zip(facts["groups"], facts["roles"], strict=True):
             if role != "-":
-                count = self.train if role == "t" else self.validate
-                count[z] -= 1
-                self.arrived[z] = event.seq
+                getattr(self, ROLES[role])[z] -= 1
+                self.arrived[z] = event.seq if role != "x" else self.arrived[z]
         self.labels_used -= facts.get("refund", 0)
 
     def _erased(self, event: Event) -> None:
@@ -298,6 +331,8 @@ class State(Facts):
         facts = dict(event.facts)
         self.retired = facts.pop("retired", self.retired)
         self.settings |= facts
+        if "stop" in facts:
+            self.outcome = None
         if "learner" in facts:
             # the scores are those of another learner: every group that has examples is due
             self.failure = None
@@ -317,6 +352,7 @@ class State(Facts):
 
 _KINDS = (
     "created", "asked", "told", "added", "scored", "losses", "failed", "abandoned", "expired", "extended", "corrected",
-    "withdrawn", "erased", "pooled", "skipped", "changed", "certified", "closed",
+    "withdrawn", "erased", "pooled", "skipped", "changed", "frozen", "proving", "weighed", "concluded", "closed",
 )  # fmt: skip
+_EVIDENCE = frozenset(_KINDS) - {"asked", "extended", "scored", "losses", "failed", "proving", "weighed", "concluded"}
 _HOW: dict[str, Callable[[State, Event], None]] = {kind: getattr(State, f"_{kind}") for kind in _KINDS}

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["as_event", "overview", "running", "status"]
 
+_SETTINGS = ("strategy", "learner", "risk", "positive", "refit", "batch", "stop", "distinct", "test_labels")
+
 
 def status(
     name: str, state: State, reader: Reader, *, nothing: str | None, trainer: Trainer | None, failure: str | None
@@ -25,7 +27,7 @@ def status(
     classes = reader.class_counts()
     return {
         **overview(name, state),
-        **{key: state.settings[key] for key in ("strategy", "learner", "refit", "batch", "stop", "distinct")},
+        **{key: state.settings[key] for key in _SETTINGS},
         "lease_seconds": state.settings["lease"],
         "promised": state.outstanding,
         "unspent": state.unspent,
@@ -34,6 +36,8 @@ def status(
         "groups": {group: _group(state, z, classes.get(group, {})) for z, group in enumerate(state.groups)},
         "running": running(state).as_dict(),
         "certificate": None if trainer is None else _certificate(state, reader, trainer),
+        "proof": _proof(state),
+        "warnings": _warnings(state),
         "open": [_request(number, facts) for number, facts in sorted(state.open.items())],
         "expired": [_request(number, facts) for number, facts in sorted(state.expired.items())],
         **state.taken,
@@ -56,11 +60,41 @@ def status(
 
 
 def running(state: State, delta: float = 0.05) -> Running:
-    """On the models so far: their average error in every group."""
+    """On the models so far: their average risk in every group."""
     found = Evidence(tuple(state.groups))
-    found.n = np.array([n for n, _ in state.running], dtype=np.int64)
-    found.total = np.array([errors for _, errors in state.running], dtype=float)
-    return found.running(delta)
+    found.n = np.array([[int(n)] for n, _ in state.running], dtype=np.int64).reshape(-1, 1)
+    found.total = np.array([[total] for _, total in state.running], dtype=float).reshape(-1, 1)
+    risk = state.settings["risk"]
+    return found.running(delta, "error" if risk in ("log", "balanced") else risk)
+
+
+def _proof(state: State) -> dict[str, Any] | None:
+    """The certify phase: its target, what it still needs, or how it ended."""
+    if state.proving is None:
+        return None if state.outcome is None else {**state.outcome, "running": False}
+    from evenhand.campaign.proving import allowed, expected
+
+    names = ("target", "delta", "most", "by_rule")
+    return {
+        **{name: state.proving[name] for name in names},
+        "running": True,
+        "labels": state.labels_used - state.proving["labels"],
+        "worst_at_most": 1.0 if state.weighed is None else state.weighed["worst_at_most"],
+        "expected": expected(state),
+        "allowed": allowed(state),
+    }
+
+
+def _warnings(state: State) -> list[str]:
+    """What a reader of the numbers should know."""
+    found = []
+    for group, n, relevant in zip(state.groups, state.scored, state.relevant, strict=True):
+        if n and not relevant:
+            found.append(
+                f"none of the {n} scored examples of {group!r} is one that the risk {state.settings['risk']!r} is about: "
+                "its loss is taken to be the largest of the other groups'"
+            )
+    return found
 
 
 def overview(name: str, state: State) -> dict[str, Any]:
@@ -88,11 +122,14 @@ def _group(state: State, z: int, classes: dict[str, int]) -> dict[str, Any]:
     return {
         "training": state.train[z],
         "validation": state.validate[z],
+        "certify": state.certify[z],
+        "test": state.test[z],
         "pending": sum(waiting),
         "share": state.train[z] / max(sum(state.train), 1),
         "accuracy": right if n else None,
         "n": n,
-        "mean_loss": state.loss_sum[z] / n if n else None,
+        "relevant": state.relevant[z],
+        "mean_loss": state.loss_sum[z] / state.relevant[z] if state.relevant[z] else None,
         "available": offered(state)[z],
         "retired": group in state.retired,
         **_left(state, z),

@@ -28,14 +28,11 @@ from evenhand.campaign.labels import Classes, as_label, check_text, label_text
 from evenhand.campaign.pools import fetch
 from evenhand.campaign.requests import Receipt, Refused
 from evenhand.campaign.settings import Parts
-from evenhand.campaign.state import State
+from evenhand.campaign.state import LETTERS, OUTSIDE, ROLES, State
 from evenhand.errors import InputError
 from evenhand.ledger.base import Event, Example, Reader, Writer
 
 __all__ = ["Intake", "Options", "Step", "fate_of"]
-
-_LETTER = {True: "v", False: "t"}
-_ROLE = {"v": "validate", "t": "train"}
 
 
 class Options(NamedTuple):
@@ -157,10 +154,16 @@ class Intake:
         if n > most:
             raise InputError(_too_many(state, number, n, most, extra=options.extra))
         z = state.groups.index(request["group"])
-        validating = int(self._chooser.roles(z, state.dealt[z], int(n)).sum())
         surplus = max(0, int(n) - left)
-        facts = {"group": request["group"], "rows": int(n), "validating": validating, "surplus": surplus}
-        receipt = Receipt(number, int(n), int(n) - validating, validating, surplus=surplus, late=late)
+        facts: dict[str, Any] = {"group": request["group"], "rows": int(n), "surplus": surplus}
+        if (letter := OUTSIDE.get(request["kind"])) is not None:
+            validating, training = 0, 0
+            facts["roles"] = letter * int(n)
+        else:
+            validating = int(self._chooser.roles(z, state.dealt[z], int(n)).sum())
+            training = int(n) - validating
+            facts["validating"] = validating
+        receipt = Receipt(number, int(n), training, validating, surplus=surplus, late=late)
         if options.actor is not None:
             check_text(options.actor, "the collector")
         actor = options.actor or request.get("by")
@@ -209,15 +212,13 @@ class Intake:
             z, examples, roles = state.groups.index(group), [], ""
             for position, new in enumerate(items):
                 example = new.example
-                letter = "v" if example.role == "validate" else "t"
-                if example.role is None:
-                    letter = _LETTER[bool(self._chooser.roles(z, dealt[group], 1)[0])]
-                    dealt[group] += 1
+                letter = self._drawn(z, dealt[group], 1) if example.role is None else LETTERS[example.role]
+                dealt[group] += example.role is None
                 seq, text = state.seq + 1 + len(steps), label_text(new.label)
                 roles += letter
                 examples.append(
                     example._replace(
-                        role=_ROLE[letter], held=False, label=text, first_label=text, told=seq, position=position,
+                        role=ROLES[letter], held=False, label=text, first_label=text, told=seq, position=position,
                         changed=seq, salt=new_salt(), origin="asked" if example.role is not None else "extra",
                     )
                 )  # fmt: skip
@@ -226,16 +227,15 @@ class Intake:
             facts: dict[str, Any] = {
                 "group": group, "rows": len(items), "roles": roles, "ids": [e.id for e in examples], "made": False,
                 "digests": [digest_of(e) for e in examples],
-                "surplus": surplus, "late": late, "dealt_before": len(items) - surplus,
+                "surplus": surplus, "late": late,
+                "dealt_before": sum(e.origin == "asked" and e.role in ("train", "validate") for e in examples),
                 "from_pool": sum(new.example.in_pool for new in items),
             }  # fmt: skip
             if state.label_kind is None:
                 facts["label_kind"] = classes.kind
-            held = roles.count("v")
             left = max(_outstanding(state, number or 0) - len(items) + surplus, 0)
-            receipt = Receipt(
-                number or 0, len(items), len(items) - held, held, surplus=surplus, outstanding=left, late=late
-            )
+            receipt = Receipt(number or 0, 0, 0, 0, surplus=surplus, outstanding=left, late=late)
+            receipt = _with_rows(receipt, roles)
             if not steps:
                 receipt = replace(receipt, known=found.known, refused=tuple(found.refused), new_classes=fresh)
             by = state.open.get(number or 0, {}).get("by")
@@ -281,12 +281,12 @@ class Intake:
             return Step(receipt)
         made = found.new[0].id is None
         ids = names(len(found.new)) if made else [str(new.id) for new in found.new]
-        roles, examples = self._roles(state, groups), []
+        roles, examples = self._roles(state, groups, receipt.request), []
         for position, (new, name, group, role) in enumerate(zip(found.new, ids, groups, roles, strict=True)):
             text = label_text(new.label)
             origin = _origin(kind, bool(facts.get("charged")), position < len(found.new) - facts.get("surplus", 0))
             example = Example(
-                id=name, group=group, role=_ROLE[role], request=receipt.request or None, origin=origin, made=made,
+                id=name, group=group, role=ROLES[role], request=receipt.request or None, origin=origin, made=made,
                 label=text, first_label=text, features=rows.stored[new.row], told=state.seq + 1, position=position,
                 changed=state.seq + 1, salt=new_salt(),
             )  # fmt: skip
@@ -297,18 +297,27 @@ class Intake:
             facts |= {"left_out": sorted(row.row for row in found.refused)}
         facts |= {"columns": rows.columns} if state.columns is None else {}
         facts |= {"label_kind": found.kind} if state.label_kind is None else {}
-        held = roles.count("v")
-        receipt = replace(receipt, rows=len(ids), training=len(ids) - held, validation=held)
-        return Step(receipt, kind, facts, examples, actor)
+        return Step(_with_rows(receipt, roles), kind, facts, examples, actor)
 
-    def _roles(self, state: State, groups: Sequence[str]) -> str:
+    def _roles(self, state: State, groups: Sequence[str], number: int) -> str:
         """The role of every row, a letter each."""
+        request = state.open.get(number) or state.expired.get(number)
+        if request is not None and (letter := OUTSIDE.get(request["kind"])) is not None:
+            return letter * len(groups)
         # drawn a group at a time, and taken from the end in the order of the rows
-        found: dict[int, list[bool]] = {}
         index = [state.groups.index(group) for group in groups]
-        for z in set(index):
-            found[z] = self._chooser.roles(z, state.dealt[z], index.count(z)).tolist()[::-1]
-        return "".join(_LETTER[found[z].pop()] for z in index)
+        found = {z: list(self._drawn(z, state.dealt[z], index.count(z)))[::-1] for z in set(index)}
+        return "".join(found[z].pop() for z in index)
+
+    def _drawn(self, z: int, dealt: int, count: int) -> str:
+        """The roles of a group's next ordinary examples."""
+        return "".join("v" if validates else "t" for validates in self._chooser.roles(z, dealt, count).tolist())
+
+
+def _with_rows(receipt: Receipt, roles: str) -> Receipt:
+    """The receipt of rows with these roles."""
+    validation = roles.count("v") + roles.count("c")
+    return replace(receipt, rows=len(roles), training=roles.count("t"), validation=validation)
 
 
 def _none(names: Collection[str]) -> Collection[str]:

@@ -6,18 +6,21 @@ import hashlib
 import os
 import threading
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
+from evenhand.campaign.deciding import offered
 from evenhand.campaign.evidence import Witness
 from evenhand.campaign.fitting import Fitter, Still
+from evenhand.campaign.proving import conclude, indicated, weighed
 from evenhand.campaign.settings import Parts
 from evenhand.campaign.state import State
 from evenhand.claims import checks
-from evenhand.claims.certificates import Certificate, Counted, Evidence
-from evenhand.claims.stopping import Seen
+from evenhand.claims.certificates import Certificate, spent_by
+from evenhand.claims.findings import Findings
+from evenhand.claims.stopping import ErrorBelow, Seen
 from evenhand.errors import InputError, LearnerError, LedgerError
 from evenhand.learners import Model
 from evenhand.learners.storing import dump_model, load_model
@@ -67,6 +70,8 @@ class Trainer:
         goes_on = getattr(self._parts.learner, "incremental", False)
         if not (needed or goes_on) or not state.fresh or state.closed is not None or policy == "background":
             return False
+        if state.proving is not None:  # a proof asks by its own evidence, not by scores
+            return False
         return bool(policy == "always" or state.examples - state.scored_examples >= policy)
 
     def refit(self, *, record_failure: bool = False) -> bool:
@@ -101,9 +106,9 @@ class Trainer:
                     writer.append("failed", failure)
 
             done = bool(self._write(step)) and facts is not None
-        if done and self._wants_frozen():
+        if done and (wish := self._wish()) is not None:
             with suppress(InputError):  # a model that cannot be frozen yet; status says what is missing
-                self.certify("final", 0.05, None, None)
+                self.certify(wish.target, model="final", most=None, delta=1 - wish.confidence, by_rule=True)
         return done
 
     def _failure(self, error: LearnerError, state: State) -> dict[str, Any]:
@@ -158,9 +163,25 @@ class Trainer:
 
     # ---------------------------------------------------------------- certificates
 
-    def certify(self, model: Any, delta: float, distinct: bool | None, by: str | None) -> Certificate:
-        """Freeze a model and store it; gives the certificate as it stands, without evidence yet."""
+    def certify(
+        self,
+        target: float | None = None,
+        *,
+        model: Any = "final",
+        most: int | None = None,
+        delta: float = 0.05,
+        distinct: bool | None = None,
+        by: str | None = None,
+        by_rule: bool = False,
+    ) -> Certificate:
+        """Freeze a model and store it, and with a target begin the phase that proves it; gives the certificate so far."""
         checks.probability("delta", delta)
+        if target is not None:
+            checks.probability("target", target)
+        if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
+            raise InputError(f"most must be a number of labels from 1 up, not {most!r}")
+        if most is not None and target is None:
+            raise InputError("most limits the labels of a proof, which needs a target: give target=...")
         with self._read() as (reader, state):
             vouched = bool(state.settings["distinct"] if distinct is None else distinct)
             if not vouched and any(row.made for row in reader.changed()):
@@ -168,25 +189,86 @@ class Trainer:
                     "rows were told without ids, so nobody can know whether one came twice: certify(distinct=True) is your "
                     "word that every row is another example; or give every row its id"
                 )
-        frozen = self._chosen(model)
-        form, data = dump_model(frozen)
-        digest = hashlib.sha256(data).hexdigest()
-        load_model(form, data, self._parts.learner if form == "torch" else None)
-        facts = {"digest": digest, "format": form, "delta": float(delta), "distinct": vouched, "versions": _versions()}
-        facts["model"] = model if isinstance(model, str) else "own"
+        if target is not None and not by_rule:
+            self.refit(record_failure=True)  # scores say how many labels to expect, also where the rule needs none
+        stored, facts = self._stored(model, delta, vouched)
+        phase = None if target is None else {"target": target, "delta": float(delta), "most": most, "by_rule": by_rule}
 
         def step(now: State, writer: Writer) -> None:
             if now.closed is not None:
                 raise InputError(f"the campaign is closed ({now.closed}): no model can be frozen any more")
-            version = 1 + (now.frozen["version"] if now.frozen else 0)
-            writer.put_model(StoredModel(version, digest, form, data))
-            writer.append("certified", {"version": version, "labels": now.labels_used, **facts}, actor=by)
+            anew, compared = True, dict[str, Any]()
+            if phase is not None and now.frozen is not None:
+                anew, compared = self._anew(writer, now, phase, stored.digest, model)
+            if anew:
+                version = 1 + (now.frozen["version"] if now.frozen else 0)
+                writer.put_model(stored._replace(version=version))
+                writer.append("frozen", {"version": version, "labels": now.labels_used, **facts}, actor=by)
+            if phase is not None:
+                writer.append("proving", {**phase, **compared}, actor=by)
 
         self._write(step)
+        if phase is not None:
+            self.weigh()
         found = self.certificate(None)
         if found is None:
             raise AssertionError("a model was frozen just now")
         return found
+
+    def _stored(self, model: Any, delta: float, vouched: bool) -> tuple[StoredModel, dict[str, Any]]:
+        """The model as it is stored, and what its event says of it; one that cannot be stored is refused."""
+        form, data = dump_model(self._chosen(model))
+        digest = hashlib.sha256(data).hexdigest()
+        load_model(form, data, self._parts.learner if form == "torch" else None)
+        facts = {"digest": digest, "format": form, "delta": float(delta), "distinct": vouched, "versions": _versions()}
+        facts["model"] = model if isinstance(model, str) else "own"
+        return StoredModel(0, digest, form, data), facts
+
+    def _anew(
+        self, reader: Reader, now: State, phase: Mapping[str, Any], digest: str, model: Any
+    ) -> tuple[bool, dict[str, Any]]:
+        """Whether to freeze a model anew for a target, and the labels expected with either one.
+
+        The frozen model has evidence, a new one is fitted on more labels and has a smaller δ.
+        """
+        assert now.frozen is not None
+        version, delta, target = now.frozen["version"], phase["delta"], phase["target"]
+        if now.frozen["digest"] == digest:
+            return False, {}
+        if not isinstance(model, str):
+            return True, {}  # a model of the user's own is the one to be certified
+        with self._witness_lock:
+            found = self._witness.findings(reader, now)
+        rates = indicated(now, found.strata)
+        kept = _total(found.further(target, spent_by(version, delta), rates))
+        new = _total(Findings(found.groups, found.strata).further(target, spent_by(version + 1, delta), rates))
+        return _fewer(new, kept), {"expected_kept": kept, "expected_anew": new}
+
+    def weigh(self) -> None:
+        """Count the evidence on the frozen model and write down what a certify phase decides on, and how it ended."""
+        with self._read() as (reader, state):
+            if state.proving is None or state.frozen is None or state.closed is not None:
+                return
+            known = state.weighed is not None and state.weighed["rests_on"] >= state.evidenced
+            if not known:
+                with self._witness_lock:
+                    found = self._witness.findings(reader, state)
+                spent = spent_by(state.frozen["version"], state.proving["delta"])
+                facts = weighed(found, state, spent)
+
+        def step(now: State, writer: Writer) -> None:
+            if now.proving is None or now.closed is not None or now.proving["event"] != phase:
+                return
+            if not known and (now.weighed is None or now.weighed["rests_on"] < facts["rests_on"]):
+                now = now.copy().fold([writer.append("weighed", facts)])
+            # what came since is weighed the next time; the phase must not end on less than is known
+            if now.weighed is not None and now.weighed["rests_on"] >= now.evidenced:
+                outcome = conclude(now, offered(now))
+                if outcome is not None:
+                    writer.append("concluded", outcome)
+
+        phase = state.proving["event"]
+        self._write(step)
 
     def _chosen(self, model: Any) -> Any:
         if model is None or not isinstance(model, str):
@@ -222,36 +304,31 @@ class Trainer:
         rule = self._parts.stop
         return None if rule is None else rule.reason(self._seen(reader, state))
 
-    def _wants_frozen(self) -> bool:
-        """Whether the stopping rule wants the newest model frozen, to gather evidence on it."""
+    def _wish(self) -> ErrorBelow | None:
+        """The rule that wants the newest model proved now; None without one."""
         rule = self._parts.stop
         if rule is None or not rule.needs_certificate:
-            return False
+            return None
         with self._read() as (reader, state):
+            if state.proving is not None:
+                return None
             seen = self._seen(reader, state)
-            return rule.reason(seen) is None and rule.freeze(seen)
+            return None if rule.reason(seen) is not None else rule.wish(seen)
 
     def _seen(self, reader: Reader, state: State) -> Seen:
-        right = [a if a is not None and n else 0.0 for a, n in zip(state.accuracy, state.scored, strict=True)]
         frozen = state.frozen or {"version": 0, "labels": 0}
         return Seen(
             groups=tuple(state.groups),
             labels=state.labels_used,
             now=datetime.fromtimestamp(reader.now, UTC),
             scores=state.history,
-            errors=[1 - a for a in right],
-            validated=state.scored,
-            evidence=lambda: self._evidence(reader, state),
+            rates=indicated(state, 1)[:, 0].tolist(),
+            validated=state.relevant,
+            left=state.unspent,
+            outcome=state.outcome,
             version=frozen["version"],
             frozen_labels=frozen["labels"],
         )
-
-    def _evidence(self, reader: Reader, state: State) -> Evidence | None:
-        """Evidence that may decide a target: doubtful and missing labels count as errors."""
-        if state.frozen is None:
-            return None
-        with self._witness_lock:
-            return _against(state, self._witness.counted(reader, state))
 
     # ---------------------------------------------------------------- within
 
@@ -299,14 +376,13 @@ def _brought_up(fitter: Fitter, reader: Reader, state: State) -> Model | None:
     return fitter.model
 
 
-def _against(state: State, counted: list[Counted]) -> Evidence:
-    import numpy as np
+def _total(needed: list[int | None]) -> int | None:
+    """The labels of all groups; None where one will not get there."""
+    return None if any(labels is None for labels in needed) else sum(labels or 0 for labels in needed)
 
-    found = Evidence(tuple(state.groups))
-    # a target that is reached stays reached: so what is still open counts as errors too, until it comes
-    found.n = np.array([c.n + c.missing + c.open for c in counted])
-    found.total = np.array([c.most + c.missing + c.open for c in counted], dtype=float)
-    return found
+
+def _fewer(new: int | None, kept: int | None) -> bool:
+    return new is not None and (kept is None or new < kept)
 
 
 def _as_model(given: Any) -> Any:

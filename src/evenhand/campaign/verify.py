@@ -13,12 +13,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from evenhand.campaign.deciding import Chooser
+from evenhand.campaign.deciding import Chooser, offered
 from evenhand.campaign.deliveries import digest_of, label_digest
 from evenhand.campaign.pools import check_file
+from evenhand.campaign.proving import conclude, weighed
 from evenhand.campaign.refitting import refit_scores
 from evenhand.campaign.settings import Parts
-from evenhand.campaign.state import State
+from evenhand.campaign.state import LETTERS, State
+from evenhand.claims.certificates import spent_by
 from evenhand.errors import EvenhandError
 from evenhand.ledger.base import Event, Example, Ledger, Reader
 
@@ -27,7 +29,6 @@ __all__ = ["Verification", "verify"]
 _TOLERANCE = 1e-6
 _TINY = 1e-9
 _LEASE_TOLERANCE = 1.0
-_LETTER = {"train": "t", "validate": "v"}
 _ALTERED = ("corrected", "withdrawn", "erased")
 
 
@@ -91,6 +92,8 @@ def verify(ledger: Ledger, campaign: int, parts: Parts) -> Verification:
         _snapshot(reader, events, found)
         _pool(reader, state, found)
         _frozen(reader, events, found)
+        if not found.problems:
+            _weighed(reader, state, parts, found)
     return found
 
 
@@ -181,7 +184,7 @@ class _Before:
         """The roles of examples, `-` for those that did not count any more."""
         rows = [(name, self.rows.get(name)) for name in names]
         return "".join(
-            "-" if row is None or name in self.gone else _LETTER.get(row.role or "", "-") for name, row in rows
+            "-" if row is None or name in self.gone else LETTERS.get(row.role or "", "-") for name, row in rows
         )
 
     def fold(self, event: Event) -> None:
@@ -345,11 +348,21 @@ def _expired(event: Event, before: _Before) -> Iterator[str]:
         yield f"request {event.request} expired before its lease ended"
 
 
-def _certified(event: Event, before: _Before) -> Iterator[str]:
+def _frozen_then(event: Event, before: _Before) -> Iterator[str]:
     """A frozen model: its number, and the labels there were."""
     frozen = before.state.frozen
     follows = {"version": 1 + (frozen["version"] if frozen else 0), "labels": before.state.labels_used}
     yield from _unlike(event.facts, follows)
+
+
+def _concluded(event: Event, before: _Before) -> Iterator[str]:
+    """The end of a certify phase: the same once more, from the evidence as weighed."""
+    state = before.state
+    again = None if state.proving is None else conclude(state, offered(state))
+    if again is None:
+        yield f"it says {event.facts['outcome']!r}, but the evidence does not end the phase"
+    else:
+        yield from _unlike(event.facts, {name: again[name] for name in ("outcome", "target", "delta", "labels")})
 
 
 def _unlike(facts: Mapping[str, Any], follows: Mapping[str, Any]) -> Iterator[str]:
@@ -360,7 +373,7 @@ def _unlike(facts: Mapping[str, Any], follows: Mapping[str, Any]) -> Iterator[st
 
 
 _CHECKS: dict[str, Callable[[Event, _Before], Iterator[str]]] = {
-    "told": _told, "added": _added, "scored": _scored, "expired": _expired, "certified": _certified,
+    "told": _told, "added": _added, "scored": _scored, "expired": _expired, "frozen": _frozen_then, "concluded": _concluded,
     **dict.fromkeys(_ALTERED, _altered),
 }  # fmt: skip
 
@@ -371,8 +384,25 @@ _CHECKS: dict[str, Callable[[Event, _Before], Iterator[str]]] = {
 def _frozen(reader: Reader, events: list[Event], found: Verification) -> None:
     """Frozen models that are missing or other than recorded."""
     for event in events:
-        if event.kind == "certified":
+        if event.kind == "frozen":
             facts, stored = event.facts, reader.model(event.facts["version"])
             named = (facts["digest"], facts["digest"], facts["format"])
             if stored is None or (stored.digest, hashlib.sha256(stored.data).hexdigest(), stored.format) != named:
                 found.problems.append(f"event {event.seq}: the frozen model {facts['version']} is missing or altered")
+
+
+def _weighed(reader: Reader, state: State, parts: Parts, found: Verification) -> None:
+    """The evidence of a certify phase that is other than the frozen model and the rows give, where nothing came since."""
+    facts = state.weighed
+    if facts is None or state.frozen is None or facts["rests_on"] < state.evidenced:
+        return
+    from evenhand.campaign.evidence import Witness
+
+    phase = state.proving or state.outcome
+    if phase is None:
+        return
+    spent = spent_by(state.frozen["version"], phase["delta"])
+    again = weighed(Witness(parts).findings(reader, state), state, spent)
+    for name in ("first", "now", "labels", "doubtful"):
+        if facts[name] != again[name]:
+            found.problems.append(f"the evidence as weighed has {name} {facts[name]}, now {again[name]}")

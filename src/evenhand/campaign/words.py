@@ -9,7 +9,7 @@ from evenhand.strategies.decision import Decision
 __all__ = ["explain"]
 
 _TERMS = {
-    "loss": "its error on validation examples",
+    "loss": "its {risk} on validation examples",
     "confidence": "for how few examples it has",
     "deviation": "for how far its error may be from the truth",
     "coupling": "for how little the common model has seen of it",
@@ -22,14 +22,14 @@ _KINDS = {
     "population": "Drawn by the population's shares, {group} with {chance:.0%}.",
     "behind": "{group} is furthest behind its share of the population, by {behind:.1f} examples.",
     "fewest": "{group} has the fewest examples, {count} with those on their way.",
-    "certify": "{group}'s error is the least certain: its upper bound stands furthest above the target.",
+    "certify": "{group} is where the proof lacks most: the upper bound of its {risk} stands {above:.3f} above the target.",
     "test": "Test labels come first, at random within {group}; they are never trained on.",
     "score": "{group} may be the group worst off: its score, {score:.3f}, is the largest.",
 }
 
 
-def explain(decision: Decision) -> str:
-    """The decision in sentences."""
+def explain(decision: Decision, risk: str = "error") -> str:
+    """The decision in sentences; `risk` is what "worse off" means, in words."""
     z = int(decision.index)
     score = decision.score
     chance = decision.probability[z] if decision.probability is not None else np.nan
@@ -41,10 +41,12 @@ def explain(decision: Decision) -> str:
         chance=chance,
         score=np.nan if score is None else score[z],
         behind=np.nan if behind is None else behind[z],
+        above=decision.terms["above the target"][z] if "above the target" in decision.terms else np.nan,
+        risk=risk,
     )
     if decision.kind != "score" or score is None:
         return words
-    parts = [f"{values[z]:.3f} {_TERMS.get(name, name)}" for name, values in decision.terms.items()]
+    parts = [f"{values[z]:.3f} {_TERMS.get(name, name)}".format(risk=risk) for name, values in decision.terms.items()]
     return f"{words} It is {' plus '.join(parts)}. {_rivals(decision, score)}".strip()
 
 

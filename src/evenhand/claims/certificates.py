@@ -5,17 +5,20 @@ the mean risk of those models. *Certificate*: a model is frozen, and only valida
 count. The mean over the validation set that steers the sampling is neither: it is a score, without a claim.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from __future__ import annotations
+
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from evenhand.arrays import Floats
+from evenhand.arrays import Floats, Ints
 from evenhand.claims import checks
-from evenhand.claims.sequences import EmpiricalBernstein, error_rate, log_evidence, running_half_width
+from evenhand.claims.sequences import log_evidence, lower_rate, running_half_width, upper_rate
 from evenhand.errors import InputError
+
+__all__ = ["Certificate", "Evidence", "Running", "spent_by"]
 
 
 @dataclass(frozen=True)
@@ -28,10 +31,11 @@ class Running:
     low: tuple[float, ...]
     high: tuple[float, ...]
     confidence: float
+    risk: str = "error"
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, group by group."""
-        return {"statement": "running", "confidence": self.confidence, "groups": _by_group(self)}
+        return {"statement": "running", "confidence": self.confidence, "risk": self.risk, "groups": _by_group(self)}
 
 
 @dataclass(frozen=True)
@@ -40,17 +44,19 @@ class Certificate:
 
     Attributes:
         version: which frozen model this is; version k is given δ/(k(k+1)), so all versions together keep δ.
-        n: labels of each group since the freeze.
-        mean: each group's error on them, by their labels now.
+        n: relevant labels of each group since the freeze.
+        mean: each group's risk on them, by their labels now.
         low, high: intervals of all groups at once; corrections and missing labels count against the model in `high`, for
             it in `low`.
-        worst_at_most: no group's error is above this; corrections and missing labels count against the model.
+        worst_at_most: no group's risk is above this; corrections and missing labels count against the model.
         worst_groups: the worst group is one of these.
         confidence: of each of these statements, all versions together.
+        risk: what is certified.
         corrected: labels of each group that were corrected, withdrawn or erased since they were first told.
         missing: labels of each group that were asked for and did not come.
         equal: rows that equal an earlier one in all features and label.
-        open: labels of each group that open requests wait for; they are not counted, so give requests a lease.
+        open: labels of each group that open requests wait for; `worst_at_most` never rests on requests after an open one
+            without counting it as an error, `low` and `high` do not count them.
     """
 
     version: int
@@ -62,7 +68,7 @@ class Certificate:
     worst_at_most: float
     worst_groups: tuple[str, ...]
     confidence: float
-    loss: str
+    risk: str = "error"
     corrected: tuple[int, ...] = ()
     missing: tuple[int, ...] = ()
     equal: int | None = None
@@ -70,7 +76,7 @@ class Certificate:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, group by group."""
-        names = ("version", "confidence", "loss", "worst_at_most", "equal")
+        names = ("version", "confidence", "risk", "worst_at_most", "equal")
         found = {name: getattr(self, name) for name in names}
         groups = _by_group(self)
         for what, counts in (("corrected", self.corrected), ("missing", self.missing), ("open", self.open)):
@@ -82,9 +88,9 @@ class Certificate:
         notes = [f"confidence {self.confidence:.0%}", f"{sum(self.n):,} labels since it was frozen"]
         notes += [f"{sum(self.corrected):,} of them corrected or taken back"] if sum(self.corrected) else []
         notes += [f"{sum(self.missing):,} missing, counted as errors"] if sum(self.missing) else []
-        notes += [f"{sum(self.open):,} still open, not counted"] if sum(self.open) else []
+        notes += [f"{sum(self.open):,} still open"] if sum(self.open) else []
         notes += [f"{self.equal:,} rows equal earlier ones"] if self.equal else []
-        return f"model {self.version}: no group's error is above {self.worst_at_most:.3f} ({', '.join(notes)})"
+        return f"model {self.version}: no group's {self.risk} is above {self.worst_at_most:.3f} ({', '.join(notes)})"
 
 
 def _by_group(statement: Running | Certificate) -> dict[str, dict[str, Any]]:
@@ -94,165 +100,115 @@ def _by_group(statement: Running | Certificate) -> dict[str, dict[str, Any]]:
 
 @dataclass
 class Evidence:
-    """Losses of one model, or one row of models, group by group; the state never grows.
+    """Losses in [0, 1] of one model, or one row of models, group by group: a count and a sum, which never grow.
 
-    Zero-one losses need a count and a sum, other losses in [0, 1] six numbers more.
+    A group's risk is the mean of the means of its strata, which is one but for the balanced error: there a stratum is a
+    class, and each is given δ divided by their number.
+
+    >>> evidence = Evidence(("u", "v"))
+    >>> evidence.add([0, 0, 1], [0.0, 1.0, 0.0])
+    >>> evidence.mean
+    (0.5, 0.0)
     """
 
     groups: tuple[str, ...]
-    loss: str = "zero_one"
-    n: NDArray[np.int64] = field(init=False)
+    strata: int = 1
+    n: Ints = field(init=False)
     total: Floats = field(init=False)
-    bernstein: EmpiricalBernstein | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        self.n, self.total = np.zeros(len(self.groups), dtype=np.int64), np.zeros(len(self.groups))
-        if self.loss != "zero_one":
-            self.bernstein = EmpiricalBernstein.empty((len(self.groups),))
+        shape = (len(self.groups), self.strata)
+        self.n, self.total = np.zeros(shape, dtype=np.int64), np.zeros(shape)
 
-    def add(self, group: ArrayLike, losses: ArrayLike) -> None:
-        """One loss in [0, 1] for each example; `group` are positions."""
-        where, values = np.asarray(group, dtype=np.int64), np.asarray(losses, dtype=float)
+    def add(self, group: ArrayLike, losses: ArrayLike, stratum: ArrayLike = 0) -> None:
+        """One loss in [0, 1] for each example; `group` and `stratum` are positions."""
+        where, values, part = np.broadcast_arrays(
+            np.asarray(group, dtype=np.int64), np.asarray(losses, dtype=float), np.asarray(stratum, dtype=np.int64)
+        )
         if not ((values >= 0) & (values <= 1)).all():
-            raise InputError("losses must lie in [0, 1] for a certificate: use zero_one, or scale the loss")
-        if self.loss == "zero_one" and not np.isin(values, (0.0, 1.0)).all():
-            raise InputError("zero_one losses are 0 or 1: name the loss to certify another one")
-        self.n += np.bincount(where, minlength=len(self.groups))
-        self.total += np.bincount(where, weights=values, minlength=len(self.groups))
-        if self.bernstein is not None:
-            for z, value in zip(where.tolist(), values.tolist(), strict=True):
-                self.bernstein.push(np.where(np.arange(len(self.groups)) == z, value, np.nan))
+            raise InputError("losses must lie in [0, 1] for a certificate: use risk='error', or scale the loss")
+        np.add.at(self.n, (where, part), 1)
+        np.add.at(self.total, (where, part), values)
+
+    def plus_errors(self, count: ArrayLike) -> Evidence:
+        """The same with so many more labels of each group that are relevant and wrong, whichever class they had."""
+        more = np.asarray(count)[:, None]
+        return self._with(self.n + more, self.total + more)
+
+    def plus_right(self, count: ArrayLike) -> Evidence:
+        """The same with so many more labels of each group that are relevant and right."""
+        return self._with(self.n + np.asarray(count)[:, None], self.total)
+
+    def _with(self, n: Ints, total: Floats) -> Evidence:
+        found = Evidence(self.groups, self.strata)
+        found.n, found.total = n, np.asarray(total, dtype=float)
+        return found
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """Relevant examples of every group."""
+        return tuple(self.n.sum(axis=1).tolist())
 
     @property
     def mean(self) -> tuple[float | None, ...]:
-        """Mean loss of every group; None without examples."""
-        return tuple(t / n if n else None for t, n in zip(self.total.tolist(), self.n.tolist(), strict=True))
+        """The risk of every group, the mean over the strata that have examples; None without any."""
+        some = self.n > 0
+        means = np.where(some, self.total / np.maximum(self.n, 1), 0.0).sum(axis=1)
+        parts = some.sum(axis=1)
+        return tuple(float(m / k) if k else None for m, k in zip(means.tolist(), parts.tolist(), strict=True))
 
-    def interval(self, delta: float) -> tuple[Floats, Floats]:
-        """Each group's interval at level δ."""
-        return error_rate(self.total, self.n, delta) if self.bernstein is None else self.bernstein.interval(delta)
+    def lower(self, delta: float) -> Floats:
+        """Each group's lower bound at level δ."""
+        return np.asarray(lower_rate(self.total, self.n, delta / self.strata).mean(axis=1))
 
-    def running(self, delta: float = 0.05) -> Running:
+    def upper(self, delta: float) -> Floats:
+        """Each group's upper bound at level δ; the same δ serves both bounds."""
+        return np.asarray(upper_rate(self.total, self.n, delta / self.strata).mean(axis=1))
+
+    def running(self, delta: float = 0.05, risk: str = "error") -> Running:
         """The running statement, where the losses are those of a row of models."""
         mean = self.total / np.maximum(self.n, 1)
-        half = running_half_width(self.n, delta)
-        low, high = np.clip(mean - half, 0, 1), np.clip(mean + half, 0, 1)
-        return Running(self.groups, _ints(self.n), self.mean, _floats(low), _floats(high), 1 - delta)
+        half = running_half_width(self.n, delta / self.strata)
+        low, high = (np.clip(edge, 0, 1).mean(axis=1) for edge in (mean - half, mean + half))
+        return Running(self.groups, self.counts, self.mean, _floats(low), _floats(high), 1 - delta, risk)
 
-    def certificate(self, version: int = 1, delta: float = 0.05) -> Certificate:
+    def certificate(self, version: int = 1, delta: float = 0.05, risk: str = "error") -> Certificate:
         """The certificate, where the losses are those of one frozen model on examples that came afterwards."""
-        spent = _spent(version, delta)
-        low, high = self.interval(spent / len(self.groups))
+        spent = spent_by(version, delta)
+        low, high = self.lower(spent / len(self.groups)), self.upper(spent / len(self.groups))
         return Certificate(
             version=version,
             groups=self.groups,
-            n=_ints(self.n),
+            n=self.counts,
             mean=self.mean,
             low=_floats(low),
             high=_floats(high),
-            worst_at_most=float(self.interval(spent)[1].max()),
-            worst_groups=self._worst(spent),
+            worst_at_most=float(self.upper(spent).max()),
+            worst_groups=self.worst_groups(spent),
             confidence=1 - delta,
-            loss=self.loss,
+            risk=risk,
         )
 
     def worst_is_at_most(self, target: float, version: int = 1, delta: float = 0.05) -> bool:
-        """Whether the certificate puts every group's error at or below the target; quicker than the whole of it."""
-        spent = _spent(version, delta)
-        if self.bernstein is not None:
-            return bool(self.bernstein.interval(spent)[1].max() <= target)
+        """Whether the certificate puts every group's risk at or below the target; quicker than the whole of it."""
+        spent = spent_by(version, delta)
+        if self.strata > 1:
+            return bool(self.upper(spent).max() <= target)
         below = self.total <= target * self.n
         return bool(np.all(below & (log_evidence(self.total, self.n, target) >= np.log(1 / spent))))
 
-    def _worst(self, delta: float) -> tuple[str, ...]:
+    def worst_groups(self, delta: float) -> tuple[str, ...]:
         """{z: U_z ≥ max ℓ_z'}: upper bounds at δ/2, since the worst group is one group; lower ones at δ/(2m)."""
-        _, high = self.interval(delta / 2)
-        low, _ = self.interval(delta / 2 / len(self.groups))
+        high, low = self.upper(delta / 2), self.lower(delta / 2 / len(self.groups))
         return tuple(np.array(self.groups)[high >= low.max()].tolist())
 
-    def as_dict(self) -> dict[str, Any]:
-        """The state as plain values."""
-        state: dict[str, Any] = {"loss": self.loss, "n": self.n.tolist(), "total": self.total.tolist()}
-        if self.bernstein is not None:
-            names = ("n", "total", "squares", "bets", "weighted", "price")
-            state["bernstein"] = {name: getattr(self.bernstein, name).tolist() for name in names}
-        return state
 
-    @classmethod
-    def from_dict(cls, groups: Sequence[str], state: dict[str, Any]) -> "Evidence":
-        """The state back from plain values."""
-        evidence = cls(tuple(groups), state["loss"])
-        evidence.n, evidence.total = np.array(state["n"], dtype=np.int64), np.array(state["total"], dtype=float)
-        if evidence.bernstein is not None:
-            for name, values in state["bernstein"].items():
-                setattr(evidence.bernstein, name, np.array(values, dtype=float))
-        return evidence
-
-
-def certificate_of(
-    groups: Sequence[str], counts: Sequence["Counted"], *, version: int, delta: float, equal: int | None = None
-) -> Certificate:
-    """The certificate from what was counted in every group, doubtful labels against the model."""
-    against, for_it = Evidence(tuple(groups)), Evidence(tuple(groups))
-    against.n = for_it.n = np.array([c.n + c.missing for c in counts])
-    against.total = np.array([c.most + c.missing for c in counts], dtype=float)
-    for_it.total = np.array([c.fewest for c in counts], dtype=float)
-    found = against.certificate(version, delta)
-    lowest = for_it.certificate(version, delta)
-    return replace(
-        found,
-        n=tuple(c.n for c in counts),
-        mean=tuple(c.now / c.n if c.n else None for c in counts),
-        low=lowest.low,
-        corrected=tuple(c.corrected for c in counts),
-        missing=tuple(c.missing for c in counts),
-        open=tuple(c.open for c in counts),
-        equal=equal,
-    )
-
-
-@dataclass
-class Counted:
-    """Evidence of one group: labels told since the freeze, and the frozen model's errors on them.
-
-    Attributes:
-        n: labels told.
-        first, now: errors by the first labels and by the labels now.
-        gone: labels withdrawn or erased, which count as errors.
-        corrected: labels corrected, withdrawn or erased.
-        missing: labels asked for that did not come.
-        open: labels that open requests wait for, none of which has come.
-    """
-
-    n: int = 0
-    first: int = 0
-    now: int = 0
-    gone: int = 0
-    corrected: int = 0
-    missing: int = 0
-    open: int = 0
-
-    @property
-    def most(self) -> int:
-        """Errors by the labelling that is worse for the model."""
-        return max(self.first, self.now) + self.gone
-
-    @property
-    def fewest(self) -> int:
-        """Errors by the labelling that is better for it."""
-        return min(self.first, self.now)
-
-
-def _spent(version: int, delta: float) -> float:
+def spent_by(version: int, delta: float) -> float:
     """δ/(k(k+1)): what version k may use; over all versions that sums to δ."""
     checks.probability("delta", delta)
     if version < 1:
         raise InputError(f"versions count from 1, got {version!r}")
     return delta / (version * (version + 1))
-
-
-def _ints(values: NDArray[np.int64]) -> tuple[int, ...]:
-    return tuple(int(v) for v in values)
 
 
 def _floats(values: Floats) -> tuple[float, ...]:

@@ -5,14 +5,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from typing import Any
 
 import numpy as np
 
 from evenhand.claims import checks
-from evenhand.claims.certificates import Evidence
+from evenhand.claims.certificates import spent_by
+from evenhand.claims.findings import Findings
 from evenhand.errors import InputError
 
 __all__ = [
@@ -29,8 +31,9 @@ class Seen:
         labels: labels spent.
         now: the ledger's time.
         scores: every group's mean validation loss at the last scores, oldest first; None without any.
-        errors, validated: every group's error on the steering validation set and its size: an indication, no claim.
-        evidence: gives the evidence on the frozen model, None without one.
+        rates, validated: every group's risk on the steering validation set and its size: an indication, no claim.
+        left: labels that may still be asked for.
+        outcome: how the last proof ended: `outcome`, `target`, `delta`; None without one.
         version: how many models have been frozen.
         frozen_labels: labels spent when the last one was.
     """
@@ -39,9 +42,10 @@ class Seen:
     labels: int = 0
     now: datetime = datetime(1970, 1, 1, tzinfo=UTC)
     scores: Sequence[Sequence[float | None]] = ()
-    errors: Sequence[float] = ()
+    rates: Sequence[float] = ()
     validated: Sequence[int] = ()
-    evidence: Callable[[], Evidence | None] = lambda: None
+    left: int = 0
+    outcome: Mapping[str, Any] | None = None
     version: int = 0
     frozen_labels: int = 0
 
@@ -63,9 +67,9 @@ class Rule:
         """Why to stop, None to go on."""
         raise NotImplementedError
 
-    def freeze(self, seen: Seen) -> bool:
-        """Whether the rule wants the current model frozen, to gather evidence on it."""
-        return False
+    def wish(self, seen: Seen) -> ErrorBelow | None:
+        """The target that the newest model should be proved to reach, from now on; None for not now."""
+        return None
 
     def __and__(self, other: Rule) -> AllOf:
         return AllOf((self, other))
@@ -76,10 +80,10 @@ class Rule:
 
 @dataclass(frozen=True)
 class ErrorBelow(Rule):
-    """Stop when it is certified that no group's error is above `target`.
+    """Stop when it is certified that no group's risk is above `target`.
 
-    The rule freezes a model by itself: when the steering validation set, were it evidence, would do; and again when
-    the labels have doubled since without success.
+    The rule begins the proof by itself: when, at the risks the steering validation set shows, the labels that are left
+    would do. A proof that fails costs its labels; the next one begins when the labels have doubled since.
     """
 
     target: float
@@ -99,19 +103,22 @@ class ErrorBelow(Rule):
 
     def reason(self, seen: Seen) -> str | None:
         """Certified, or not yet."""
-        evidence = seen.evidence()
-        if evidence is None or not evidence.worst_is_at_most(self.target, seen.version, 1 - self.confidence):
+        found = seen.outcome
+        if found is None or found["outcome"] != "certified":
             return None
-        return f"no group's error is above {self.target:g} (confidence {self.confidence:.0%})"
+        if found["target"] > self.target or found["delta"] > 1 - self.confidence + 1e-12:
+            return None
+        return f"no group's risk is above {self.target:g} (confidence {self.confidence:.0%})"
 
-    def freeze(self, seen: Seen) -> bool:
-        """When scores as good as now, on as many new labels, would do."""
+    def wish(self, seen: Seen) -> ErrorBelow | None:
+        """This target, when as good a model as the scores show could be certified with the labels that are left."""
         if seen.labels < 2 * seen.frozen_labels or not all(seen.validated):
-            return False
-        hoped = Evidence(seen.groups)
-        hoped.n = np.array(seen.validated)
-        hoped.total = np.rint(np.array(seen.errors) * hoped.n)
-        return hoped.worst_is_at_most(self.target, seen.version + 1, 1 - self.confidence)
+            return None
+        spent = spent_by(seen.version + 1, 1 - self.confidence)
+        needed = Findings(seen.groups).further(self.target, spent, np.array(seen.rates)[:, None])
+        if any(labels is None for labels in needed) or sum(labels or 0 for labels in needed) > seen.left:
+            return None
+        return self
 
 
 @dataclass(frozen=True)
@@ -206,9 +213,9 @@ class _Several(Rule):
         """Whether one of them does."""
         return any(rule.needs_certificate for rule in self.rules)
 
-    def freeze(self, seen: Seen) -> bool:
-        """Whether one of them wants it."""
-        return any(rule.freeze(seen) for rule in self.rules)
+    def wish(self, seen: Seen) -> ErrorBelow | None:
+        """What the first of them wants that wants something."""
+        return next((wish for rule in self.rules if (wish := rule.wish(seen)) is not None), None)
 
     def _reasons(self, seen: Seen) -> list[str]:
         return [reason for rule in self.rules if (reason := rule.reason(seen)) is not None]

@@ -88,6 +88,11 @@ def create(
     validation: Annotated[float, typer.Option(help="share of examples that validates")] = 0.5,
     classes: Annotated[list[str] | None, typer.Option("--class", help="a label there may be; repeat")] = None,
     population: Annotated[list[str] | None, typer.Option(help="GROUP=SHARE; repeat")] = None,
+    risk: Annotated[
+        str, typer.Option(help="what worse off means: error, log, fnr, fpr, balanced, costs:0,1;5,0 or factory:…")
+    ] = "error",
+    positive: Annotated[str | None, typer.Option(help="the class that fnr and fpr are about")] = None,
+    test_labels: Annotated[int, typer.Option(help="labels for testing, asked for first, never trained on")] = 0,
     seed: Annotated[int, typer.Option(help="the same seed, the same choices")] = 0,
     refit: Annotated[str, typer.Option(help="always, a number of labels, or background")] = "always",
     lease: Annotated[str, typer.Option(help="how long a request waits: 90m, 24h, 7d, never")] = "1d",
@@ -114,7 +119,8 @@ def create(
             db, name, groups, strategy, None if learner == "none" else learner,
             budget=budget, batch=batch, warmup=warmup, validation=validation, seed=seed, refit=refit, lease=lease,
             stop=stop, classes=[parse_value(c) for c in classes] if classes else None, distinct=distinct,
-            population=_shares(population), label=label, group=group_column, id=id_column, features=features,
+            population=_shares(population), risk=risk, test_labels=test_labels,
+            positive=None if positive is None else parse_value(positive), label=label, group=group_column, id=id_column, features=features,
         ) as made:  # fmt: skip
             found = made.status()
     named = f"{len(groups)} groups" if groups else "groups from the pool"
@@ -237,6 +243,10 @@ def change(
 
 def certify(
     name: Name,
+    target: Annotated[
+        float | None, typer.Option(help="prove that no group's risk is above this: asks where the proof lacks most")
+    ] = None,
+    most: Annotated[int | None, typer.Option(help="labels the proof may take; default what is left")] = None,
     model: Annotated[
         str, typer.Option(help="final: fitted on every label; current: on the training examples")
     ] = "final",
@@ -250,11 +260,14 @@ def certify(
 ) -> None:
     """Freeze a model: labels that answer requests from now on are evidence on it; `certificate` shows what is certain."""
     with opened(db, name, as_json) as campaign:
-        campaign.certify(model=model, delta=delta, distinct=distinct or None, by=user_name(by))
-        from evenhand.cli.campaign_look import certificate_text
+        campaign.certify(target, model=model, most=most, delta=delta, distinct=distinct or None, by=user_name(by))
+        from evenhand.cli.campaign_look import certificate_text, proof_text
 
-        found = campaign.status()["certificate"]
-        say(found, as_json, lambda: certificate_text(found))
+        status = campaign.status()
+        found = {**status["certificate"], "proof": status["proof"]}
+        lines = [certificate_text(found)]
+        lines += [] if status["proof"] is None else [proof_text(status["proof"])]
+        say(found, as_json, "\n".join(lines))
 
 
 def close(

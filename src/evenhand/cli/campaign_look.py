@@ -62,9 +62,13 @@ def export(
 def certificate(name: Name, db: Database = DEFAULT, as_json: AsJson = False) -> None:
     """What is certain about the frozen model by now."""
     with opened(db, name, as_json, read_only=True) as campaign:
-        found = campaign.status()["certificate"]
-        none = "no model is frozen: evenhand campaign certify NAME freezes one"
-        say(found, as_json, lambda: none if found is None else certificate_text(found))
+        status = campaign.status()
+        found, proof = status["certificate"], status["proof"]
+        if found is None:
+            say(found, as_json, "no model is frozen: evenhand campaign certify NAME freezes one")
+            return
+        lines = [certificate_text(found)] + ([] if proof is None else [proof_text(proof)])
+        say({**found, "proof": proof}, as_json, "\n".join(lines))
 
 
 def list_all(db: Database = DEFAULT, as_json: AsJson = False) -> None:
@@ -101,12 +105,27 @@ def certificate_text(found: dict[str, Any]) -> str:
     notes += [f"{corrected} corrected or taken back"] if corrected else []
     notes += [f"{missing} missing, counted as errors"] if missing else []
     waiting = sum(group["open"] for group in groups)
-    notes += [f"{waiting} still open, not counted"] if waiting else []
+    notes += [f"{waiting} still open"] if waiting else []
     notes += ["on your word that all rows told without an id differ"] if found["distinct"] else []
     notes += [f"{found['equal']} rows equal an earlier one"] if found["equal"] else []
     return (
-        f"certificate, version {found['version']} (frozen at {found['frozen_at_labels']} labels): no group's error is above "
-        f"{found['worst_at_most']:.3f}, the worst is one of {', '.join(found['worst_groups'])} ({', '.join(notes)})"
+        f"certificate, version {found['version']} (frozen at {found['frozen_at_labels']} labels): no group's {found['risk']} is "
+        f"above {found['worst_at_most']:.3f}, the worst is one of {', '.join(found['worst_groups'])} ({', '.join(notes)})"
+    )
+
+
+def proof_text(found: dict[str, Any]) -> str:
+    """How a proof stands, or how it ended, in words."""
+    if not found["running"]:
+        return f"the proof of {found['target']:g} ended after {found['labels']:,} labels: {found['outcome']}, {found['why']}"
+    needs = ", ".join(
+        f"{group} {'no end in sight' if labels is None else f'{labels:,}'}"
+        for group, labels in found["expected"].items()
+        if labels != 0
+    )
+    return (
+        f"proving {found['target']:g}: {found['labels']:,} labels so far, the bound stands at {found['worst_at_most']:.3f}; "
+        f"expected further: {needs or 'none'} (at most {found['allowed']:,} may be spent)"
     )
 
 
@@ -125,7 +144,16 @@ def _event_line(event: dict[str, Any]) -> str:
 
 def _status_text(found: dict[str, Any]) -> str:
     rows: list[tuple[str, ...]] = [
-        ("group", "share", "training", "validation", "pending", "accuracy", "n", "running error (n)")
+        (
+            "group",
+            "share",
+            "training",
+            "validation",
+            "pending",
+            "accuracy",
+            "n",
+            f"running {found['running']['risk']} (n)",
+        )
     ]
     for group, g in found["groups"].items():
         right = "" if g["accuracy"] is None else f"{g['accuracy']:.3f}"
@@ -158,10 +186,17 @@ def _status_text(found: dict[str, Any]) -> str:
     if found["learner_failed"]:
         line(f"since {found['learner_failed']['at']}: {found['learner_failed']['message']}")
         line("asks go on with the scores there are; change the learner, or correct the rows it fails on")
-    line("accuracy steers the choice: an indication, no claim")
-    line(f"running error: average of the models so far, {found['running']['confidence']:.0%}, at every look")
+    steers = "accuracy" if found["risk"] == "error" else f"the validation loss ({found['risk']})"
+    line(f"{steers} steers the choice: an indication, no claim")
+    line(
+        f"running {found['running']['risk']}: average of the models so far, {found['running']['confidence']:.0%}, at every look"
+    )
     if found["certificate"]:
         line(certificate_text(found["certificate"]))
+    if found["proof"]:
+        line(proof_text(found["proof"]))
+    for warning in found["warnings"]:
+        line(f"note: {warning}")
     for who, totals in found["collectors"].items():
         line(f"{who}: {totals['requests']} requests, {totals['labels']} labels, last at {totals['last']}")
     for r in found["open"]:

@@ -1,0 +1,149 @@
+"""The certify phase: labels where a proof lacks them most, until the target is certified, refuted, or out of reach.
+
+A sampling rule starves the easy groups, and a certificate needs fresh labels of every group. So the phase asks of the
+group whose upper bound stands furthest above the target. It decides on the newest `weighed` event, so that a ledger can be
+replayed and verified without the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from evenhand.arrays import Floats, Ints, Mask
+from evenhand.campaign.state import State
+from evenhand.claims.certificates import spent_by
+from evenhand.claims.findings import Findings
+from evenhand.errors import NothingToAsk
+from evenhand.strategies.base import CERTIFY, pick
+from evenhand.strategies.decision import Decision
+
+__all__ = ["CERTIFIED", "NOT_REACHED", "REFUTED", "choose", "conclude", "expected", "indicated", "weighed"]
+
+CERTIFIED, REFUTED, NOT_REACHED = "certified", "refuted", "not reached"
+_BENEFIT = 2.0
+"""Standard errors by which a group may be better than it looks before the phase gives up on it."""
+
+
+def weighed(findings: Findings, state: State, spent: float) -> dict[str, Any]:
+    """What a `weighed` event says: the evidence so far, and the bound on the worst group."""
+    evidence = {
+        name: {"n": e.n.tolist(), "total": e.total.tolist()}
+        for name, e in (("first", findings.first), ("now", findings.now))
+    }
+    return {
+        **evidence,
+        "labels": findings.labels.tolist(),
+        "doubtful": (findings.gone + findings.missing).tolist(),
+        "worst_at_most": findings.worst_at_most(spent),
+        "rests_on": state.seq,
+    }
+
+
+def read(facts: Mapping[str, Any] | None, groups: Sequence[str]) -> Findings:
+    """The evidence of a `weighed` event; none before the first."""
+    if facts is None:
+        return Findings(tuple(groups))
+    found = Findings(tuple(groups), len(facts["first"]["n"][0]))
+    for name in ("first", "now"):
+        evidence = getattr(found, name)
+        evidence.n = np.array(facts[name]["n"], dtype=np.int64)
+        evidence.total = np.array(facts[name]["total"], dtype=float)
+    found.labels, found.missing = np.array(facts["labels"]), np.array(facts["doubtful"])
+    return found
+
+
+def choose(state: State, groups: Sequence[str], available: Mask, uniforms: Floats) -> Decision:
+    """The group whose upper bound stands furthest above the target, labels on their way counted as they are expected."""
+    assert state.proving is not None
+    target, found = state.proving["target"], read(state.weighed, groups)
+    above = found.upper(_spent(state), waiting(state)) - target
+    if not (above > 0).any():
+        raise NothingToAsk("waiting for open requests")
+    if not ((above > 0) & available).any():
+        raise NothingToAsk("groups used up")
+    index = pick(above, available & (above > 0), uniforms[0])
+    return Decision(tuple(groups), index, np.array(CERTIFY), {"above the target": above})
+
+
+def waiting(state: State) -> Ints:
+    """Labels of each group that requests since the freeze wait for, where none has come: the others count as missing."""
+    found = np.zeros(len(state.groups), dtype=np.int64)
+    since = 0 if state.frozen is None else state.frozen["event"]
+    for request in state.open.values():
+        if request["event"] > since and not request["told"]:
+            found[state.groups.index(request["group"])] += request["size"]
+    return found
+
+
+def conclude(state: State, available: Sequence[bool]) -> dict[str, Any] | None:
+    """How the phase ends on the evidence as weighed; None while it goes on."""
+    assert state.proving is not None
+    target, spent = state.proving["target"], _spent(state)
+    found = read(state.weighed, state.groups)
+    bound = 1.0 if state.weighed is None else state.weighed["worst_at_most"]
+    about = {"target": target, "delta": state.proving["delta"], "worst_at_most": bound}
+    about |= {"labels": state.labels_used - state.proving["labels"]}
+    if bound <= target:
+        return {"outcome": CERTIFIED, "why": f"no group's risk is above {target:g}", **about}
+    low = found.lower(spent)
+    if (low > target).any():
+        group = state.groups[int(np.argmax(low))]
+        return {"outcome": REFUTED, "why": f"the risk of {group!r} is above {target:g}", "group": group, **about}
+    why = _out_of_reach(state, found, available)
+    return None if why is None else {"outcome": NOT_REACHED, "why": why, **about}
+
+
+def _out_of_reach(state: State, found: Findings, available: Sequence[bool]) -> str | None:
+    """Why the target will not be reached with what is left; None while it may be."""
+    assert state.proving is not None
+    target, spent = state.proving["target"], _spent(state)
+    if not state.open:
+        above = found.upper(spent, np.zeros(len(state.groups))) > target
+        for z in np.flatnonzero(above & ~np.array(available)).tolist():
+            return f"the group {state.groups[z]!r} has no more examples to give"
+        if state.unspent < 2:
+            return "the budget is spent"
+    left = allowed(state)
+    needed = found.further(target, spent, indicated(state, found.strata, _BENEFIT), benefit=_BENEFIT)
+    if any(labels is None for labels in needed):
+        group = state.groups[needed.index(None)]
+        return f"the risk of {group!r} looks too near the target, or above it"
+    more = sum(labels or 0 for labels in needed)
+    return f"{more:,} further labels are expected, and {max(left, 0):,} may be spent" if more > left else None
+
+
+def allowed(state: State) -> int:
+    """How many labels the phase may still spend, those on their way counted in."""
+    assert state.proving is not None
+    left = state.unspent + state.outstanding
+    most = state.proving["most"]
+    return left if most is None else min(left, most - (state.labels_used - state.proving["labels"]))
+
+
+def expected(state: State) -> dict[str, int | None]:
+    """Further labels expected until each group is at the target; None: never at its present rate."""
+    assert state.proving is not None
+    found = read(state.weighed, state.groups)
+    needed = found.further(state.proving["target"], _spent(state), indicated(state, found.strata))
+    return dict(zip(state.groups, needed, strict=True))
+
+
+def indicated(state: State, strata: int, benefit: float = 0.0) -> Floats:
+    """Every group's rate on the validation set that steers the sampling: all there is before the first new label."""
+    if state.settings["risk"] == "log":  # certificates are then about the error
+        n = np.array(state.scored, dtype=float)
+        total = n * (1 - np.array([a or 0.0 for a in state.accuracy]))
+    else:
+        n, total = np.array(state.relevant, dtype=float), np.array(state.loss_sum)
+    rate = np.where(n > 0, (total + 0.5) / (n + 1), 0.0)
+    rate = np.maximum(rate - benefit * np.sqrt(rate * (1 - rate) / (n + 1)), 0.0)
+    return np.repeat(rate[:, None], strata, axis=1)
+
+
+def _spent(state: State) -> float:
+    assert state.proving is not None
+    assert state.frozen is not None
+    return spent_by(state.frozen["version"], state.proving["delta"])

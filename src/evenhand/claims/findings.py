@@ -1,0 +1,174 @@
+"""What is known about a frozen model, label by label: by first labels, by labels now, and what never came.
+
+Whoever sees a model's errors could correct them, take them back, or choose which requests to answer. So both labellings
+are counted and the worse one decides; labels taken back or missing are errors; and a bound that was good once counts only
+if it was so in the order in which the labels were *asked for*, which nobody can choose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from evenhand.arrays import Floats, Ints
+from evenhand.claims.certificates import Certificate, Evidence, spent_by
+from evenhand.claims.search import smallest
+from evenhand.claims.sequences import log_evidence, upper_rate
+
+__all__ = ["Answered", "Findings"]
+
+
+@dataclass(frozen=True)
+class Answered:
+    """One request since the freeze: whose it was, and by stratum its labels and their losses, by first labels.
+
+    What it still waits for, and what will not come, is counted as relevant and wrong.
+    """
+
+    group: int
+    n: Ints
+    total: Floats
+
+
+@dataclass
+class Findings:
+    """Evidence on one frozen model.
+
+    Attributes:
+        first, now: evidence by the first labels and by the labels now.
+        labels: labels of each group that came, relevant or not.
+        gone: labels withdrawn or erased, which count as errors.
+        missing: labels asked for that did not come, which count as errors.
+        open: labels that open requests wait for, none of which has come.
+        corrected: labels corrected, withdrawn or erased.
+        answered: the requests since the freeze, in the order they were made.
+        elsewhere: errors of each group that belong to none of these requests.
+    """
+
+    groups: tuple[str, ...]
+    strata: int = 1
+    first: Evidence = field(init=False)
+    now: Evidence = field(init=False)
+    answered: list[Answered] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.first, self.now = Evidence(self.groups, self.strata), Evidence(self.groups, self.strata)
+        names = ("labels", "gone", "missing", "open", "corrected", "elsewhere")
+        self.labels, self.gone, self.missing, self.open, self.corrected, self.elsewhere = (
+            np.zeros(len(self.groups), dtype=np.int64) for _ in names
+        )
+
+    @property
+    def against(self) -> tuple[Evidence, Evidence]:
+        """Evidence by first labels and by labels now, everything doubtful against the model."""
+        errors = self.gone + self.missing
+        return self.first.plus_errors(errors), self.now.plus_errors(errors)
+
+    def worst_at_most(self, spent: float) -> float:
+        """No group's risk is above this, at level `spent`: the worse of both labellings."""
+        first, now = (float(evidence.upper(spent).max()) for evidence in self.against)
+        first = first if not self.open.any() else 1.0  # who leaves requests open may choose which: only `least` is safe
+        return max(min(first, self.least(spent)), now)
+
+    def least(self, spent: float) -> float:
+        """The least bound so far by first labels, looked at after every request in the order they were made."""
+        bounds = np.ones((len(self.answered) + 1, len(self.groups)))
+        for z in range(len(self.groups)):
+            mine = [k for k, request in enumerate(self.answered) if request.group == z]
+            if not mine:
+                continue
+            n, total = (np.cumsum([getattr(self.answered[k], name) for k in mine], axis=0) for name in ("n", "total"))
+            more = int(self.elsewhere[z])
+            high = upper_rate(total + more, n + more, spent / self.strata).mean(axis=1)
+            # between two requests of a group its bound stays as it was
+            before = np.searchsorted(mine, np.arange(len(bounds)))
+            bounds[:, z] = np.append(1.0, high)[before]
+        return float(bounds.max(axis=1).min())
+
+    def upper(self, spent: float, waiting: Iterable[int] | None = None) -> Floats:
+        """Every group's upper bound; labels that are waited for are taken to come at (errors + ½)/(n + 1)."""
+        extra = self.open if waiting is None else np.asarray(list(waiting))
+        bounds = []
+        for evidence in self.against:
+            rate = (evidence.total + 0.5) / (evidence.n + 1)
+            more = extra[:, None] * self.shares
+            bounds.append(upper_rate(evidence.total + rate * more, evidence.n + more, spent / self.strata).mean(axis=1))
+        return np.asarray(np.maximum(*bounds))
+
+    def lower(self, spent: float) -> Floats:
+        """Every group's lower bound, all groups at once, everything doubtful for the model."""
+        doubtful = self.gone + self.missing
+        level = spent / len(self.groups)
+        return np.asarray(
+            np.minimum(*(evidence.plus_right(doubtful).lower(level) for evidence in (self.first, self.now)))
+        )
+
+    @property
+    def shares(self) -> Floats:
+        """How much of a group's labels each stratum is; where nothing came yet, all are relevant alike."""
+        came = self.labels[:, None]
+        return np.where(came > 0, self.now.n / np.maximum(came, 1), 1.0 / self.strata)
+
+    def further(
+        self, target: float, spent: float, rates: Floats | None = None, *, benefit: float = 0.0
+    ) -> list[int | None]:
+        """Labels of each group that are still expected until its bound is at the target; None: never at this rate.
+
+        `rates` by group and stratum are taken where there are no labels yet; `benefit` is how many standard errors each
+        rate may be better than it looks.
+        """
+        evidence = max(self.against, key=lambda e: float(e.total.sum()))
+        rate = (evidence.total + 0.5) / (evidence.n + 1)
+        rate = np.maximum(rate - benefit * np.sqrt(rate * (1 - rate) / (evidence.n + 1)), 0.0)
+        if rates is not None:
+            rate = np.where(evidence.n > 0, rate, rates)
+        return [
+            _until(target, spent / self.strata, *row)
+            for row in zip(evidence.n, evidence.total, rate, self.shares, strict=True)
+        ]
+
+    def certificate(self, version: int, delta: float, risk: str, equal: int | None = None) -> Certificate:
+        """The certificate, doubtful labels against the model."""
+        spent = spent_by(version, delta)
+        highs = [evidence.upper(spent / len(self.groups)) for evidence in self.against]
+        worst = max(self.against, key=lambda e: float(e.upper(spent).max()))
+        return Certificate(
+            version=version,
+            groups=self.groups,
+            n=(self.now.plus_errors(self.gone)).counts if self.strata == 1 else self.now.counts,
+            mean=self.now.mean,
+            low=tuple(self.lower(spent).tolist()),
+            high=tuple(np.maximum(*highs).tolist()),
+            worst_at_most=self.worst_at_most(spent),
+            worst_groups=worst.worst_groups(spent),
+            confidence=1 - delta,
+            risk=risk,
+            corrected=tuple(self.corrected.tolist()),
+            missing=tuple(self.missing.tolist()),
+            equal=equal,
+            open=tuple(self.open.tolist()),
+        )
+
+
+def _until(target: float, level: float, n: Ints, total: Floats, rate: Floats, share: Floats) -> int | None:
+    """How many more labels bring the mean of the strata's bounds to the target."""
+    if not share.any() or float(rate.mean()) >= target:
+        return None
+
+    def reached(more: int) -> bool:
+        come = share * more
+        if len(n) == 1:  # the evidence at the target alone decides, without the search for the bound
+            return bool((log_evidence(total + rate * come, n + come, target) >= np.log(1 / level)).all())
+        return bool(upper_rate(total + rate * come, n + come, level).mean() <= target)
+
+    below = bool((total <= target * n).all()) if len(n) == 1 else True
+    return 0 if below and n.any() and reached(0) else smallest(reached, start=_turn(target, n, total, rate, share))
+
+
+def _turn(target: float, n: Ints, total: Floats, rate: Floats, share: Floats) -> int:
+    """From how many labels on the mean is below the target: before that, evidence would speak against it."""
+    excess = float((total - target * n).sum())
+    gain = float(((target - rate) * share).sum())
+    return max(1, int(np.ceil(excess / gain))) if excess > 0 and gain > 0 else 1
