@@ -254,7 +254,7 @@ def test_pipelines_and_classifiers_without_probabilities():
         assert set(c.model().predict(np.zeros((3, 2)))) <= {0, 1}
         assert not hasattr(estimator, "classes_")
     with pytest.raises(ValueError, match="LinearSVC does not give"):
-        campaign(eh.Optimistic(loss="log"), eh.SklearnLearner(LinearSVC()))
+        campaign(learner=eh.SklearnLearner(LinearSVC()), risk="log")
 
 
 def test_partial_fit_goes_on_and_survives_a_reload(tmp_path):
@@ -371,7 +371,7 @@ print(json.dumps(found))
 """
 
 
-@pytest.mark.parametrize("rule", [eh.Optimistic(c1=0.1), eh.EpsilonGreedy(loss="log", explore="uniform"), eh.Uniform()])
+@pytest.mark.parametrize("rule", [eh.Optimistic(c1=0.1), eh.EpsilonGreedy(explore="uniform"), eh.Uniform()])
 def test_saved_loaded_in_a_new_process_and_continued_equals_uninterrupted(tmp_path, rule):
     expected = drive(campaign(rule, budget=160, seed=5), Tap(5))
     c = campaign(rule, budget=160, seed=5)

@@ -199,7 +199,7 @@ def test_whoever_runs_it_is_the_actor_unless_somebody_is_named() -> None:
     actors = {e["kind"]: e["actor"] for e in c.events()}
     named = {"withdrawn": "bob", "asked": "ann"}
     assert actors == {kind: named.get(kind, getpass.getuser()) for kind in actors}
-    assert {"created", "told", "corrected", "abandoned", "changed", "certified", "closed"} <= actors.keys()
+    assert {"created", "told", "corrected", "abandoned", "changed", "frozen", "closed"} <= actors.keys()
 
 
 # -------------------------------------------------------------------- files

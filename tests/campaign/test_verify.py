@@ -36,7 +36,7 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A campaign with a history, made once."""
     path = tmp_path_factory.mktemp("history") / "ledger.db"
     url = f"sqlite:///{path}"
-    with eh.Campaign.create(url, "survey", ["u", "v"], "optimistic:loss=log", "logistic", budget=400, batch=2) as c:
+    with eh.Campaign.create(url, "survey", ["u", "v"], "optimistic", "logistic", budget=400, batch=2, risk="log") as c:
         c.add(*rows(99, 10), ["u", "v"] * 5)
         for k in range(8):
             request, (X, y) = c.ask(), rows(k)
@@ -125,7 +125,7 @@ def turned(roles: str) -> str:
         ("scored", -1, "running", lambda r: {g: [n, e + 1] for g, (n, e) in r.items()}, "the running errors were"),
         ("scored", -1, "running", lambda r: {}, "the running errors were"),
         ("scored", -1, "trained", more, "its scores have trained"),
-        ("scored", -1, "loss", lambda x: "zero_one", "its scores have loss"),
+        ("scored", -1, "risk", lambda x: "zero_one", "its scores have risk"),
         ("scored", -1, "rests_on", lambda x: x + 5, "its scores rest on event"),
         ("scored", -1, "rests_on", lambda x: 3, "its scores rest on event 3, which is not between"),
         ("scored", -1, "examples", more, "its scores have examples 43, now 42"),
@@ -153,7 +153,7 @@ def turned(roles: str) -> str:
         ("added", 0, "roles", turned, "(added): roles"),
         ("added", 0, "charged", lambda n: 10, "charged 10, but the events and rows say 0"),
         ("added", 0, "groups", lambda g: [1 - z for z in g], "(added): groups"),
-        ("certified", 0, "labels", more, "(certified): labels 33, but the events and rows say 32"),
+        ("frozen", 0, "labels", more, "(frozen): labels 33, but the events and rows say 32"),
     ],
 )  # fmt: skip
 def test_facts_that_do_not_follow(url: str, kind: str, which: int, path: str, change: Any, problem: str) -> None:
@@ -194,7 +194,7 @@ def test_a_pool_and_what_a_request_names(tmp_path: Path) -> None:
     X, y = rows(1, 24)
     frame = pd.DataFrame({"id": [f"p{k}" for k in range(24)], "group": ["u", "v"] * 12, "a": X[:, 0], "b": X[:, 1]})
     labels = dict(zip(frame["id"], y.tolist(), strict=True))
-    with eh.Campaign.create(url, "survey", None, "optimistic:loss=log", "logistic", budget=40, batch=2) as c:
+    with eh.Campaign.create(url, "survey", None, "optimistic", "logistic", budget=40, batch=2, risk="log") as c:
         c.pool(frame)
         for _ in range(3):
             c.tell_labels({name: labels[name] for name in c.ask().examples})
@@ -227,10 +227,10 @@ def test_requests_out_of_order(url: str) -> None:
 
 
 def test_frozen_models_out_of_order(url: str) -> None:
-    event = events(url, "certified")[0]
+    event = events(url, "frozen")[0]
     set_facts(url, event, {**event.facts, "version": 7})
     tamper(url, "UPDATE models SET version = 7")
-    assert f"event {event.seq} (certified): version 7, but the events and rows say 1" in problems(url)
+    assert f"event {event.seq} (frozen): version 7, but the events and rows say 1" in problems(url)
 
 
 def test_a_lease_that_had_not_ended(url: str) -> None:
@@ -338,7 +338,7 @@ def test_a_snapshot_that_is_not_what_the_events_say(tmp_path: Path) -> None:
     ],
 )
 def test_a_frozen_model_that_is_not_the_one(url: str, change: str) -> None:
-    event = events(url, "certified")[0]
+    event = events(url, "frozen")[0]
     tamper(url, change)
     assert problems(url) == [f"event {event.seq}: the frozen model 1 is missing or altered"]
 
@@ -459,7 +459,7 @@ def test_whatever_was_corrected_every_score_comes_out_again(
         path = tmp_path_factory.mktemp("steps") / "l.db"
         ledger = DatabaseLedger(f"sqlite:///{path}?synchronous=normal", create=True)
     with ledger:
-        c = eh.Campaign.create(ledger, "c", ["u", "v"], "optimistic:loss=log", "logistic", budget=100, batch=1)
+        c = eh.Campaign.create(ledger, "c", ["u", "v"], "optimistic", "logistic", budget=100, batch=1, risk="log")
         c.add(*rows(50, 6), ["u", "v"] * 3, ids=[f"e{i}" for i in range(6)])
         erased: set[str] = set()
         gone: set[str] = set()

@@ -156,7 +156,7 @@ class Intake:
         z = state.groups.index(request["group"])
         surplus = max(0, int(n) - left)
         facts: dict[str, Any] = {"group": request["group"], "rows": int(n), "surplus": surplus}
-        if (letter := OUTSIDE.get(request["kind"])) is not None:
+        if (letter := OUTSIDE.get(request.get("kind", ""))) is not None:
             validating, training = 0, 0
             facts["roles"] = letter * int(n)
         else:

@@ -328,6 +328,7 @@ class Trainer:
             outcome=state.outcome,
             version=frozen["version"],
             frozen_labels=frozen["labels"],
+            risk=self._parts.risk.claimed.title,
         )
 
     # ---------------------------------------------------------------- within

@@ -36,6 +36,7 @@ class Seen:
         outcome: how the last proof ended: `outcome`, `target`, `delta`; None without one.
         version: how many models have been frozen.
         frozen_labels: labels spent when the last one was.
+        risk: what certificates are about, in words.
     """
 
     groups: tuple[str, ...]
@@ -48,6 +49,7 @@ class Seen:
     outcome: Mapping[str, Any] | None = None
     version: int = 0
     frozen_labels: int = 0
+    risk: str = "error"
 
 
 class Rule:
@@ -108,7 +110,7 @@ class ErrorBelow(Rule):
             return None
         if found["target"] > self.target or found["delta"] > 1 - self.confidence + 1e-12:
             return None
-        return f"no group's risk is above {self.target:g} (confidence {self.confidence:.0%})"
+        return f"no group's {seen.risk} is above {self.target:g} (confidence {self.confidence:.0%})"
 
     def wish(self, seen: Seen) -> ErrorBelow | None:
         """This target, when as good a model as the scores show could be certified with the labels that are left."""

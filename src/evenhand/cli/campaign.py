@@ -264,10 +264,10 @@ def certify(
         from evenhand.cli.campaign_look import certificate_text, proof_text
 
         status = campaign.status()
-        found = {**status["certificate"], "proof": status["proof"]}
+        found = status["certificate"]
         lines = [certificate_text(found)]
         lines += [] if status["proof"] is None else [proof_text(status["proof"])]
-        say(found, as_json, "\n".join(lines))
+        say(found | {"proof": status["proof"]}, as_json, "\n".join(lines))
 
 
 def close(

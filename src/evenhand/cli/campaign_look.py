@@ -68,7 +68,7 @@ def certificate(name: Name, db: Database = DEFAULT, as_json: AsJson = False) -> 
             say(found, as_json, "no model is frozen: evenhand campaign certify NAME freezes one")
             return
         lines = [certificate_text(found)] + ([] if proof is None else [proof_text(proof)])
-        say({**found, "proof": proof}, as_json, "\n".join(lines))
+        say(found, as_json, "\n".join(lines))
 
 
 def list_all(db: Database = DEFAULT, as_json: AsJson = False) -> None:
