@@ -21,9 +21,11 @@ from .errors import LedgerError as LedgerError
 from .errors import NothingToAsk as NothingToAsk
 from .learners import Learner as Learner
 from .learners import Logistic as Logistic
+from .learners import Minimax as Minimax
 from .learners import Model as Model
 from .learners import SklearnLearner as SklearnLearner
 from .learners.torch.learner import TorchLearner as TorchLearner
+from .plotting.minimax import plot_minimax as plot_minimax
 from .risks import Costs as Costs
 from .simulation.result import Result as Result
 from .simulation.simulate import simulate as simulate

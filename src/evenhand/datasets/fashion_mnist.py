@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from evenhand.datasets.download import Remote, find
 from evenhand.sources.images.images import Images
 
-__all__ = ["FASHION_PAIRS", "fashion_mnist"]
+__all__ = ["FASHION_PAIRS", "FILES", "fashion_mnist", "read_images"]
 
 FASHION_PAIRS = {
     "T-shirt/Shirt": (0, 6),
@@ -35,7 +35,7 @@ FILES = tuple(
 
 def fashion_mnist(data_dir: str | Path | None = None, **settings: Any) -> Images:
     """FashionMNIST as a source, first of a pair is 0, second 1; settings as for `Images`."""
-    images, labels, test_images, test_labels = (_idx(path) for path in find(FILES, "fashion_mnist", data_dir))
+    images, labels, test_images, test_labels = (read_images(path) for path in find(FILES, "fashion_mnist", data_dir))
     test = (test_images, *as_pairs(test_labels, FASHION_PAIRS))
     transform = {"mean": (0.2860,), "std": (0.3530,)}
     defaults = {"test": test, "order": tuple(FASHION_PAIRS), "network": "cnn1", "transform": transform}
@@ -51,8 +51,8 @@ def as_pairs(label: NDArray[Any], pairs: dict[str, tuple[int, int]]) -> tuple[ND
     return y[label], group[label].astype(str)
 
 
-def _idx(path: Path) -> NDArray[np.uint8]:
-    """An IDX file: two zero bytes, the type, the number of dimensions, each as a big-endian number, the bytes."""
+def read_images(path: Path) -> NDArray[np.uint8]:
+    """The images or labels of an IDX file: two zero bytes, the type, the number of dimensions, each as a big-endian number, the bytes."""
     content = gzip.decompress(path.read_bytes())
     dimensions = content[3]
     shape = np.frombuffer(content, ">u4", count=dimensions, offset=4)

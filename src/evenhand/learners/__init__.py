@@ -5,6 +5,7 @@ and, for the log loss, `predict_proba` or `predict_log_proba`. Losses are the bu
 
 - `Logistic`: our own exact solver, fast for many trials and for one more example.
 - `SklearnLearner`: any scikit-learn classifier or Pipeline.
+- `Minimax`: any of them, trained for the worst-off group.
 """
 
 from copy import deepcopy
@@ -13,10 +14,20 @@ from typing import Any
 from evenhand.errors import InputError
 from evenhand.learners.base import Learner, Model
 from evenhand.learners.logistic.learner import Logistic
+from evenhand.learners.minimax import Minimax
 from evenhand.learners.sklearn import ConstantModel, SklearnLearner, SklearnModel
 from evenhand.risks import ERROR, Risk
 
-__all__ = ["ConstantModel", "Learner", "Logistic", "Model", "SklearnLearner", "SklearnModel", "as_learner"]
+__all__ = [
+    "ConstantModel",
+    "Learner",
+    "Logistic",
+    "Minimax",
+    "Model",
+    "SklearnLearner",
+    "SklearnModel",
+    "as_learner",
+]
 
 
 def as_learner(given: Any, risk: Risk = ERROR) -> Any:
@@ -25,7 +36,7 @@ def as_learner(given: Any, risk: Risk = ERROR) -> Any:
         raise InputError(f"give an object, {given.__name__}(), not the class {given.__name__}")
     if not hasattr(given, "fit"):
         raise InputError(f"{given!r} is no learner: it has no fit(X, y); use Logistic() or SklearnLearner(...)")
-    bare = hasattr(given, "get_params") and not isinstance(given, Logistic)
+    bare = hasattr(given, "get_params") and not isinstance(given, Logistic | Minimax)
     learner = SklearnLearner(given) if bare else deepcopy(given)
     _check_settings(learner)
     if risk.name == "log" and not getattr(learner, "gives_probabilities", True):

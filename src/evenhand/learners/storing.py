@@ -12,6 +12,7 @@ from evenhand.errors import InputError
 from evenhand.learners.base import Model
 from evenhand.learners.logistic.learner import Logistic
 from evenhand.learners.logistic.table import Encoding, TableModel
+from evenhand.learners.minimax import Minimax
 from evenhand.learners.sklearn import ConstantModel, SklearnModel
 
 __all__ = ["dump_model", "load_model"]
@@ -31,6 +32,8 @@ def dump_model(model: Any) -> tuple[str, bytes]:
         )
     if isinstance(model, TableModel):
         return "table", _table(model)
+    if isinstance(model, Minimax):
+        return dump_model(model.model_)
     if isinstance(model, SklearnModel):
         return "skops", _skops(model.estimator)
     if hasattr(model, "trainer") and hasattr(model, "module"):

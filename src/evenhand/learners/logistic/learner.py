@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import narwhals as nw
 import numpy as np
@@ -18,6 +18,9 @@ from evenhand.errors import InputError
 from evenhand.learners.logistic.objectives import BinaryRows, Rows, Softmax, softmax
 from evenhand.learners.logistic.solver import DENSE_LIMIT, minimise
 from evenhand.learners.weights import as_weights
+
+if TYPE_CHECKING:
+    from evenhand.learners.logistic.reweighting import LogisticRefits
 
 __all__ = ["Logistic"]
 
@@ -79,6 +82,12 @@ class Logistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         problem = problem_of(rows, codes, K, self.C, scale, weight)
         self.gradient_norm_ = float(minimise(problem, theta, inverse, self.tol)[0])
         return self._set_parameters(theta)
+
+    def refits(self, X: Any, y: Any, tol: float | None = None) -> LogisticRefits:
+        """Fits of these rows under changing weights, each from the last optimum."""
+        from evenhand.learners.logistic.reweighting import LogisticRefits
+
+        return LogisticRefits(self, X, y, tol)
 
     @classmethod
     def fitted(cls, settings: Logistic, classes: NDArray[Any], theta: Floats, norm: float) -> Self:

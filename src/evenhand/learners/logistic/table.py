@@ -10,8 +10,10 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.arrays import Floats, Ints
 from evenhand.errors import InputError
 from evenhand.learners.logistic.learner import Logistic
+from evenhand.risks import Measure, Outcomes
 
 __all__ = ["TableLearner", "TableModel"]
 
@@ -30,6 +32,10 @@ class TableLearner:
         """The fitted model; nothing is random, and nothing is taken over from `previous`."""
         encoding = Encoding.of(X)
         return TableModel(encoding, Logistic(C=self.C).fit(encoding(X), y, sample_weight))
+
+    def refits(self, X: Any, y: Any, tol: float | None = None) -> TableRefits:
+        """Fits of these rows under changing weights, each from the last optimum."""
+        return TableRefits(self, X, y, tol)
 
 
 @dataclass(frozen=True)
@@ -107,6 +113,24 @@ class TableModel:
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """The logarithm of the probability of every class, precise also where that is tiny."""
         return self.classifier.predict_log_proba(self.encoding(X))
+
+
+class TableRefits:
+    """Fits of `TableLearner` on fixed rows under changing weights: the encoding does not depend on them."""
+
+    def __init__(self, learner: TableLearner, X: Any, y: Any, tol: float | None = None) -> None:
+        self._encoding = Encoding.of(X)
+        self._refits = Logistic(C=learner.C).refits(self._encoding(X), y, tol)
+        self._held: tuple[Any, Any] = (None, None)
+
+    def outcomes(self, weight: Floats, C: float | None, measure: Measure, X: Any, y: Ints) -> Outcomes:
+        """What the model under these weights does on other rows, whose labels are places in the measure's classes."""
+        if measure.risk.function is not None:
+            model = TableModel(self._encoding, self._refits.fit(weight, C))
+            return measure.of_model(model, X, np.asarray(measure.classes)[y])
+        if self._held[0] is not X:  # the same rows come again and again
+            self._held = (X, self._encoding(X))
+        return self._refits.outcomes(weight, C, measure, self._held[1], y)
 
 
 def _numbers(series: Any) -> NDArray[np.float64]:

@@ -1,0 +1,134 @@
+"""Risks of a learner under group weights, measured on rows it was not fitted on, again and again under other weights."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.arrays import Floats, Ints
+from evenhand.learners.base import Model
+from evenhand.learners.penalty import with_penalty
+from evenhand.risks import Measure, Outcomes
+
+__all__ = ["CrossFit", "Refits", "Rows", "group_weights", "make_folds", "refits_of", "take_rows"]
+
+
+class Rows(NamedTuple):
+    """Labelled rows: features, labels, the place of each one's group, and how often each counts."""
+
+    X: Any
+    y: NDArray[Any]
+    group: Ints
+    weight: Floats
+
+    def at(self, places: Ints) -> Rows:
+        """Some of them."""
+        return Rows(take_rows(self.X, places), self.y[places], self.group[places], self.weight[places])
+
+
+def take_rows(X: Any, places: Ints) -> Any:
+    """Rows of an array, a sparse matrix or a frame of any library."""
+    if isinstance(X, np.ndarray):
+        return X[places]
+    if hasattr(X, "tocsr"):
+        return X.tocsr()[places]
+    if isinstance(X, list | tuple):
+        return [X[i] for i in places.tolist()]
+    import narwhals as nw
+
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    return frame[places.tolist()].to_native() if isinstance(frame, nw.DataFrame) else X[places]
+
+
+def make_folds(group: Ints, label: Ints, folds: int, seed: int) -> Ints:
+    """The fold of every row: rows are dealt out in turn within each group and label, in random order.
+
+    >>> make_folds(np.array([0, 0, 1, 1]), np.array([0, 0, 0, 0]), 2, seed=0).tolist() in ([0, 1, 0, 1], [0, 1, 1, 0],
+    ...     [1, 0, 0, 1], [1, 0, 1, 0])
+    True
+    """
+    order = np.lexsort((np.random.default_rng(seed).random(len(group)), label, group))
+    fold = np.empty(len(group), dtype=np.int64)
+    fold[order] = np.arange(len(group)) % folds
+    return fold
+
+
+def group_weights(rows: Rows, q: Floats, strength: float = 1.0) -> Floats:
+    """The weight of every row when group z counts q_z: 1 + strength·(q_z·n/n_z − 1), times its own, with the same sum."""
+    size = np.bincount(rows.group, rows.weight, len(q))
+    factor = np.divide(q * size.sum(), size, out=np.ones(len(q)), where=size > 0)
+    weight = rows.weight * (1.0 + strength * (factor - 1.0))[rows.group]
+    return np.asarray(weight * rows.weight.sum() / weight.sum())
+
+
+class Refits(Protocol):
+    """Fits on fixed rows under changing weights."""
+
+    def outcomes(self, weight: Floats, C: float | None, measure: Measure, X: Any, y: Ints) -> Outcomes:
+        """What the model under these weights does on other rows; `y` are places in the measure's classes.
+
+        `C` stands for the learner's own where it has one.
+        """
+
+
+class _AnyRefits:
+    """Any learner, fitted anew each time; one that goes on from its model does."""
+
+    def __init__(self, learner: Any, X: Any, y: NDArray[Any], seed: int) -> None:
+        self.learner, self.X, self.y, self.seed = learner, X, y, seed
+        self.last: Model | None = None
+
+    def outcomes(self, weight: Floats, C: float | None, measure: Measure, X: Any, y: Ints) -> Outcomes:
+        learner = deepcopy(self.learner) if C is None else with_penalty(self.learner, C)
+        # equal weights are left out, so that a learner without sample_weight can be fitted plainly
+        more = {} if np.ptp(weight) == 0 else {"sample_weight": weight}
+        self.last = learner.fit(self.X, self.y, previous=self.last, seed=self.seed, **more)
+        return measure.of_model(self.last, X, np.asarray(measure.classes)[y])
+
+
+def refits_of(learner: Any, X: Any, y: NDArray[Any], seed: int, tol: float | None = None) -> Refits:
+    """Refits of this learner: its own where it has a quick way, `learner.refits(X, y, tol)`."""
+    own = getattr(learner, "refits", None)
+    found: Refits = _AnyRefits(learner, X, y, seed) if own is None else own(X, y, tol)
+    return found
+
+
+class CrossFit:
+    """A learner fitted on all folds but one, and its outcomes on that one, for any weights; in sample with no folds."""
+
+    def __init__(self, learner: Any, rows: Rows, measure: Measure, groups: int, folds: int, seed: int) -> None:
+        self.measure, self.groups, self.group, self.weight = measure, groups, rows.group, rows.weight
+        self._codes = measure.codes(rows.y)
+        every = np.arange(len(rows.y))
+        fold = make_folds(rows.group, self._codes, folds, seed) if folds else every * 0
+        self._parts: list[tuple[Rows, Refits, Any, Ints]] = []
+        for k in range(max(folds, 1)):
+            train, test = (every[fold != k], every[fold == k]) if folds else (every, every)
+            part = rows.at(train)
+            # folds are for comparing weights, so their fits need not be exact; in sample the fit is the answer
+            refits = refits_of(learner, part.X, part.y, seed, 1e-6 if folds else None)
+            self._parts.append((part, refits, take_rows(rows.X, test), test))
+
+    def outcomes(self, q: Floats, strength: float = 1.0, C: float | None = None) -> Outcomes:
+        """What the models under these group weights do on the rows held out, in the order of the rows."""
+        n = len(self._codes)
+        values, relevant = np.zeros(n), np.zeros(n, dtype=bool)
+        wrong, stratum = np.zeros(n, dtype=bool), np.zeros(n, dtype=np.int64)
+        for part, refits, X, test in self._parts:
+            weight = group_weights(part, q, strength)
+            found = refits.outcomes(weight, C, self.measure, X, self._codes[test])
+            values[test], relevant[test], wrong[test], stratum[test] = found
+        return Outcomes(values, relevant, wrong, stratum)
+
+    def risks(self, outcomes: Outcomes) -> Floats:
+        """Each group's risk, rows counted as often as their weights say; NaN where it has no relevant row."""
+        strata = self.measure.strata
+        cell, counted = self.group * strata + outcomes.stratum, self.weight * outcomes.relevant
+        total, n = (np.bincount(cell, w, self.groups * strata) for w in (counted * outcomes.values, counted))
+        means = np.divide(total, n, out=np.full(len(n), np.nan), where=n > 0).reshape(self.groups, strata)
+        some = ~np.isnan(means)
+        mean = np.nansum(means, axis=1) / np.maximum(some.sum(axis=1), 1)
+        return np.asarray(np.where(some.any(axis=1), mean, np.nan))
