@@ -1,6 +1,6 @@
 """The figures of docs/theory.md and docs/certificates.md: exact excess risk of simulated runs beside the theory.
 
-Run: python benchmarks/theory.py --out docs/assets [--trials 100] [--only excess pairs coupling steering widths]
+Run: python benchmarks/theory.py --out docs [--trials 100] [--only excess pairs coupling steering widths plan probe front]
 """
 
 import argparse
@@ -14,10 +14,13 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import evenhand as eh
+from evenhand.arrays import Floats
 from evenhand.claims import guarantees as g
 from evenhand.claims.guarantees.excess import simulated_excess, slope
 from evenhand.claims.intervals import paired_difference, wilson
 from evenhand.claims.sequences import error_rate, running_half_width
+from evenhand.datasets.adult import adult_frame
+from evenhand.plotting.guarantees import plot_front
 
 BUDGETS = [200, 400, 1000, 2000, 4000, 10_000, 20_000]
 INSTANCE = eh.SyntheticModel1.instance("I")
@@ -113,7 +116,136 @@ def widths(trials: int, out: Path) -> dict[str, object]:
     return {"rows": rows}
 
 
-PARTS = {f.__name__: f for f in (excess, pairs, coupling, steering, widths)}
+def plan(trials: int, out: Path) -> dict[str, object]:
+    """What the theory promises on instance I: each form of Assumption 3, with and without the term, and ε-greedy."""
+    ratio = g.coupling_ratio(INSTANCE, INSTANCE.pi_star(), [0.1, -0.1])
+    moved = INSTANCE.mixture_risk([0.3, 0.7], "log") - INSTANCE.mixture_risk([0.2, 0.8], "log")
+    forms: dict[str, dict[str, float]] = {
+        "C for every excess": {"C": 1.0},
+        # the C that a shift of 0.1 needs, at the excess risk it has
+        "C down to a resolution": {"C": float(ratio.max()), "resolution": float(moved @ INSTANCE.pi_star())},
+        "square-root form": {"kappa": g.square_root_constant(INSTANCE, INSTANCE.pi_star())},
+    }
+    known = {"groups": 2, "pi_min": 0.2, "bound": eh.VCBound(3), "gap": INSTANCE.gap, "fair": [0.2, 0.8]}
+    rows = []
+    for name, form in forms.items():
+        problem = g.Problem(**known, **form)  # type: ignore[arg-type]
+        far, order = g.optimistic(problem, 10**12), g.order_of(problem, 1000)
+        found = {"value": g.optimistic(problem, 1000).value, "far": far.value, "from": far.speaks_from}
+        hidden = None if order is None else order.hidden
+        rows.append({"form": name, **form, **found, "rate": far.rate, "floor": far.floor, "hidden": hidden})
+    first = g.Problem(**known, C=1.0)  # type: ignore[arg-type]
+    two = {xi: g.Problem(**known, C=1.0, xi=xi) for xi in (0.5, 0.7, 0.8, 0.9)}  # type: ignore[arg-type]
+    compared = g.compare(first, 10**12, target=0.05)
+    population = g.epsilon_greedy(first, 0.3, 10**12, shares=[0.3, 0.7])
+    return {
+        "forms": rows,
+        "two_terms": [
+            {
+                "xi": xi,
+                "first_phase": g.first_phase(problem, 10**12),
+                "labels": g.uncoupled_labels_for(problem, 0.05),
+                "coupled": g.labels_for(problem, 0.05),
+            }
+            for xi, problem in two.items()
+        ],
+        "compared": compared.as_dict(),
+        "exploring": {
+            "uniform": g.epsilon_greedy(first, 0.3, 10**12).value,
+            "population": population.value,
+            "shares": [0.3, 0.7],
+        },
+        "orders": [
+            {"pi_min": share, "value": getattr(g.order_of(_with(share), 1000), "value", None)}
+            for share in (0.4, 0.2, 0.1)
+        ],
+    }
+
+
+def _with(pi_min: float) -> g.Problem:
+    return g.Problem(groups=2, pi_min=pi_min, bound=eh.VCBound(3), C=1.0)
+
+
+def adult() -> tuple[Floats, np.ndarray, np.ndarray]:
+    """Adult's training rows: categories one-hot, numbers standardised; race and sex only as groups."""
+    from sklearn.compose import make_column_transformer
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    frame = adult_frame("train")
+    X = frame.drop(columns=["income", "race", "sex", "race and sex"])
+    numbers = X.select_dtypes("number").columns.tolist()
+    encode = make_column_transformer(
+        (OneHotEncoder(), [name for name in X if name not in numbers]), (StandardScaler(), numbers), sparse_threshold=0
+    )
+    return encode.fit_transform(X), frame["income"].to_numpy(), frame["race and sex"].astype(str).to_numpy()
+
+
+def drawn(model: eh.SyntheticModel1, size: int) -> tuple[Floats, np.ndarray, np.ndarray]:
+    """Examples of a model, so many of every group."""
+    rng = np.random.default_rng(0)
+    parts = [model.examples(z, rng.standard_normal((size, model.normals))) for z in range(len(model.groups))]
+    X, y = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return X, y, np.repeat(model.groups, size)
+
+
+THREE = eh.SyntheticModel1(
+    {
+        "a": {0: (-1, 0, 0), 1: (1, 0, 0)},
+        "b": {0: (0, -1.5, 0), 1: (0, 1.5, 0)},
+        "c": {0: (0, 0, -2), 1: (0, 0, 2)},
+    }
+)
+
+
+def probe(trials: int, out: Path) -> dict[str, object]:
+    """Assumptions 1 to 3 in data: instance I, three orthogonal groups, Adult."""
+    found = {}
+    data = {
+        "instance I": (drawn(INSTANCE, 4000), "error"),
+        "three orthogonal groups": (drawn(THREE, 8000), "log"),
+        "Adult": (adult(), "log"),
+    }
+    for name, (rows, risk) in data.items():
+        seen = g.probe(eh.Logistic(), *rows, risk=risk)
+        found[name] = {
+            "examples": len(rows[1]),
+            "risk": risk,
+            "groups": list(seen.monotone.groups),
+            "comparisons": len(seen.monotone.steps),
+            "first_fails": len(seen.monotone.fails),
+            "first_unclear": len(seen.monotone.unclear),
+            "second_fails": [list(pair) for pair in seen.own_models.fails],
+            "second_unclear": len(seen.own_models.unclear),
+            "C": [None if np.isnan(c) else c for c in seen.closeness.C.tolist()],
+            "excess": seen.closeness.excess.tolist(),
+            "text": str(seen).splitlines(),
+        }
+    return found
+
+
+def front(trials: int, out: Path) -> dict[str, object]:
+    """The fronts of group risks of instance I and Adult, with their pictures."""
+    found = {}
+    for name, rows, file in (
+        ("instance I", drawn(INSTANCE, 20_000), "front-instance"),
+        ("Adult", adult(), "front-adult"),
+    ):
+        seen = g.pareto(eh.Logistic(), *rows)
+        plot_front(seen).savefig(out / f"theory-{file}.svg")
+        found[name] = {
+            "groups": list(seen.groups),
+            "tried": len(seen.mixtures),
+            "mixture": seen.mixtures[seen.fair].tolist(),
+            "risks": seen.risks[seen.fair].tolist(),
+            "equal_shares": seen.risks[np.argmin(np.abs(seen.mixtures - 1 / len(seen.groups)).max(axis=1))].tolist(),
+            "most_dominated": float(seen.dominated.max()),
+            "most_slack": float(seen.slack.max()),
+            "points": np.column_stack([seen.mixtures, seen.risks]).round(5).tolist(),
+        }
+    return found
+
+
+PARTS = {f.__name__: f for f in (excess, pairs, coupling, steering, widths, plan, probe, front)}
 
 
 def main() -> None:
@@ -122,12 +254,13 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=100)
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
     given = parser.parse_args()
-    given.out.mkdir(parents=True, exist_ok=True)
-    file = given.out / "theory.json"
+    pictures, file = given.out / "assets", given.out / "results/theory.json"
+    for folder in (pictures, file.parent):
+        folder.mkdir(parents=True, exist_ok=True)
     kept = json.loads(file.read_text()) if file.exists() else {}
     for name in given.only:
         started = time.perf_counter()
-        result = PARTS[name](given.trials, given.out)
+        result = PARTS[name](given.trials, pictures)
         about = {"date": datetime.now(UTC).strftime("%Y-%m-%d"), "seconds": round(time.perf_counter() - started, 1)}
         about["versions"] = {package: version(package) for package in ("evenhand", "numpy", "scipy")}
         kept[name] = {

@@ -72,7 +72,7 @@ def plot_front(front: Front) -> "Figure":
     labels = (f"{front.risk} of {front.groups[0]}", f"{front.risk} of {front.groups[1]}") if two else ("", front.risk)
     figure, [axes] = panels(1, *labels)
     (_curve if two else _lines)(figure, axes, front)
-    axes.legend(fontsize=8, frameon=False)
+    figure.legend(loc="outside lower center", ncols=2, fontsize=8, frameon=False)
     return figure
 
 
@@ -84,7 +84,7 @@ def _curve(figure: "Figure", axes: "Axes", front: Front) -> None:
     axes.plot(x, y, color="0.75", linewidth=1.0, zorder=1)
     drawn = axes.scatter(x, y, c=front.mixtures[order, 0], cmap="viridis", vmin=0, vmax=1, s=16, zorder=2)
     figure.colorbar(drawn, ax=axes, label=f"share of {front.groups[0]} in the mixture")
-    low, high = max(x.min(), y.min()), min(x.max(), y.max())
+    low, high = max(x.min(), y.min()), min(x.max(), y.max())  # the part of the diagonal within the picture
     if low < high:
         axes.plot([low, high], [low, high], color="0.6", linestyle=":", linewidth=1.0, label="equal risks")
     fair_x, fair_y = front.risks[front.fair].tolist()
@@ -99,8 +99,8 @@ def _lines(figure: "Figure", axes: "Axes", front: Front) -> None:
     places = np.arange(len(front.groups))
     for k, row in enumerate(front.risks):
         axes.plot(places, row, color="0.7", linewidth=0.6, label="other mixtures" if k == 0 else None)
-    shares = ", ".join(f"{g} {p:.2f}" for g, p in zip(front.groups, front.mixtures[front.fair], strict=True))
     axes.plot(
-        places, front.risks[front.fair], "o-", color=COLOURS[1], linewidth=2, label=f"fair mixture tried: {shares}"
+        places, front.risks[front.fair], "o-", color=COLOURS[1], linewidth=2, label="fair mixture, of those tried"
     )
-    axes.set_xticks(places, front.groups)
+    shares = front.mixtures[front.fair]
+    axes.set_xticks(places, [f"{group}\nshare {share:.2f}" for group, share in zip(front.groups, shares, strict=True)])

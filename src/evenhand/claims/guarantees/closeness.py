@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evenhand.arrays import Floats
 from evenhand.claims.guarantees.measured import Measured
@@ -17,7 +18,7 @@ class Closeness:
     Attributes:
         shifts: how far the mixture was moved away from equal shares, towards one group after the other.
         excess: for each shift, the largest excess risk under equal shares of a classifier trained for a moved mixture.
-        C, kappa: max_z π_z·|ΔL(z)| over the excess, and over its square root; NaN where no excess was above 0.
+        C, kappa: max_z π_z·|ΔL(z)| over the excess, and over its square root; NaN where some excess was not above 0.
         risk: the risk it is about, the one the learner minimises.
     """
 
@@ -28,33 +29,40 @@ class Closeness:
     risk: str
 
     @property
-    def resolution(self) -> float:
-        """The smallest excess risk that was looked at: C holds here from there up."""
-        return float(self.excess[self.excess > 0].min(initial=np.inf))
+    def seen(self) -> NDArray[np.bool_]:
+        """Shifts at which every classifier trained for another mixture was worse than the mixture's own."""
+        return np.asarray(np.isfinite(self.C))
 
     @property
-    def minimised(self) -> bool:
-        """Whether the learner minimises this risk, so that no classifier beats the mixture's own."""
-        return bool(np.isfinite(self.C).all())
+    def resolution(self) -> float:
+        """The smallest excess risk that C was seen at: it holds here from there up; infinite where it never was."""
+        return float(self.excess[self.seen].min(initial=np.inf))
+
+    @property
+    def judged(self) -> bool:
+        """Whether two shifts at least can be compared."""
+        return int(self.seen.sum()) >= 2
 
     @property
     def grows(self) -> bool:
         """Whether the constant more than doubles as mixtures come closer."""
-        return bool(self.C[-1] > 2 * self.C[0])
+        seen = self.C[self.seen]
+        return self.judged and bool(seen[-1] > 2 * seen[0])
 
     def __str__(self) -> str:
-        if not self.minimised:
+        if not self.judged:
             return (
                 f"Assumption 3 cannot be judged: classifiers trained for other mixtures have a {self.risk} below the "
                 "mixture's own, so the learner does not minimise it (a penalty on its weights is enough for that)."
             )
+        C, excess = self.C[self.seen], self.excess[self.seen]
         told = (
-            f"the C of Assumption 3 goes from {self.C[0]:.3g} at an excess {self.risk} of {self.excess[0]:.2g} to "
-            f"{self.C[-1]:.3g} at {self.excess[-1]:.2g}"
+            f"its C goes from {C[0]:.3g} at an excess {self.risk} of {excess[0]:.2g} to {C[-1]:.3g} at {excess[-1]:.2g}"
         )
         if not self.grows:
             return f"Assumption 3 is not contradicted: {told}."
-        return f"Assumption 3 fails for small excess: {told}. The square-root form needs κ = {np.max(self.kappa):.3g}."
+        kappa = float(np.max(self.kappa[self.seen]))
+        return f"Assumption 3 fails for small excess: {told}. The square-root form needs κ = {kappa:.3g}."
 
 
 def closeness(measured: Measured) -> Closeness:

@@ -54,11 +54,10 @@ def conditions(problem: Problem, labels: int) -> tuple[Condition, ...]:
 def phase_conditions(p: Problem, labels: int, nearby: Callable[[int], int | None]) -> tuple[Condition, ...]:
     """Forced rounds over, fits close, and rounds from which the mixture is near π* in every phase."""
     power = 1 / (1 - p.xi)
-    early = max(1, int(np.ceil(min(p.pi_min**-power * (1 - 1e-12), FOREVER))))
     late = p.a**-power * (2 * p.pi_min - p.a) / p.pi_min
     needs: list[tuple[str, int | None, str | None]] = [
-        ("forced rounds are over: n ≥ π_min^(−1/(1−ξ))", early, None),
-        ("forced rounds stay over: A·t ≥ t^ξ", max(1, int(np.ceil(min(late * (1 - 1e-12), FOREVER)))), None),
+        ("forced rounds are over: n ≥ π_min^(−1/(1−ξ))", _rounds(p.pi_min**-power), None),
+        ("forced rounds stay over: A·t ≥ t^ξ", _rounds(late), None),
     ]
     floor = p.epsilon0
     close = None if floor is None else smallest(lambda n: 2 * p.max_e((p.pi_min * n) ** p.xi) <= floor)
@@ -73,6 +72,11 @@ def smallest_budget(p: Problem, i: int) -> int | None:
     """n_i: rounds from which (c_0 + … + c_i)·max_z e_z((π_min n)^ξ) ≤ γ((i+1)(π_min − A)/m)."""
     gap = phase_gap(p, i)
     return smallest(lambda n: float(p.phase_sums(p.max_e((p.pi_min * n) ** p.xi))[i]) <= gap)
+
+
+def _rounds(least: float) -> int | None:
+    """A number of rounds rounded up, with room for rounding errors; None where no budget is that large."""
+    return max(1, int(np.ceil(least * (1 - 1e-12)))) if least <= FOREVER else None
 
 
 def phase_gap(p: Problem, i: int) -> float:
