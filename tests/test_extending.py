@@ -218,7 +218,7 @@ def test_curate_and_sweep_from_the_shell(shop: Path, tmp_path: Path):
     cli(*curated, "--out", tmp_path / "rows.csv", "--json")
     report = json.loads((tmp_path / "rows.report.json").read_text())
     assert report["settings"]["strategy"] == text
-    assert list(report["comparison"]["strategies"]) == [text, "uniform", "uncurated"]
+    assert report["comparison"]["rules"] == [text, "uniform", "uncurated"]
     grid = ["--strategy", text, "--grid", "step=1,2", "--learner", learner, "--budget", 16, "--trials", 4, "--json"]
     found = json.loads(cli("sweep", "factory:shop.parts.model", *grid))
     assert [row["strategy"] for row in found["settings"]] == [f"{text}:step=1", f"{text}:step=2"]

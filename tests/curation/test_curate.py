@@ -12,12 +12,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from fairlearn.metrics import MetricFrame, count
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.stats import ttest_1samp
 from sklearn.metrics import accuracy_score
 
 from evenhand.curation.curate import Curated, curate
 from evenhand.curation.model import CuratedModel
 from evenhand.datasets import load
+from evenhand.learners import Logistic
 from evenhand.sources.table.table import Table
 from evenhand.strategies import Optimistic
 
@@ -31,9 +34,9 @@ def pool(n: int = 300, seed: int = 0) -> pd.DataFrame:
     return frame.assign(y=np.where(y, "yes", "no"), city=generator.choice(["Rome", "Oslo"], n))
 
 
-def curated(data: Any = None, **settings: Any) -> Curated:
+def curated(data: Any = None, **given: Any) -> Curated:
     data = pool() if data is None else data
-    return curate(data, **({"label": "y", "groups": "sex", "budget": 60, "compare": 0} | settings))
+    return curate(data, **({"label": "y", "groups": "sex", "budget": 60, "compare": 0} | given))
 
 
 def test_rows_carry_their_columns_and_what_happened_to_them() -> None:
@@ -267,8 +270,117 @@ def test_going_on_refuses_another_pool_or_other_settings(tmp_path: Path) -> None
     curated().save(path)
     with pytest.raises(ValueError, match="seed was 0, is 1"):
         curated(seed=1, resume=path)
+    same_size = pool().assign(a=lambda f: f["a"] + 1)
     with pytest.raises(ValueError, match="not the one these rows"):
-        curated(pool(310), resume=path)
+        curated(same_size, resume=path)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"budget": 50},
+        {"features": ["a"]},
+        {"ignore": ["city"]},
+        {"scale": "minmax"},
+        {"missing": "median"},
+        {"test": 0.2},
+        {"use_group_as_feature": True},
+        {"learner": Logistic(C=2.0)},
+        {"batch": 2},
+        {"strategy": "uniform"},
+        {"merge_below": 10},
+        {"validation": 0.4},
+    ],
+)
+def test_going_on_refuses_any_changed_setting(tmp_path: Path, changed: dict[str, Any]) -> None:
+    path = tmp_path / "train.parquet"
+    curated(compare=0).save(path)
+    with pytest.raises(ValueError, match="cannot resume"):
+        curated(**changed, resume=path)
+
+
+def test_a_checkpoint_is_kept_while_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Dying(Optimistic):
+        def __call__(self, standing: Any, uniforms: Any) -> Any:
+            if standing.counts.sum() == 20:
+                raise OSError("the machine is gone")
+            return super().__call__(standing, uniforms)
+
+    monkeypatch.setattr("evenhand.curation.rounds.KEEP_EVERY", 0.0)
+    path = tmp_path / "deep" / "train.parquet"
+    with pytest.raises(OSError, match="gone"):
+        curated(strategy=Dying(), checkpoint=path)
+    assert [found.name for found in path.parent.iterdir()] == ["train.checkpoint.json"]
+    resumed = curated(strategy=Optimistic(), resume=path)
+    pd.testing.assert_frame_equal(resumed.rows, curated(strategy=Optimistic()).rows)
+
+
+def test_outputs_never_replace_an_input(tmp_path: Path) -> None:
+    frame = pool()
+    frame.to_csv(tmp_path / "pool.csv", index=False)
+    pool(100, seed=1).to_csv(tmp_path / "train.test.csv", index=False)
+    asked = {"label": "y", "groups": "sex", "budget": 20, "compare": 0}
+    found = curate(tmp_path / "pool.csv", **asked)
+    with pytest.raises(ValueError, match=r"written onto the input .*pool\.csv"):
+        found.save(tmp_path / "pool.csv")
+    tested = curate(tmp_path / "pool.csv", test=tmp_path / "train.test.csv", **asked)
+    with pytest.raises(ValueError, match=r"onto the input .*train\.test\.csv"):
+        tested.save(tmp_path / "train.csv")
+    (tmp_path / "folder").mkdir()
+    frame.to_parquet(tmp_path / "folder" / "part.parquet")
+    with pytest.raises(ValueError, match="onto the input"):
+        curate(tmp_path / "folder", checkpoint=tmp_path / "folder" / "train.parquet", **asked)
+
+
+def test_giveaway_columns_and_copies_are_noted() -> None:
+    frame = pool(600)
+    odd = frame.assign(
+        score=np.where(frame["y"] == "yes", 1.0, 0.0) + np.random.default_rng(0).normal(0, 0.01, 600),
+        title=np.where(frame["sex"] == "f", "Ms", "Mr"),
+        serial=[f"n{i}" for i in range(600)],
+    )
+    notes = " ".join(curated(pd.concat([odd, odd.head(7)])).summary["notes"])
+    assert "column 'score' alone predicts the label almost perfectly" in notes
+    assert "column 'title' gives the group away" in notes
+    assert "7 rows are exact copies" in notes
+    assert "serial" not in notes
+    plain = " ".join(curated(frame).summary["notes"])
+    assert "perfectly" not in plain
+    assert "gives the group away" not in plain
+    assert "copies" not in plain
+
+
+def test_a_curated_file_is_a_pool_without_its_bookkeeping(tmp_path: Path) -> None:
+    first = curated(pool(600), budget=300)
+    first.save(tmp_path / "train.parquet")
+    again = curate(tmp_path / "train.parquet", label="y", groups="sex", budget=60, compare=0)
+    assert set(again.summary["features"]) == {"a", "b", "city"}
+    assert any("columns that curate wrote are left out: row, round, role, group" in n for n in again.summary["notes"])
+    assert "evenhand_row" in again.rows
+
+
+@settings(deadline=None, max_examples=15, derandomize=True)
+@given(st.integers(20, 90), st.integers(2, 5), st.integers(0, 99), st.sampled_from([None, "person"]), st.integers(1, 3))
+def test_no_row_is_in_two_roles(n: int, groups: int, seed: int, split_by: str | None, batch: int) -> None:
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({"x": rng.normal(size=n), "person": rng.integers(0, n // 2, n), "g": np.arange(n) % groups})
+    frame["y"] = np.arange(n) % 2
+    budget = max(2 * batch * groups, n // 3)
+    try:
+        found = curate(
+            frame, label="y", groups="g", budget=budget, batch=batch, compare=0, split_by=split_by, seed=seed
+        )
+    except ValueError as error:
+        assert "too few units" in str(error)  # noqa: PT017
+        return
+    rows, test = found.rows, found.test_rows
+    assert rows["row"].is_unique
+    assert test["row"].is_unique
+    assert not set(rows["row"]) & set(test["row"])
+    if split_by:
+        sides = [set(part["person"]) for part in (rows[rows.role == "train"], rows[rows.role == "validation"], test)]
+        assert not sides[0] & sides[1]
+        assert not (sides[0] | sides[1]) & sides[2]
 
 
 @pytest.mark.parametrize(

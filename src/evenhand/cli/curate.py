@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from evenhand.cli import table_options as options
 from evenhand.cli.curated import print_summary
 from evenhand.errors import InputError
 
@@ -18,26 +19,23 @@ def curate(
     pool: Annotated[str, typer.Argument(help="a CSV or Parquet file, a folder of Parquet files, adult or german")],
     budget: Annotated[int, typer.Option(help="rows to choose, to train on and to validate together")],
     out: Annotated[Path, typer.Option(help="where the rows go, .parquet or .csv; the report goes beside")],
-    label: Annotated[str | None, typer.Option(help="the column to predict")] = None,
-    group: Annotated[
-        list[str] | None, typer.Option(help="a column that tells the group, or age:25,45,65; may be given many times")
-    ] = None,
-    test: Annotated[str | None, typer.Option(help="a test file, a share to hold out (0.3), or none")] = None,
-    feature: Annotated[list[str] | None, typer.Option(help="predict from these columns only")] = None,
-    ignore: Annotated[list[str] | None, typer.Option(help="a column to leave out; may be given many times")] = None,
-    exclude: Annotated[list[str] | None, typer.Option(help="a group to leave out; may be given many times")] = None,
-    use_group_as_feature: Annotated[
-        bool, typer.Option("--use-group-as-feature", help="predict from the group columns too")
-    ] = False,
-    missing: Annotated[str, typer.Option(help="missing numbers: category or median")] = "category",
-    scale: Annotated[
-        str | None, typer.Option(help="numbers: standard (the default; adult and german: minmax), minmax or none")
-    ] = None,
-    max_categories: Annotated[int, typer.Option(help="refuse text columns with more values")] = 1000,
-    unseen: Annotated[str, typer.Option(help="test categories the pool has not: error or ignore")] = "error",
-    separator: Annotated[str | None, typer.Option(help="what separates the cells of a CSV file")] = None,
-    decimal: Annotated[str | None, typer.Option(help="the decimal mark of a CSV file")] = None,
-    encoding: Annotated[str, typer.Option(help="the encoding of a CSV file")] = "utf-8",
+    label: options.Label = None,
+    group: options.Group = None,
+    test: options.Test = None,
+    feature: options.Feature = None,
+    ignore: options.Ignore = None,
+    exclude: options.Exclude = None,
+    use_group_as_feature: options.UseGroup = False,
+    missing: options.Missing = None,
+    scale: options.Scale = None,
+    max_categories: options.MaxCategories = None,
+    unseen: options.Unseen = None,
+    id: options.Id = None,
+    split_by: options.SplitBy = None,
+    merge_below: options.MergeBelow = None,
+    separator: options.Separator = None,
+    decimal: options.Decimal = None,
+    encoding: options.Encoding = None,
     strategy: Annotated[
         str, typer.Option(help="which group next, name:key=value,… or factory:package.module.function")
     ] = "optimistic",
@@ -59,28 +57,29 @@ def curate(
     """Choose rows of a pool for the worst-off group: the rows, a report to open, and the report as JSON."""
     if out.suffix not in {".parquet", ".csv"}:
         raise InputError(f"--out must end in .parquet or .csv, not {out.name!r}")
-    if out.exists() and not (resume or force):
-        raise InputError(f"{out} exists: --resume goes on from it, --force overwrites it")
-    from evenhand.curation.curate import curate as run
-    from evenhand.datasets import load
-    from evenhand.learners.parsing import parse_learner
+    if resume and force:
+        raise InputError("--resume goes on from what is there, --force overwrites it: give one of the two")
+    from evenhand.curation.files import outputs
 
-    settings: dict[str, Any] = {"validation": validation, "use_group_as_feature": use_group_as_feature}
-    settings |= {} if scale is None else {"scale": scale}
-    if pool in {"adult", "german"} and not Path(pool).exists():
-        data: Any = load(pool, **settings)
-        settings = {}
-    else:
-        data = Path(pool)
-        settings |= {"features": feature, "ignore": ignore or (), "exclude": exclude or ()}
-        settings |= {"missing": missing, "max_categories": max_categories, "unseen": unseen}
-        settings |= {"separator": separator, "decimal": decimal, "encoding": encoding}
-        settings |= {} if test is None else {"test": _test(test)}
+    there = [path for path in outputs(out) if path.exists()]
+    if there and not (resume or force):
+        raise InputError(f"{there[0]} exists: --resume goes on from it, --force overwrites it")
+    from evenhand.curation.curate import curate as run
+    from evenhand.learners.parsing import parse_learner
+    from evenhand.sources.catalogue import open_source
+    from evenhand.sources.table.table import Table
+
+    settings = options.given(
+        features=feature, ignore=ignore, exclude=exclude, use_group_as_feature=use_group_as_feature,
+        missing=missing, scale=scale, max_categories=max_categories, unseen=unseen, id=id, split_by=split_by,
+        merge_below=merge_below, separator=separator, decimal=decimal, encoding=encoding, validation=validation,
+    )  # fmt: skip
+    table = open_source(pool, label=label, groups=group or (), test=test, **settings)
+    if not isinstance(table, Table):
+        raise InputError(f"{pool!r} is no table: curate chooses rows of one")
     curated = run(
-        data,
-        label,
-        group,
-        budget,
+        table,
+        budget=budget,
         strategy=strategy,
         learner=None if learner is None else parse_learner(learner),
         batch=batch,
@@ -91,7 +90,7 @@ def curate(
         jobs=jobs,
         progress=not as_json,
         resume=out if resume else None,
-        **settings,
+        checkpoint=out,
     )
     written = curated.save(out)
     if as_json:
@@ -101,13 +100,3 @@ def curate(
     if curated.interrupted:
         typer.echo("interrupted: what was chosen is kept, --resume goes on", err=True)
         raise typer.Exit(130)
-
-
-def _test(text: str) -> float | str | None:
-    """A share to hold out, the path of a test file, or nothing at all."""
-    if text == "none":
-        return None
-    try:
-        return float(text)
-    except ValueError:
-        return text

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from evenhand.cli import table_options as options
 from evenhand.errors import InputError
 
 if TYPE_CHECKING:
@@ -52,17 +53,23 @@ def simulate(
     batch: Annotated[int, typer.Option(help="examples of each role a round draws")] = 1,
     warmup: Annotated[int | None, typer.Option(help="warm-up rounds, groups in turn")] = None,
     validation: Annotated[float, typer.Option(help="share of the labels that validates")] = 0.5,
-    label: Annotated[str | None, typer.Option(help="label column of a table")] = None,
-    group: Annotated[list[str] | None, typer.Option(help="group column of a table; may be given many times")] = None,
-    test: Annotated[str | None, typer.Option(help="test file of a table, or a held-out share")] = None,
-    use_group_as_feature: Annotated[
-        bool, typer.Option("--use-group-as-feature", help="predict from a table's group columns too")
-    ] = False,
-    ignore: Annotated[list[str] | None, typer.Option(help="column of a table to leave out; many times")] = None,
-    scale: Annotated[str | None, typer.Option(help="a table's numbers: standard, minmax or none")] = None,
-    separator: Annotated[str | None, typer.Option(help="what separates the cells of a CSV file")] = None,
-    decimal: Annotated[str | None, typer.Option(help="the decimal mark of a CSV file")] = None,
-    encoding: Annotated[str | None, typer.Option(help="the encoding of a CSV file")] = None,
+    label: options.Label = None,
+    group: options.Group = None,
+    test: options.Test = None,
+    feature: options.Feature = None,
+    ignore: options.Ignore = None,
+    exclude: options.Exclude = None,
+    use_group_as_feature: options.UseGroup = False,
+    missing: options.Missing = None,
+    scale: options.Scale = None,
+    max_categories: options.MaxCategories = None,
+    unseen: options.Unseen = None,
+    id: options.Id = None,
+    split_by: options.SplitBy = None,
+    merge_below: options.MergeBelow = None,
+    separator: options.Separator = None,
+    decimal: options.Decimal = None,
+    encoding: options.Encoding = None,
     backend: Annotated[str, typer.Option(help="processes, or dask")] = "processes",
     address: Annotated[str | None, typer.Option(help="the Dask scheduler, e.g. tcp://host:8786")] = None,
     evaluate: Annotated[int, typer.Option(help="rounds at which test accuracy is taken")] = 100,
@@ -81,10 +88,11 @@ def simulate(
     from evenhand.simulation.simulate import simulate as run
     from evenhand.sources.catalogue import learner_for, open_source
 
-    given = {"data_dir": data_dir, "ignore": ignore, "separator": separator, "decimal": decimal, "encoding": encoding}
-    given |= {"scale": scale}
-    settings: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
-    settings |= {"use_group_as_feature": True} if use_group_as_feature else {}
+    settings = options.given(
+        data_dir=data_dir, features=feature, ignore=ignore, exclude=exclude, use_group_as_feature=use_group_as_feature,
+        missing=missing, scale=scale, max_categories=max_categories, unseen=unseen, id=id, split_by=split_by,
+        merge_below=merge_below, separator=separator, decimal=decimal, encoding=encoding,
+    )  # fmt: skip
     found = open_source(source, label=label, groups=group or (), test=test, **settings)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)

@@ -13,7 +13,7 @@ from evenhand.files import write_atomically
 
 __all__ = ["Checkpoint", "checkpoint_path"]
 
-_SCHEMA = 1
+_SCHEMA = 2
 
 
 def checkpoint_path(rows: Path) -> Path:
@@ -32,17 +32,19 @@ class Checkpoint:
     Attributes:
         settings: what was run, as plain values.
         rounds: what happened in each round.
-        rows: the row numbers chosen, by which the pool is known again.
+        rows: the row numbers chosen.
+        digest: a fingerprint of these rows, by which the pool is known again.
     """
 
     settings: dict[str, Any]
     rounds: Rounds
     rows: list[int]
+    digest: str
 
     @classmethod
     def of(cls, run: Curation, settings: dict[str, Any]) -> Checkpoint:
         """The checkpoint of a run as it stands."""
-        return cls(settings, run.rounds, run.rows.tolist())
+        return cls(settings, run.rounds, run.rows.tolist(), run.table.digest(run.rows))
 
     @classmethod
     def read(cls, path: Path) -> Checkpoint:
@@ -51,7 +53,7 @@ class Checkpoint:
             found = json.loads(path.read_text(encoding="utf-8"))
             if found["schema"] != _SCHEMA:
                 raise InputError(f"{path.name} was written by another version of Evenhand: run again without resuming.")
-            return cls(found["settings"], Rounds(**found["rounds"]), found["rows"])
+            return cls(found["settings"], Rounds(**found["rounds"]), found["rows"], found["digest"])
         except FileNotFoundError:
             raise InputError(f"there is nothing to resume from: {path.name} is not there.") from None
         except (json.JSONDecodeError, KeyError, TypeError, UnicodeDecodeError):
@@ -64,7 +66,10 @@ class Checkpoint:
 
     def check(self, settings: dict[str, Any]) -> None:
         """Refuse settings other than those of the run, apart from the budget, which may grow."""
-        differ = [key for key, value in settings.items() if key != "budget" and self.settings.get(key) != value]
+        now = json.loads(json.dumps(settings))
+        differ = [key for key in now.keys() | self.settings.keys() if now.get(key) != self.settings.get(key)]
+        if self.settings["budget"] <= now["budget"]:
+            differ = [key for key in differ if key != "budget"]
         if differ:
-            was = ", ".join(f"{key} was {self.settings.get(key)!r}, is {settings[key]!r}" for key in differ)
-            raise InputError(f"cannot resume, the settings differ: {was}.")
+            was = ", ".join(f"{key} was {self.settings.get(key)!r}, is {now.get(key)!r}" for key in sorted(differ))
+            raise InputError(f"cannot resume, the settings differ: {was}. Only the budget may change, and only grow.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
@@ -18,8 +18,9 @@ import pyarrow as pa
 from evenhand.arrays import Ints
 from evenhand.curation.checkpoint import Checkpoint, checkpoint_path
 from evenhand.curation.figures import Predictions
-from evenhand.curation.files import check_format, like_given, with_columns, write_rows, write_text
+from evenhand.curation.files import check_output, like_given, with_columns, write_rows, write_text
 from evenhand.curation.model import CuratedModel
+from evenhand.curation.noting import notes_on
 from evenhand.curation.page import render
 from evenhand.curation.rounds import Curation, hold_interrupt
 from evenhand.curation.summary import Facts, frame_of, summarise
@@ -143,7 +144,7 @@ class Curated:
         `train.report.json` and `train.checkpoint.json`. A model that cannot be stored safely is left out.
         """
         target = Path(path)
-        check_format(target)
+        check_output(target, self._run.table.inputs)
         with hold_interrupt() as stopped:
             rows, page, values = self._arrow(), self.report(), json.dumps(self.summary, allow_nan=False)
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -181,6 +182,7 @@ def curate(
     jobs: int = 1,
     progress: bool = False,
     resume: str | PathLike[str] | None = None,
+    checkpoint: str | PathLike[str] | None = None,
     **settings: Any,
 ) -> Curated:
     """Choose the rows of a pool that serve the worst-off group best.
@@ -200,7 +202,9 @@ def curate(
         min_test: groups with fewer test rows are shown apart, never as the headline.
         jobs: processes for the comparison.
         progress: whether to show a bar.
-        resume: the path an earlier, interrupted run was saved to; its `.checkpoint.json` is read, nothing else.
+        resume: the path an earlier, interrupted run was saved to; its `.checkpoint.json` is read, nothing else. All
+            settings must be the same, but the budget may be larger.
+        checkpoint: the path it will be saved to, to keep a checkpoint there while it runs.
         settings: as for `Table`: `test`, `features`, `ignore`, `use_group_as_feature` and so on.
 
     >>> from evenhand.datasets import load
@@ -209,6 +213,11 @@ def curate(
     (40, ['men', 'women'])
     """
     table = _as_table(data, label, groups, settings)
+    for path in (resume, checkpoint):
+        if path is not None:
+            check_output(Path(path), table.inputs)
+    if not compare and jobs != 1:
+        raise InputError(f"jobs={jobs} has no effect without a comparison: it is for compare=5 and the like.")
     strategy = Optimistic() if strategy is None else strategy
     rule = parse_strategy(strategy)[1] if isinstance(strategy, str) else strategy
     name = strategy_text(strategy) if isinstance(strategy, str) else label_of(strategy)
@@ -217,25 +226,23 @@ def curate(
     check_settings(table.groups, rule, budget=budget, batch=batch, warmup=warmup, validation=table.validation)
     chosen = {
         "pool": table.name,
-        "label": table.label,
+        **table.description,
         "holds_out": table.holds_out,
-        "group_columns": list(table.group_columns),
         "strategy": name,
         "learner": lasting_text(fitted),
         "seed": seed,
         "batch": batch,
         "warmup": warmup,
-        "validation": table.validation,
         "budget": budget,
     }
     run = Curation(table, rule, fitted, plan)
     if resume is not None:
-        checkpoint = Checkpoint.read(checkpoint_path(Path(resume)))
-        checkpoint.check(chosen)
-        run.replay(checkpoint.rounds, checkpoint.rows)
+        earlier = Checkpoint.read(checkpoint_path(Path(resume)))
+        earlier.check(chosen)
+        run.replay(earlier.rounds, earlier.rows, earlier.digest)
     step = _bar("labels", budget, progress, run.labels)
     try:
-        run.run(step)
+        run.run(step, _keeper(run, chosen, checkpoint))
     finally:
         step(0)
     warning = forced_warning(rule, len(table.groups), budget * (1 - table.validation))
@@ -244,7 +251,7 @@ def curate(
         model=run.model(),
         result=result,
         interrupted=run.interrupted or result.interrupted,
-        notes=(warning,) if warning else (),
+        notes=(*((warning,) if warning else ()), *notes_on(table)),
         _data=data,
         _run=run,
         _settings=chosen,
@@ -252,6 +259,15 @@ def curate(
         _positive=None,
         _min_test=min_test,
     )
+
+
+def _keeper(run: Curation, settings: dict[str, Any], path: str | PathLike[str] | None) -> Callable[[], None]:
+    """Writes a checkpoint of the run as it stands; does nothing without a path."""
+    if path is None:
+        return lambda: None
+    target = checkpoint_path(Path(path))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    return lambda: Checkpoint.of(run, settings).write(target)
 
 
 def _unstored(model: CuratedModel) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from evenhand.errors import InputError
 from evenhand.files import write_atomically
 from evenhand.sources.table.table import Table
 
-__all__ = ["check_format", "like_given", "with_columns", "write_rows", "write_text"]
+__all__ = ["check_output", "like_given", "outputs", "with_columns", "write_rows", "write_text"]
 
 
 def like_given(given: Any, rows: Ints, columns: dict[str, Any], arrow: Callable[[], pa.Table]) -> Any:
@@ -46,10 +46,21 @@ def _free(columns: dict[str, Any], taken: list[str]) -> dict[str, Any]:
     return {f"evenhand_{name}" if name in taken else name: values for name, values in columns.items()}
 
 
-def check_format(path: Path) -> None:
-    """Refuse a file that rows cannot be written to."""
-    if path.suffix not in {".parquet", ".csv"}:
-        raise InputError(f"rows are written as .parquet or .csv, not as {path.suffix or 'a file without ending'!r}.")
+def outputs(rows: Path) -> list[Path]:
+    """All files that go with rows of this name."""
+    endings = (f".test{rows.suffix}", ".model.zip", ".report.html", ".report.json", ".checkpoint.json", ".db")
+    return [rows, *(rows.with_suffix(ending) for ending in endings)]
+
+
+def check_output(rows: Path, inputs: Sequence[Path]) -> None:
+    """Refuse rows that cannot be written under this name, or whose files would replace an input or become part of it."""
+    if rows.suffix not in {".parquet", ".csv"}:
+        raise InputError(f"rows are written as .parquet or .csv, not as {rows.suffix or 'a file without ending'!r}.")
+    for path in inputs:
+        there = path.resolve()
+        for output in outputs(rows):
+            if output.resolve() == there or (there.is_dir() and output.resolve().is_relative_to(there)):
+                raise InputError(f"{output} would be written onto the input {path}: choose another name or folder.")
 
 
 def write_rows(path: Path, rows: pa.Table) -> None:

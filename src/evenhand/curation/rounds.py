@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -27,6 +28,9 @@ from evenhand.sources.table.table import Table
 from evenhand.strategies.decision import KINDS
 
 __all__ = ["Curation", "Rounds", "hold_interrupt"]
+
+KEEP_EVERY = 5.0
+"""Seconds after which a run is kept again."""
 
 
 @dataclass
@@ -64,24 +68,37 @@ class Curation:
         self._rows: list[NDArray[np.int64]] = []
         self._validates: list[NDArray[np.bool_]] = []
 
-    def run(self, on_labels: Callable[[int], None] = lambda labels: None) -> None:
-        """Go on to the end of the budget; Ctrl-C ends the run after the round it came in."""
+    def run(
+        self,
+        on_labels: Callable[[int], None] = lambda labels: None,
+        keep: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Go on to the end of the budget; Ctrl-C ends the run after the round it came in.
+
+        Args:
+            on_labels: called after every round with the labels it took.
+            keep: called every few seconds, to keep what was chosen so far.
+        """
+        kept = time.monotonic()
         with threadpool_limits(1), hold_interrupt() as stopped:
             rounds = each_round(self._trial, first=len(self.rounds), score=True)
             while not stopped() and (done := next(rounds, None)) is not None:
                 self._keep(done.step.drawn, done.step.validation)
                 self._note(done)
                 on_labels(len(done.step.drawn.trial))
+                if time.monotonic() - kept > KEEP_EVERY:
+                    keep()
+                    kept = time.monotonic()
             self.interrupted = stopped()
 
-    def replay(self, earlier: Rounds, rows: Sequence[int]) -> None:
-        """Take over the rounds of an earlier run on the same pool, whose rows these were."""
+    def replay(self, earlier: Rounds, rows: Sequence[int], digest: str) -> None:
+        """Take over the rounds of an earlier run on the same pool, whose rows these were, with this fingerprint."""
         engine = self._trial.engine
         for group, labels in zip(earlier.group, earlier.labels, strict=True):
             self._keep(*self._trial.take(np.array([group]), np.array([labels - self.labels])))
             if engine.track:
                 engine.refit()
-        if not np.array_equal(self.rows, rows):
+        if not np.array_equal(self.rows, rows) or self.table.digest(self.rows) != digest:
             raise InputError("cannot resume: the pool is not the one these rows were chosen from.")
         engine.refit()
         self.rounds = earlier

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,11 @@ from evenhand.errors import InputError
 from evenhand.notation import parse_settings
 from evenhand.sources.base import HasLearner, Source
 
-__all__ = ["learner_for", "open_source"]
+__all__ = ["learner_for", "open_source", "parse_test"]
 
-_FILES = (".csv", ".tsv", ".txt", ".parquet", ".pq")
+_FILES = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".zip", ".gz")
+_TABLES = ("adult", "german")
+_IMAGE_SETTINGS = {"data_dir", "split", "replace", "validation", "network", "test"}
 
 
 def open_source(
@@ -22,23 +24,27 @@ def open_source(
 ) -> Source:
     """`synthetic1:I`, `synthetic1:II`, `synthetic2`, a data set's name, the path of a CSV or Parquet table, or a factory.
 
-    `factory:package.module.function:key=value` is the source your function gives.
+    `factory:package.module.function:key=value` is the source your function gives. `test` is a share to hold out, the path
+    of a test file, or `none`. A setting that has no effect on the source is refused.
 
     >>> open_source("synthetic1:II").groups
     ('u', 'v')
     """
+    named = {"label": label, "groups": groups, "test": test, **settings}
     if extending.is_factory(text):
-        return _made(text, {"label": label, "groups": groups, "test": test, **settings})
+        return _made(text, named)
     name, _, variant = text.partition(":")
     path = Path(text)
     if name.startswith("synthetic"):
+        _refuse(named, f"the source {text!r}: it is drawn from a formula")
         return _synthetic(name, variant, text)
     from evenhand.datasets import DATASETS, load
 
     if text in DATASETS and not path.is_file():
-        found: Source = load(text, **settings)
-        return found
+        _refuse({"label": label, "groups": groups}, f"{text!r}, which knows its label and groups")
+        return _data_set(text, load, test, settings)
     if path.suffix.lower() in _FILES or path.exists():
+        _refuse({"data_dir": settings.pop("data_dir", None)}, "a table: its path says where it is")
         return _table(path, label, groups, test, settings)
     known = ["synthetic1:I", "synthetic1:II", "synthetic2", *DATASETS]
     near = difflib.get_close_matches(text, known, n=1)
@@ -47,6 +53,39 @@ def open_source(
         f"unknown source {text!r}: {hint}known are {', '.join(known)}, the path of a CSV or Parquet file, "
         "or factory:package.module.function"
     )
+
+
+def _refuse(named: dict[str, Any], what: str) -> None:
+    """Refuse settings that have no effect on a source."""
+    given = [key for key, value in named.items() if value is not None and value != () and value != []]
+    if given:
+        raise InputError(f"{given[0]} has no effect on {what}")
+
+
+def _data_set(name: str, load: Callable[..., Any], test: str | None, settings: dict[str, Any]) -> Source:
+    if name in _TABLES:
+        _refuse({"data_dir": settings.pop("data_dir", None)}, f"{name!r}, which is bundled")
+        if test is not None:
+            settings["test"] = parse_test(test)
+    else:
+        strange = {key: value for key, value in settings.items() if key not in _IMAGE_SETTINGS}
+        _refuse({"test": test} | strange, f"the images of {name!r}")
+    found: Source = load(name, **settings)
+    return found
+
+
+def parse_test(text: str) -> float | str | None:
+    """A share to hold out, the path of a test file, or nothing at all.
+
+    >>> parse_test("0.3"), parse_test("none"), parse_test("holdout.csv")
+    (0.3, None, 'holdout.csv')
+    """
+    if text == "none":
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def learner_for(source: Source, text: str | None) -> Any:
@@ -67,7 +106,7 @@ def learner_for(source: Source, text: str | None) -> Any:
 
 
 def _made(text: str, settings: dict[str, Any]) -> Source:
-    given = [key for key, value in settings.items() if value is not None and value != ()]
+    given = [key for key, value in settings.items() if value is not None and value != () and value != []]
     if given:
         raise InputError(
             f"{given[0]!r} has no effect on the source {text!r}: write the settings of a factory after a second colon, "
@@ -106,17 +145,9 @@ def _table(path: Path, label: str | None, groups: Sequence[str], test: str | Non
         raise InputError(f"there is no file {str(path)!r}")
     if label is None or not groups:
         raise InputError("a table needs its label and groups: give --label COLUMN and --group COLUMN (one or more)")
-    settings.pop("data_dir", None)
     if test is not None:
-        settings["test"] = _share(test)
+        settings["test"] = parse_test(test)
     if is_manifest(path):
+        _refuse({k: v for k, v in settings.items() if k not in _IMAGE_SETTINGS}, "a table of image files")
         return Images.manifest(path, label=label, groups=list(groups), **settings)
     return Table(path, label=label, groups=list(groups), **settings)
-
-
-def _share(text: str) -> float | str:
-    """A held-out share such as 0.3, or the path of a test file."""
-    try:
-        return float(text)
-    except ValueError:
-        return text

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Sequence
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,12 +15,12 @@ import pyarrow.csv as pacsv
 
 from evenhand.sources.table.problems import TableError
 
-__all__ = ["CsvFormat", "read_csv"]
+__all__ = ["CsvFormat", "opened", "read_csv"]
 
 NULLS = ["", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null"]
 BLOCK = 1 << 25
 TEXT_FILES = {".csv", ".tsv", ".txt", ".data", ".test", ""}
-COMPRESSED = {".gz", ".bz2", ".zst", ".lz4"}
+COMPRESSED = {".gz", ".bz2", ".zst", ".lz4", ".zip"}
 SEPARATORS = (",", ";", "\t", "|")
 _COMMA_NUMBER = r"^\s*[+-]?\d+(,\d+)?([eE][+-]?\d+)?\s*$"
 
@@ -69,22 +71,43 @@ def read_csv(path: Path, form: CsvFormat) -> pa.Table:
 def _read(path: Path, encoding: str, separator: str, decimal: str, text: Sequence[str] = ()) -> pa.Table:
     """The whole file, or only some columns, as they are written."""
     try:
-        return pacsv.read_csv(
-            path,
-            read_options=pacsv.ReadOptions(encoding=encoding, block_size=BLOCK),
-            parse_options=pacsv.ParseOptions(delimiter=separator, newlines_in_values=True),
-            convert_options=pacsv.ConvertOptions(
-                null_values=NULLS,
-                strings_can_be_null=not text,
-                true_values=[],
-                false_values=[],
-                decimal_point=decimal,
-                include_columns=list(text),
-                column_types=dict.fromkeys(text, pa.string()),
-            ),
-        )
+        with opened(path) as stream:
+            return pacsv.read_csv(
+                stream,
+                read_options=pacsv.ReadOptions(encoding=encoding, block_size=BLOCK),
+                parse_options=pacsv.ParseOptions(delimiter=separator, newlines_in_values=True),
+                convert_options=pacsv.ConvertOptions(
+                    null_values=NULLS,
+                    strings_can_be_null=not text,
+                    true_values=[],
+                    false_values=[],
+                    decimal_point=decimal,
+                    include_columns=list(text),
+                    column_types=dict.fromkeys(text, pa.string()),
+                ),
+            )
     except pa.ArrowInvalid as error:
         raise TableError(f"{path.name} cannot be read as CSV: {error}") from error
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[pa.NativeFile]:
+    """The text of a file, unpacked where its ending says that it is packed; a zip archive holds one file."""
+    if path.suffix.lower() != ".zip":
+        with pa.input_stream(path, compression="detect") as stream:
+            yield stream
+        return
+    try:
+        with zipfile.ZipFile(path) as archive:
+            inside = [
+                each for each in archive.infolist() if not each.is_dir() and not each.filename.startswith("__MACOSX")
+            ]
+            if len(inside) != 1:
+                raise TableError(f"{path.name} holds {len(inside)} files; one table is one file.")
+            with archive.open(inside[0]) as file, pa.PythonFile(file, mode="r") as stream:
+                yield stream
+    except (zipfile.BadZipFile, RuntimeError) as error:  # the latter where it needs a password
+        raise TableError(f"{path.name} cannot be unpacked: {error}") from None
 
 
 def _as_written(path: Path, encoding: str, separator: str, name: str) -> pa.ChunkedArray:
@@ -120,7 +143,7 @@ def _check_text(path: Path, encoding: str) -> str:
     except LookupError as error:
         raise TableError(f"unknown encoding {encoding!r}; try 'utf-8', 'latin-1' or 'utf-16'.") from error
     start = b""
-    with pa.input_stream(path, compression="detect") as stream:
+    with opened(path) as stream:
         while chunk := stream.read(1 << 20):
             start = start or chunk
             try:

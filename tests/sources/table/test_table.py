@@ -283,7 +283,8 @@ def test_accuracy_is_that_of_the_model_on_the_test_rows(kind: str, classes: int)
 
 def test_a_group_without_test_rows_is_nan() -> None:
     frame = people()
-    table = Table(frame, label="y", groups="sex", test=frame[frame["sex"] == "f"])
+    test = people(seed=5)
+    table = Table(frame, label="y", groups="sex", test=test[test["sex"] == "f"])
     found = table.open(0, [0]).accuracies([Rule(np.zeros(len(table.feature_names)), 1.0)])
     assert np.isnan(found).tolist() == [[False, True]]
     assert "no test row of group 'm'" in table.notes

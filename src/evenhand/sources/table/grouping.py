@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,13 @@ from numpy.typing import NDArray
 
 from evenhand.sources.table.problems import TableError, missing_column, names
 
-__all__ = ["MISSING", "Coding", "GroupColumn", "Groups", "code_column", "group_column", "intersect"]
+__all__ = [
+    "MISSING", "OTHER", "Coding", "GroupColumn", "Groups", "code_column", "group_column", "intersect", "merge_small", "value_text",
+]  # fmt: skip
 
 MISSING = "(missing)"
+OTHER = "other"
+"""What small groups are called once they are merged."""
 MOST_VALUES = 1000
 MOST_COMBINATIONS = 1_000_000
 
@@ -95,6 +99,15 @@ def code_column(chunks: Iterator[pa.Array], column: GroupColumn, *, keep_order: 
     return _with_missing(lookup[codes], values)
 
 
+def value_text(value: Any) -> str:
+    """A label or group as text, the same for the same value: 0 and 0.0 are one.
+
+    >>> value_text(0.0), value_text(0), value_text(0.5), value_text(True)
+    ('0', '0', '0.5', 'True')
+    """
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
 def _is_nan(value: Any) -> bool:
     return isinstance(value, float) and value != value
 
@@ -121,7 +134,6 @@ class Groups:
 
     names: tuple[str, ...]
     columns: tuple[str, ...]
-    parts: tuple[tuple[str, ...], ...]
     codes: NDArray[np.int16]
     counts: NDArray[np.int64]
     empty: tuple[str, ...]
@@ -139,8 +151,7 @@ def intersect(columns: Sequence[str], codings: Sequence[Coding], exclude: Sequen
     for coding, values in zip(codings, texts, strict=True):
         combined = combined * np.int32(len(values)) + coding.codes
     counts = np.bincount(combined, minlength=size)
-    parts = list(itertools.product(*texts))
-    labels = [_join(columns, part) for part in parts]
+    labels = [_join(columns, part) for part in itertools.product(*texts)]
     unknown = [name for name in exclude if name not in labels]
     if unknown:
         raise TableError(missing_column(unknown[0], labels, "group to exclude").replace("column", "group"))
@@ -154,11 +165,33 @@ def intersect(columns: Sequence[str], codings: Sequence[Coding], exclude: Sequen
     lookup = np.full(size, -1, dtype=np.int16)
     lookup[kept] = np.arange(len(kept), dtype=np.int16)
     empty = tuple(labels[i] for i in range(size) if not counts[i])
-    return Groups(chosen, tuple(columns), tuple(parts[i] for i in kept), lookup[combined], counts[kept], empty)
+    return Groups(chosen, tuple(columns), lookup[combined], counts[kept], empty)
+
+
+def merge_small(groups: Groups, least: int) -> tuple[Groups, tuple[str, ...]]:
+    """The groups with fewer rows than `least` as one, called other; and the names of those that were merged."""
+    small = groups.counts < least
+    if not small.any():
+        return groups, ()
+    if OTHER in {name for name, merged in zip(groups.names, small, strict=True) if not merged}:
+        raise TableError(
+            f"a group is called {OTHER!r} already, so small groups cannot be merged under that name; rename it."
+        )
+    kept = np.flatnonzero(~small)
+    lookup = np.full(len(small) + 1, -1, dtype=np.int16)  # −1, a row left out, takes the last entry
+    lookup[kept] = np.arange(len(kept), dtype=np.int16)
+    lookup[np.flatnonzero(small)] = len(kept)
+    merged = replace(
+        groups,
+        names=(*(groups.names[z] for z in kept), OTHER),
+        codes=lookup[groups.codes],
+        counts=np.append(groups.counts[kept], groups.counts[small].sum()),
+    )
+    return merged, tuple(name for name, gone in zip(groups.names, small, strict=True) if gone)
 
 
 def _texts(column: str, coding: Coding) -> list[str]:
-    texts = [str(value) for value in coding.values] + [MISSING] * coding.missing
+    texts = [value_text(value) for value in coding.values] + [MISSING] * coding.missing
     if len(texts) > MOST_VALUES:
         raise TableError(
             f"group column {column!r} has {len(texts):,} different values; at most {MOST_VALUES:,} are possible. "

@@ -20,6 +20,7 @@ __all__ = ["ParquetFiles", "ParquetRows", "larger_than"]
 BATCH = 1 << 16
 SAMPLED_ROW_GROUPS = 4
 SAMPLE = 10_000
+_NOTHING = "__HIVE_DEFAULT_PARTITION__"
 
 
 class ParquetFiles:
@@ -48,21 +49,26 @@ class ParquetFiles:
     def schema(self) -> pa.Schema:
         """The columns and their types, those that folders name (`sex=f`) last."""
         found = self._schemas[0]
-        for name in self._partitions[0]:
-            found = found.append(pa.field(name, pa.string()))
+        for name, said in self._partitions[0].items():
+            found = found.append(pa.field(name, said.type))
         return found
 
     @cached_property
-    def _partitions(self) -> list[dict[str, str]]:
-        """What the folders of every file say of its rows, as hive writes them."""
+    def _partitions(self) -> list[dict[str, pa.Scalar]]:
+        """What the folders of every file say of its rows, as hive writes them: whole numbers where all are."""
         inside = set(self._schemas[0].names)
         found = [_partition(file.relative_to(self.path).parent, inside) for file in self.files]
         if len({tuple(partition) for partition in found}) > 1:
             raise TableError(f"the files in {str(self.path)!r} do not have the same partitions.")
-        return found
+        kinds = {name: pa.int64() if all(_is_whole(said[name]) for said in found) else pa.string() for name in found[0]}
+        return [{name: _scalar(value, kinds[name]) for name, value in said.items()} for said in found]
 
-    def _said(self, file: Path) -> dict[str, str]:
-        return self._partitions[self.files.index(file)]
+    @cached_property
+    def _by_file(self) -> dict[Path, dict[str, pa.Scalar]]:
+        return dict(zip(self.files, self._partitions, strict=True))
+
+    def _said(self, file: Path) -> dict[str, pa.Scalar]:
+        return self._by_file[file]
 
     @cached_property
     def pieces(self) -> list[tuple[Path, int, int]]:
@@ -124,7 +130,17 @@ def _partition(folder: Path, inside: set[str]) -> dict[str, str]:
     return {unquote(name): unquote(value) for name, sign, value in pairs if sign and unquote(name) not in inside}
 
 
-def _with(table: pa.Table, said: dict[str, str]) -> pa.Table:
+def _is_whole(text: str) -> bool:
+    """Whether a text is a whole number as one writes it, or says that there is none."""
+    return text == _NOTHING or (text.lstrip("-").isdecimal() and str(int(text)) == text)
+
+
+def _scalar(text: str, kind: pa.DataType) -> pa.Scalar:
+    value = None if text == _NOTHING else int(text) if pa.types.is_integer(kind) else text
+    return pa.scalar(value, kind)
+
+
+def _with(table: pa.Table, said: dict[str, pa.Scalar]) -> pa.Table:
     """A table with the columns that its folder names."""
     for name, value in said.items():
         table = table.append_column(name, pa.repeat(value, table.num_rows))
@@ -165,6 +181,11 @@ class ParquetRows:
             np.concatenate([self._coded.numbers, read.numbers])[order],
             np.concatenate([self._coded.categories, read.categories])[order],
         )
+
+    @property
+    def known(self) -> NDArray[np.int64]:
+        """The numbers of the rows read so far, ascending."""
+        return self._numbers
 
     def __getitem__(self, rows: NDArray[np.int64]) -> Coded:
         return self._coded[np.searchsorted(self._numbers, rows)]

@@ -11,7 +11,17 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from evenhand.sources.table.columns import Coded, Layout, column_problem, counts_the_rows, plan
-from evenhand.sources.table.grouping import Coding, GroupColumn, Groups, code_column, group_column, intersect
+from evenhand.sources.table.grouping import (
+    OTHER,
+    Coding,
+    GroupColumn,
+    Groups,
+    code_column,
+    group_column,
+    intersect,
+    merge_small,
+    value_text,
+)  # fmt: skip
 from evenhand.sources.table.parquet import ParquetFiles, ParquetRows
 from evenhand.sources.table.problems import TableError, missing_column, names, raise_all
 from evenhand.sources.table.reading import Frame
@@ -20,6 +30,8 @@ __all__ = ["Columns", "Pool", "TestPart", "make_pool", "make_test"]
 
 MOST_CLASSES = 200
 TINY = 30
+_OURS = (("row", "round", "role", "group"), ("row", "role", "group", "predicted"))
+_ROLES = {"train", "validation", "test"}
 
 
 class CodedRows(Protocol):
@@ -40,13 +52,21 @@ class Columns:
     use_group_as_feature: bool = False
     max_categories: int = 1000
     unseen: str = "error"
+    id: str | None = None
+    split_by: str | None = None
+    merge_below: int = 0
 
 
 @dataclass(frozen=True)
 class Pool:
-    """Everything a source needs to know of its table."""
+    """Everything a source needs to know of its table.
+
+    `merged` are small groups that became one; `units` tells for every row which person, or other unit, it belongs to.
+    """
 
     groups: Groups
+    merged: tuple[str, ...]
+    units: NDArray[np.int64] | None
     by_group: list[NDArray[np.int64]]
     y: NDArray[np.int16]
     classes: NDArray[Any]
@@ -77,7 +97,9 @@ def make_pool(data: Frame | ParquetFiles, columns: Columns) -> Pool:
     labels = code_column(data.column(columns.label), GroupColumn(columns.label), keep_order=False)
     codings = [code_column(data.column(part.name), part) for part in parts]
     groups = intersect([part.name for part in parts], codings, columns.exclude)
-    features = _features(columns, available, [part.name for part in parts])
+    groups, merged = merge_small(groups, columns.merge_below)
+    ours = bookkeeping(data, columns)
+    features = _features(columns, available, [part.name for part in parts], ours)
     sample = data.sample(features)
     problems = _label_problems(columns.label, labels) + _group_problems(groups)
     for name in features:
@@ -87,12 +109,14 @@ def make_pool(data: Frame | ParquetFiles, columns: Columns) -> Pool:
     rows: CodedRows = ParquetRows(data, layout) if isinstance(data, ParquetFiles) else layout.code(sample)
     return Pool(
         groups=groups,
+        merged=merged,
+        units=_units(data, columns.split_by),
         by_group=_by_group(groups),
         y=labels.codes.astype(np.int16),
         classes=np.array(labels.values),
         layout=layout,
         rows=rows,
-        notes=(*_notes(columns, groups), *_row_numbers(sample)),
+        notes=(*_notes(columns, groups, merged, ours), *_row_numbers(sample)),
     )
 
 
@@ -105,9 +129,12 @@ def make_test(frame: Frame, columns: Columns, pool: Pool) -> tuple[TestPart, tup
     raise_all(_absent(needed, table.column_names), title)
     labels = code_column(frame.column(columns.label), GroupColumn(columns.label), keep_order=False)
     groups = intersect([p.name for p in parts], [code_column(frame.column(p.name), p) for p in parts])
-    known = {str(value): code for code, value in enumerate(pool.classes.tolist())}
-    strange = [value for value in labels.values if str(value) not in known]
-    unseen = [name for name in groups.names if name not in pool.groups.names and name not in columns.exclude]
+    known = {value_text(value): code for code, value in enumerate(pool.classes.tolist())}
+    strange = [value for value in labels.values if value_text(value) not in known]
+    place = {name: z for z, name in enumerate(pool.groups.names)} | dict.fromkeys(
+        pool.merged, len(pool.groups.names) - 1
+    )
+    unseen = [name for name in groups.names if name not in place and name not in columns.exclude]
     problems = [f"label {columns.label!r} has values the pool has not: {names(strange)}."] if strange else []
     problems += [f"there are groups the pool has not: {names(unseen)}; exclude them."] if unseen else []
     problems += [f"label {columns.label!r} is missing in some rows; remove them."] if labels.missing else []
@@ -115,10 +142,10 @@ def make_test(frame: Frame, columns: Columns, pool: Pool) -> tuple[TestPart, tup
     refuse = columns.unseen == "error" and not isinstance(pool.rows, ParquetRows)
     problems += [f"{each}; remove those rows, or let them count as none (unseen='ignore')." for each in new if refuse]
     raise_all(problems, title)
-    position = np.array([pool.groups.names.index(n) if n in pool.groups.names else -1 for n in groups.names])
+    position = np.array([place.get(name, -1) for name in groups.names])
     group = position[groups.codes]
     order = np.argsort(group, kind="stable")[np.count_nonzero(group < 0) :]
-    y = np.array([known[str(value)] for value in labels.values], dtype=np.int16)[labels.codes]
+    y = np.array([known[value_text(value)] for value in labels.values], dtype=np.int16)[labels.codes]
     try:
         coded = pool.layout.code(table)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
@@ -150,6 +177,7 @@ def _group_columns(columns: Columns, available: Sequence[str], title: str) -> li
 
 def _missing(columns: Columns, available: Sequence[str]) -> list[str | None]:
     asked = [(columns.label, "label")]
+    asked += [(name, what) for name, what in ((columns.id, "id"), (columns.split_by, "split by")) if name is not None]
     asked += [(name, "feature") for name in columns.features or ()] + [(name, "ignore") for name in columns.ignore]
     return _absent(asked, available)
 
@@ -158,9 +186,28 @@ def _absent(asked: Sequence[tuple[str, str]], available: Sequence[str]) -> list[
     return [missing_column(name, available, what) for name, what in asked if name not in available]
 
 
-def _features(columns: Columns, available: Sequence[str], group_columns: Sequence[str]) -> list[str]:
+def bookkeeping(data: Frame | ParquetFiles, columns: Columns) -> tuple[str, ...]:
+    """The columns that `curate` added to rows it wrote, where the table is such a file."""
+    available = set(data.schema.names)
+    for names_ in _OURS:
+        ours = [f"evenhand_{name}" if f"evenhand_{name}" in available else name for name in names_]
+        role = ours[names_.index("role")]
+        if available.issuperset(ours) and set(data.sample([role]).column(0).to_pylist()) <= _ROLES:
+            named = {columns.label, *columns.groups, *(columns.features or ())}
+            return tuple(name for name in ours if name not in named)
+    return ()
+
+
+def _features(
+    columns: Columns, available: Sequence[str], group_columns: Sequence[str], ours: Sequence[str]
+) -> list[str]:
     chosen = columns.features if columns.features is not None else tuple(available)
-    out = {columns.label, *columns.ignore}
+    useless = [name for name in columns.ignore if columns.features is not None and name not in columns.features]
+    if useless:
+        raise TableError(f"ignoring {names(useless)} has no effect: only the features you name are predicted from.")
+    if columns.label in columns.ignore:
+        raise TableError(f"{columns.label!r} is the label: it cannot be ignored.")
+    out = {columns.label, *columns.ignore, *ours, columns.id, columns.split_by}
     if not columns.use_group_as_feature:
         out |= set(group_columns)
     features = [name for name in chosen if name not in out]
@@ -197,8 +244,24 @@ def _by_group(groups: Groups) -> list[NDArray[np.int64]]:
     return np.split(order[len(order) - groups.counts.sum() :], np.cumsum(groups.counts)[:-1])
 
 
-def _notes(columns: Columns, groups: Groups) -> tuple[str, ...]:
+def _units(data: Frame | ParquetFiles, column: str | None) -> NDArray[np.int64] | None:
+    """The unit of every row; a row without one is a unit of its own."""
+    if column is None:
+        return None
+    coding = code_column(data.column(column), GroupColumn(column), keep_order=False)
+    units = coding.codes.astype(np.int64)
+    alone = np.flatnonzero(units == len(coding.values))
+    units[alone] = len(coding.values) + np.arange(len(alone))
+    return units
+
+
+def _notes(columns: Columns, groups: Groups, merged: Sequence[str], ours: Sequence[str]) -> tuple[str, ...]:
     notes = [f"no row of {name!r}" for name in groups.empty]
+    notes += (
+        [f"{names(merged)} are one group, {OTHER!r}: fewer than {columns.merge_below:,} rows each"] if merged else []
+    )
+    notes += [f"columns that curate wrote are left out: {', '.join(ours)}"] if ours else []
+    notes += [f"all rows of one {columns.split_by!r} stand on one side of every split"] if columns.split_by else []
     notes += [
         f"{n} rows of {name!r}: too few to say much"
         for name, n in zip(groups.names, groups.counts, strict=True)

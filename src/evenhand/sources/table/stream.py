@@ -18,6 +18,7 @@ from evenhand.sources.scoring import LinearScores, by_group
 from evenhand.sources.table.encoding import Encoders, Missing, Scale, fit_encoders
 from evenhand.sources.table.parquet import ParquetRows
 from evenhand.sources.table.pool import Pool, TestPart
+from evenhand.sources.table.splitting import UnitOrder, assign, check_sides
 
 __all__ = ["Settings", "TableStream"]
 
@@ -48,8 +49,9 @@ class TableStream:
         self._sizes = pool.groups.counts
         held_out = np.minimum(np.round(self._sizes * settings.held_out), MOST_TEST_ROWS).astype(np.int64)
         # A group keeps two rows to draw, even if none is left to test on.
-        self._held_out = np.clip(held_out, int(settings.held_out > 0), self._sizes - 2)
-        self._orders = [[self._order(seed, trial, z) for z in range(len(self._sizes))] for trial in trials]
+        kept = np.clip(held_out, int(settings.held_out > 0), self._sizes - 2)
+        self._orders = [self._trial_orders(seed, trial, kept) for trial in trials]
+        self._held_out = self._sizes - np.array([[order.pool for order in orders] for orders in self._orders])
         shape = (len(self._orders), len(self._sizes))
         self._taken, self._start, self._ready = np.zeros((3, *shape), dtype=np.int64)
         self._rows: Ints = np.empty(0, dtype=np.int64)
@@ -58,15 +60,30 @@ class TableStream:
         self._tests: list[TestPart] | None = None
         self._linear: dict[int, LinearScores] = {}
 
-    def _order(self, seed: int, trial: int, group: int) -> Order:
-        settings = self._settings
-        return Order(
-            (seed, trial, group),
-            int(self._sizes[group]),
-            held_out=int(self._held_out[group]),
-            share=settings.validation,
-            replace=settings.replace,
+    def _trial_orders(self, seed: int, trial: int, held_out: Ints) -> Sequence[Order | UnitOrder]:
+        settings, m = self._settings, len(self._sizes)
+        if self._pool.units is None:
+            return [
+                Order(
+                    (seed, trial, z),
+                    int(self._sizes[z]),
+                    held_out=int(held_out[z]),
+                    share=settings.validation,
+                    replace=settings.replace,
+                )
+                for z in range(m)
+            ]
+        sides = assign(
+            self._pool.units,
+            self._pool.groups.codes.astype(np.int64),
+            (seed, trial),
+            held_out=settings.held_out,
+            most=MOST_TEST_ROWS,
+            validation=settings.validation,
         )
+        found = [UnitOrder((seed, trial, z), sides, self._pool.by_group[z], settings.replace) for z in range(m)]
+        check_sides(found, self._pool.groups.names)
+        return found
 
     def _lay_out(self, wanted: Ints) -> None:
         """Put the known part of every order, at least `wanted` rows of it, end to end; fetch what is not in memory."""
@@ -148,7 +165,7 @@ class TableStream:
         """Labels still to be had, shape (T, m); None where halves are drawn again and again."""
         if self._settings.replace == "halves":
             return None
-        return self._sizes - self._held_out - self._taken
+        return np.asarray(self._sizes - self._held_out - self._taken)
 
     def tests(self) -> list[TestPart]:
         """The test rows of every trial, the same object for all where the test part is given."""
@@ -156,9 +173,9 @@ class TableStream:
             return [self._settings.test] * len(self._orders)
         if self._tests is None:
             self._tests = []
-            for orders in self._orders:
+            for t, orders in enumerate(self._orders):
                 rows = np.concatenate([self._pool.by_group[z][order.test] for z, order in enumerate(orders)])
-                self._tests.append(TestPart(self._pool.rows[rows], self._pool.y[rows], self._held_out, rows))
+                self._tests.append(TestPart(self._pool.rows[rows], self._pool.y[rows], self._held_out[t], rows))
         return self._tests
 
     def encoder(self, trial: int) -> Encoders:

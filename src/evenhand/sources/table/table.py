@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from copy import copy
+from dataclasses import asdict
 from dataclasses import replace as with_changes
 from pathlib import Path
 from typing import Any, Literal
@@ -12,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.sources.order import Replace
-from evenhand.sources.table.columns import Layout
+from evenhand.sources.table.columns import Coded, Layout
 from evenhand.sources.table.encoding import Missing, Scale
-from evenhand.sources.table.parquet import ParquetFiles, larger_than
+from evenhand.sources.table.overlap import check_apart, duplicates
+from evenhand.sources.table.parquet import ParquetFiles, ParquetRows, larger_than
 from evenhand.sources.table.pool import Columns, TestPart, make_pool, make_test
 from evenhand.sources.table.problems import TableError
 from evenhand.sources.table.reading import CsvFormat, Frame, is_parquet, read
@@ -49,6 +52,9 @@ class Table:
         validation: the share of each group's rows that validates.
         max_categories: a text column with more values than this is refused.
         unseen: refuse a test table with categories the pool has not (`"error"`), or let them count as none (`"ignore"`).
+        id: a column that names every row; it is no feature, and a test table must not share one.
+        split_by: a column such as a person's number; all rows of a person stand on one side of every split.
+        merge_below: groups with fewer rows become one, called other.
         on_disk: leave a Parquet pool on disk and read only what is drawn; by default from 2,000,000 rows.
         separator, decimal, encoding: how a CSV file is written; separator and decimal comma are recognised.
 
@@ -76,10 +82,13 @@ class Table:
         validation: float = 0.5,
         max_categories: int = 1000,
         unseen: Literal["error", "ignore"] = "error",
+        id: str | None = None,
+        split_by: str | None = None,
+        merge_below: int = 0,
         on_disk: bool | None = None,
         separator: str | None = None,
         decimal: str | None = None,
-        encoding: str = "utf-8",
+        encoding: str | None = None,
         name: str | None = None,
     ) -> None:
         _check_choice("missing", missing, ("category", "median"))
@@ -97,8 +106,18 @@ class Table:
             use_group_as_feature=use_group_as_feature,
             max_categories=max_categories,
             unseen=unseen,
+            id=id,
+            split_by=split_by,
+            merge_below=merge_below,
         )
-        form = CsvFormat(separator, decimal, encoding)
+        own_test = test is not None and not isinstance(test, int | float)
+        inputs = [data, test] if own_test else [data]
+        _check_effects(inputs, {"separator": separator, "decimal": decimal, "encoding": encoding})
+        if unseen == "ignore" and not own_test:
+            raise TableError("unseen='ignore' has no effect: it is about a test table of its own.")
+        if merge_below < 0:
+            raise TableError(f"merge_below must be a number of rows from 0 up, got {merge_below!r}.")
+        form = CsvFormat(separator, decimal, encoding or "utf-8", text=() if id is None else (id,))
         if on_disk is None:
             on_disk = is_parquet(data) and larger_than(data, LARGE)
         if on_disk and not is_parquet(data):
@@ -123,6 +142,7 @@ class Table:
         self.name = name or (Path(data).stem if isinstance(data, str | Path) else "table")
         self.groups = self._pool.groups.names
         self.notes = (*self._pool.notes, *notes)
+        self.inputs = tuple(Path(given) for given in inputs if isinstance(given, str | Path))
 
     def _test_part(
         self, test: Any, columns: Columns, form: CsvFormat
@@ -133,7 +153,8 @@ class Table:
             _check_share("test as a share", test)
             return float(test), ()
         self._test_data = read(test, form)
-        return make_test(self._test_data, columns, self._pool)
+        part, notes = make_test(self._test_data, columns, self._pool)
+        return part, (*notes, *check_apart(self._data, self._test_data, columns))
 
     @property
     def label(self) -> str:
@@ -167,11 +188,6 @@ class Table:
         return self._pool.groups.columns
 
     @property
-    def group_values(self) -> tuple[tuple[str, ...], ...]:
-        """Each group as its values of the group columns."""
-        return self._pool.groups.parts
-
-    @property
     def empty_groups(self) -> tuple[str, ...]:
         """Intersections nobody is in."""
         return self._pool.groups.empty
@@ -185,6 +201,20 @@ class Table:
     def feature_columns(self) -> list[str]:
         """The columns predicted from."""
         return self._pool.layout.columns
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """What decides the draws of this table, as plain values: columns, groups, splits, encoding, and its size."""
+        settings = self._settings
+        own = self._test_data
+        test = settings.held_out if own is None else f"{own.name}, {own.table.num_rows:,} rows"
+        return {
+            **asdict(self._columns),
+            "features": self.feature_columns,
+            "rows": int(self.counts.sum()),
+            "test": test,
+            **{key: getattr(settings, key) for key in ("missing", "scale", "by_training", "replace", "validation")},
+        }
 
     @property
     def layout(self) -> Layout:
@@ -211,6 +241,34 @@ class Table:
         """The labels of rows by number, as positions in the classes."""
         return self._pool.y[rows].astype(np.int64)
 
+    def coded(self, rows: NDArray[np.int64]) -> Coded:
+        """The features of rows by number, before they are scaled; of a pool on disk those that were read."""
+        return self._pool.rows[rows]
+
+    def group_of(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The groups of rows by number, as positions in the groups."""
+        return self._pool.groups.codes[rows].astype(np.int64)
+
+    def sample_rows(self, most: int) -> NDArray[np.int64]:
+        """Row numbers spread over the groups' rows, at most so many; of a pool on disk those that were read."""
+        if isinstance(self._pool.rows, ParquetRows):
+            known = self._pool.rows.known
+        else:
+            known = np.flatnonzero(self._pool.groups.codes >= 0)
+        generator = np.random.default_rng(0)
+        return known if len(known) <= most else np.sort(generator.choice(known, most, replace=False))
+
+    def copies(self) -> int:
+        """How many rows are exact copies of earlier ones; 0 for a pool on disk, which is not searched."""
+        return 0 if isinstance(self._data, ParquetFiles) else duplicates(self._data.table, self._columns.id)
+
+    def digest(self, rows: NDArray[np.int64]) -> str:
+        """A fingerprint of the features and labels of rows."""
+        found, coded = hashlib.blake2b(digest_size=16), self.coded(rows)
+        for part in (coded.numbers, coded.categories, self._pool.y[rows]):
+            found.update(np.ascontiguousarray(part).tobytes())
+        return found.hexdigest()
+
     @property
     def holds_out(self) -> bool:
         """Whether the test rows are rows of the table itself."""
@@ -230,6 +288,14 @@ class Table:
 
     def __repr__(self) -> str:
         return f"Table({self.name!r}, label={self._columns.label!r}, groups={list(self.groups)})"
+
+
+def _check_effects(inputs: Sequence[Any], given: dict[str, str | None]) -> None:
+    """Refuse settings for CSV files where there is none."""
+    files = [each for each in inputs if isinstance(each, str | Path) and not is_parquet(each)]
+    useless = [key for key, value in given.items() if value is not None and not files]
+    if useless:
+        raise TableError(f"{useless[0]} has no effect: it is about CSV files, and there is none.")
 
 
 def _check_share(name: str, value: float) -> None:
