@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.arrays import Floats, Ints
+from evenhand.errors import InputError
 from evenhand.learners.base import Model
 from evenhand.learners.penalty import with_penalty
 from evenhand.risks import Measure, Outcomes
 
-__all__ = ["CrossFit", "Refits", "Rows", "group_weights", "make_folds", "refits_of", "take_rows"]
+__all__ = ["CrossFit", "Refits", "Rows", "group_places", "group_weights", "make_folds", "refits_of", "take_rows"]
 
 
 class Rows(NamedTuple):
@@ -41,6 +42,17 @@ def take_rows(X: Any, places: Ints) -> Any:
 
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     return frame[places.tolist()].to_native() if isinstance(frame, nw.DataFrame) else X[places]
+
+
+def group_places(groups: Any, n: int) -> tuple[NDArray[Any], Ints]:
+    """The groups' names, sorted, and the place of every row's group among them."""
+    if groups is None:
+        raise InputError("the group of every row is needed: give groups=...")
+    given = np.asarray(groups)
+    if given.shape != (n,):
+        raise InputError(f"groups has shape {given.shape} for {n} rows: give one group for each")
+    names, place = np.unique(given.astype(str), return_inverse=True)
+    return names, place.astype(np.int64)
 
 
 def make_folds(group: Ints, label: Ints, folds: int, seed: int) -> Ints:

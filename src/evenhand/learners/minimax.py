@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
 
-from evenhand.arrays import Floats, Ints
+from evenhand.arrays import Floats
 from evenhand.errors import InputError
-from evenhand.learners.crossing import CrossFit, Rows, group_weights
+from evenhand.learners.crossing import CrossFit, Rows, group_places, group_weights
 from evenhand.learners.simplex import maximise
 from evenhand.learners.weights import as_weights, takes_weights
 from evenhand.risks import OwnRisk, Risk, as_risk
@@ -167,14 +168,14 @@ class Minimax(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         """Find the groups' weights and fit on all rows; `groups` is the group of every row."""
         learner, risk = self._checked()
         y = np.asarray(y)
-        names, place = _group_places(groups, len(y))
+        names, place = group_places(groups, len(y))
         weight = np.ones(len(y)) if sample_weight is None else as_weights(sample_weight, len(y))
         rows = Rows(X, y, place, weight)
         folds = min(self.folds, len(y)) if min(self.folds, len(y)) > 1 else 0
-        found = find_weights(
-            learner, rows, risk, len(names), folds=folds, rounds=self.rounds, rate=self.rate, seed=seed
-        )
-        found.measure(found.q)
+        with threadpool_limits(1):  # many small fits: threads would wait for each other
+            settings: dict[str, Any] = {"folds": folds, "rounds": self.rounds, "rate": self.rate, "seed": seed}
+            found = find_weights(learner, rows, risk, len(names), **settings)
+            found.measure(found.q)
         self._keep(found, names)
         self.model_ = self._final(learner, rows, found, previous, seed)
         self.classes_ = np.asarray(self.model_.classes)
@@ -250,14 +251,3 @@ class Minimax(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         """The probability of every class."""
         check_is_fitted(self)
         return np.asarray(self.model_.predict_proba(X))
-
-
-def _group_places(groups: Any, n: int) -> tuple[NDArray[Any], Ints]:
-    """The groups' names, sorted, and the place of every row's group among them."""
-    if groups is None:
-        raise InputError("Minimax needs the group of every row: fit(X, y, groups=...)")
-    given = np.asarray(groups)
-    if given.shape != (n,):
-        raise InputError(f"groups has shape {given.shape} for {n} rows: give one group for each")
-    names, place = np.unique(given.astype(str), return_inverse=True)
-    return names, place.astype(np.int64)

@@ -27,7 +27,7 @@ class LogisticRefits:
         settings.check_settings()
         self.C, self.tol = settings.C, settings.tol if tol is None else tol
         self.classes, self._codes = np.unique(np.asarray(y), return_inverse=True)
-        self._rows = augment(numeric(X))
+        self._rows = augment(_matrix(X))
         size: Any = abs(self._rows)
         self._size = size.T
         q = self._rows.shape[1] * (1 if len(self.classes) <= 2 else len(self.classes))
@@ -48,7 +48,7 @@ class LogisticRefits:
         self._solve(weight, C)
         K, known = len(self.classes), measure.codes(self.classes)
         if self._held[0] is not X:  # the same rows come again and again
-            self._held = (X, augment(numeric(X)))
+            self._held = (X, augment(_matrix(X)))
         scores = self._held[1] @ self._theta.reshape(K if K > 2 else 1, -1).T
         score = scores[:, 0] if K <= 2 else scores
         best = np.zeros(len(y), dtype=np.intp) if K == 1 else score > 0 if K == 2 else score.argmax(axis=1)
@@ -70,3 +70,9 @@ class LogisticRefits:
         # the size of the next step does not matter where the tolerance was loosened
         step = np.inf if self.tol > 1e-8 else 1e-8
         return float(minimise(problem, self._theta, self._inverse, self.tol, step)[0])
+
+
+def _matrix(X: Any) -> Any:
+    """Rows as numbers, whatever kind they come in."""
+    X = numeric(X)
+    return X.tocsr() if hasattr(X, "tocsr") else np.asarray(X, dtype=float)

@@ -1,0 +1,252 @@
+"""The model to deploy: plain, or with groups re-weighted and regularised otherwise where that serves the worst-off better.
+
+Candidates are compared by their worst group's risk on rows they were not fitted on. The plain model is left only for one
+that is better by more than a standard error of the difference, so that nothing is lost where there is nothing to gain.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from evenhand.arrays import Floats
+from evenhand.learners.bootstrap import worst_risks
+from evenhand.learners.crossing import CrossFit, Rows, group_places, group_weights
+from evenhand.learners.minimax import find_weights
+from evenhand.learners.penalty import penalty_of, with_penalty
+from evenhand.learners.weights import fit_learner, takes_weights
+from evenhand.risks import ERROR, Measure, Risk
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Candidate", "Choice", "FinalModel", "choose", "fit_chosen"]
+
+FOLDS = 5
+STRENGTHS = {0.0: "none", 0.5: "half", 1.0: "full"}
+PENALTIES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+_ROUNDS, _RATE = 30, 2.0
+_FLATTERED = 0.5
+"""Risks in sample below this part of those out of fold say nothing: the weights are then found out of fold."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A way to fit the model, and how it did on rows it was not fitted on.
+
+    Attributes:
+        strength: how much of the re-weighting is used: 0, ½ or 1.
+        C: the inverse of the penalty's strength; None where the learner has none.
+        risk: the worst group's risk, with its standard error `se`.
+        gain: how much lower that is than the plain model's, with its standard error `gain_se`.
+        by_group: every group's risk; NaN without relevant examples.
+    """
+
+    strength: float
+    C: float | None
+    risk: float
+    se: float
+    gain: float
+    gain_se: float
+    by_group: dict[str, float]
+
+    @property
+    def name(self) -> str:
+        """Such as `half weights, C=3`."""
+        weights = "plain" if self.strength == 0 else f"{STRENGTHS[self.strength]} weights"
+        return weights if self.C is None else f"{weights}, C={self.C:g}"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which model was chosen and why. Its risks are those of a selection: an indication, never a claim.
+
+    Attributes:
+        chosen: what the model is, such as `plain` or `half weights, C=3`.
+        why: the reason in a sentence.
+        risk: what "worse off" means here.
+        weights: every group's weight under full re-weighting; empty where none was tried.
+        candidates: what was compared, the plain model first; empty where nothing was.
+    """
+
+    chosen: str
+    why: str
+    risk: str = "error"
+    weights: dict[str, float] | None = None
+    candidates: tuple[Candidate, ...] = ()
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """A row per candidate: worst-group risk and its standard error, gain over plain, and every group's risk."""
+        import pandas as pd
+
+        columns = ["candidate", "chosen", "worst_group_risk", "se", "gain", "gain_se"]
+        rows = [(c.name, c.name == self.chosen, c.risk, c.se, c.gain, c.gain_se) for c in self.candidates]
+        groups = pd.DataFrame([c.by_group for c in self.candidates])
+        return pd.concat([pd.DataFrame(rows, columns=columns), groups], axis=1)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as plain values, for JSON; NaN becomes None."""
+        candidates = [
+            {
+                "candidate": c.name,
+                "chosen": c.name == self.chosen,
+                **{name: _plain(getattr(c, name)) for name in ("risk", "se", "gain", "gain_se")},
+                "by_group": {group: _plain(value) for group, value in c.by_group.items()},
+            }
+            for c in self.candidates
+        ]
+        return {
+            "chosen": self.chosen, "why": self.why, "risk": self.risk, "weights": self.weights, "candidates": candidates
+        }  # fmt: skip
+
+    def __str__(self) -> str:
+        return f"{self.chosen}: {self.why}"
+
+
+@dataclass(frozen=True)
+class FinalModel:
+    """A model to deploy, with the reason for it in `choice`; everything else is the model's own.
+
+    Attributes:
+        model: the fitted model itself.
+        choice: what was chosen and why.
+    """
+
+    model: Any
+    choice: Choice
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """The labels it knows."""
+        return np.asarray(self.model.classes)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The predicted label of every row."""
+        return np.asarray(self.model.predict(X))
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("model", "choice") or name.startswith("__"):  # not there yet while it is unpickled
+            raise AttributeError(name)
+        return getattr(self.model, name)
+
+
+def fit_chosen(
+    learner: Any, X: Any, y: Any, groups: Any, *, risk: Risk = ERROR, seed: int = 0, plain: bool = False
+) -> FinalModel:
+    """The model to deploy, fitted on all these rows; `plain=True` compares nothing."""
+    y = np.asarray(y)
+    fitted = fit_learner(learner, X, y, groups, seed=seed)
+    if plain:
+        return FinalModel(fitted, Choice("plain", "asked for", str(risk)))
+    choice, best = _compare(learner, X, y, groups, risk, seed)
+    if best is None or (best.strength == 0 and best is choice.candidates[0]):
+        return FinalModel(fitted, choice)
+    names, place = group_places(groups, len(y))
+    rows = Rows(X, y, place, np.ones(len(y)))
+    q = np.array([(choice.weights or {})[name] for name in names.tolist()])
+    weight = None if best.strength == 0 else group_weights(rows, q, best.strength)
+    using = learner if best.C is None else with_penalty(learner, best.C)
+    return FinalModel(fit_learner(using, X, y, groups, sample_weight=weight, seed=seed), choice)
+
+
+def choose(learner: Any, X: Any, y: Any, groups: Any, *, risk: Risk = ERROR, seed: int = 0) -> Choice:
+    """Compare the candidates and choose, without fitting the one chosen on all rows."""
+    return _compare(learner, X, np.asarray(y), groups, risk, seed)[0]
+
+
+def _compare(
+    learner: Any, X: Any, y: NDArray[Any], groups: Any, risk: Risk, seed: int
+) -> tuple[Choice, Candidate | None]:
+    names, place = group_places(groups, len(y))
+    reason = _why_plain(learner, y, len(names))
+    if reason is not None:
+        return Choice("plain", reason, str(risk)), None
+    rows = Rows(X, y, place, np.ones(len(y)))
+    measure = risk.for_classes(np.unique(y))
+    with threadpool_limits(1):  # many small fits: threads would wait for each other
+        return _compared(learner, rows, measure, names, seed)
+
+
+def _compared(
+    learner: Any, rows: Rows, measure: Measure, names: NDArray[Any], seed: int
+) -> tuple[Choice, Candidate | None]:
+    # other folds than those the weights may have been found on, so that weights fitted to chance do not look good
+    cross = CrossFit(learner, rows, measure, len(names), min(FOLDS, len(rows.y)), seed + 1)
+    if np.isnan(cross.risks(cross.outcomes(np.ones(len(names)), 0.0))).all():
+        return Choice("plain", "no example is relevant to the risk so far", str(measure.risk)), None
+    q = _weights(learner, rows, measure, cross, len(names), seed)
+    candidates = _candidates(cross, q, penalty_of(learner), names)
+    best = min(candidates, key=lambda c: c.risk)
+    chosen, why = _decide(candidates[0], best)
+    weights = dict(zip(names.tolist(), q.tolist(), strict=True))
+    return Choice(chosen.name, why, str(measure.risk), weights, candidates), chosen
+
+
+def _why_plain(learner: Any, y: NDArray[Any], groups: int) -> str | None:
+    """Why nothing is compared; None where something is."""
+    name = type(getattr(learner, "estimator", learner)).__name__
+    if getattr(learner, "needs_groups", False):
+        return f"{name} is trained for the worst-off group already"
+    if getattr(learner, "incremental", False):
+        return f"{name} is expensive to train many times: train Minimax(learner) to weight groups"
+    if not takes_weights(learner):
+        return f"{name} takes no sample_weight, so groups cannot be re-weighted"
+    if groups == 1:
+        return "there is one group, so there is nothing to weigh"
+    if len(np.unique(y)) == 1:
+        return "there is one class only so far"
+    return None
+
+
+def _weights(learner: Any, rows: Rows, measure: Measure, cross: CrossFit, groups: int, seed: int) -> Floats:
+    """Group weights by risks in sample, which vary less, or out of fold where the learner fits its rows too closely."""
+    settings: dict[str, Any] = {"rounds": _ROUNDS, "rate": _RATE, "seed": seed}
+    shares = np.bincount(rows.group, minlength=groups) / len(rows.y)
+    within = CrossFit(learner, rows, measure, groups, 0, seed)
+    seen, unseen = (np.nanmax(part.risks(part.outcomes(shares, 0.0))) for part in (within, cross))
+    if seen >= _FLATTERED * unseen:
+        return find_weights(learner, rows, measure.risk, groups, folds=0, cross=within, **settings).q
+    return find_weights(learner, rows, measure.risk, groups, folds=min(FOLDS, len(rows.y)), **settings).q
+
+
+def _candidates(cross: CrossFit, q: Floats, own: float | None, names: NDArray[Any]) -> tuple[Candidate, ...]:
+    """Every strength with every penalty, the plain fit first."""
+    penalties: list[float | None] = [own] if own is None else [own, *(C for C in PENALTIES if own != C)]
+    tried = [(strength, C) for strength in STRENGTHS for C in penalties]
+    outcomes = [cross.outcomes(q, strength, C) for strength, C in tried]
+    risks = [cross.risks(found) for found in outcomes]
+    worst = np.fmax.reduce(np.stack(risks), axis=1)  # groups without relevant rows do not count
+    drawn = worst_risks(cross, outcomes)
+    gain_se = (drawn[:, :1] - drawn).std(axis=0, ddof=1)
+    se = drawn.std(axis=0, ddof=1)
+    return tuple(
+        Candidate(
+            strength,
+            C,
+            float(worst[j]),
+            float(se[j]),
+            float(worst[0] - worst[j]),
+            float(gain_se[j]),
+            dict(zip(names.tolist(), risks[j].tolist(), strict=True)),
+        )
+        for j, (strength, C) in enumerate(tried)
+    )
+
+
+def _decide(plain: Candidate, best: Candidate) -> tuple[Candidate, str]:
+    """The best candidate where its lead is beyond a standard error, else the plain model; and why."""
+    if best is plain or best.gain <= 0:
+        return plain, "no candidate has a lower worst-group risk on rows it was not fitted on"
+    found = f"the worst group's risk is {best.gain:.4f} ± {best.gain_se:.4f} below the plain model's"
+    if best.gain > best.gain_se:
+        return best, f"{found} ({best.risk:.4f} instead of {plain.risk:.4f}, on rows not fitted on)"
+    return plain, f"the best candidate, {best.name}, is not surely better: {found}"
+
+
+def _plain(value: float) -> float | None:
+    return None if np.isnan(value) else value
