@@ -38,6 +38,7 @@ soak: install
 	$(BIN)/python benchmarks/ledger.py --postgresql own
 	$(BIN)/python benchmarks/corrections.py --campaigns 200 --forged 2000
 	$(BIN)/python benchmarks/pools.py
+	$(BIN)/python benchmarks/proofs.py
 
 bench: install
 	$(BIN)/evenhand bench
