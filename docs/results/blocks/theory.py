@@ -81,11 +81,10 @@ def coverage() -> str:
     found = kept("soak.json")
     misses = {(test["kind"], test["p"]): test["misses"] for test in found["coverage"]}
     kinds = {"sequence_misses": "error-rate sequence", "running_misses": "running"}
-    kinds |= {"bernstein_misses": "empirical Bernstein (beta-distributed losses)"}
+    kinds |= {"between_misses": "the same, losses between 0 and 1 (beta-distributed)"}
     rows = [[f"{p:g}", *(f"{misses[kind, p]}" for kind in kinds)] for p in sorted({p for _, p in misses})]
-    told = (
-        f"\n\n(`{found.get('coverage_command', found['command'])}`, {found['date']}; a short form runs in `make test`.)"
-    )
+    when = found.get("coverage_date", found["date"])
+    told = f"\n\n(`{found.get('coverage_command', found['command'])}`, {when}; a short form runs in `make test`.)"
     return table(["error rate", *kinds.values()], rows) + told
 
 
