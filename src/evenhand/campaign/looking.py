@@ -137,11 +137,11 @@ class Looking:
 
     def certificate(self, delta: float | None = None) -> Certificate | None:
         """What is certain about the frozen model now; None if there is none. `delta` is that of `certify` by default."""
-        return self.kept.trainer_now().certificate(delta)
+        return self.kept.trainer_now().certifier.certificate(delta)
 
     def certified_model(self) -> Model | None:
         """The model the certificate is about; None without one."""
-        return self.kept.trainer_now().certified_model()
+        return self.kept.trainer_now().certifier.certified_model()
 
     def running(self, delta: float = 0.05) -> Running:
         """On the models so far: their average error in every group, as of the last refit."""

@@ -156,7 +156,7 @@ def _left(state: State, z: int) -> dict[str, Any]:
 
 
 def _certificate(state: State, reader: Reader, trainer: Trainer) -> dict[str, Any] | None:
-    found = trainer.certificate_at(reader, state)
+    found = trainer.certifier.certificate_at(reader, state)
     if found is None or state.frozen is None:
         return None
     kept = {key: state.frozen[key] for key in ("digest", "model", "distinct")}

@@ -7,7 +7,6 @@ campaign. Keep backups elsewhere, and compare the number and time of the last ev
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,11 +15,11 @@ from typing import Any
 from evenhand.campaign.deciding import Chooser, offered
 from evenhand.campaign.deliveries import digest_of, label_digest
 from evenhand.campaign.pools import check_file
-from evenhand.campaign.proving import conclude, weighed
+from evenhand.campaign.proving import conclude
 from evenhand.campaign.refitting import refit_scores
 from evenhand.campaign.settings import Parts
 from evenhand.campaign.state import LETTERS, State
-from evenhand.claims.certificates import spent_by
+from evenhand.campaign.verify_proofs import frozen_models, weighed_evidence
 from evenhand.errors import EvenhandError
 from evenhand.ledger.base import Event, Example, Ledger, Reader
 
@@ -91,9 +90,9 @@ def verify(ledger: Ledger, campaign: int, parts: Parts) -> Verification:
         _choices(events, parts, found)
         _snapshot(reader, events, found)
         _pool(reader, state, found)
-        _frozen(reader, events, found)
+        found.problems += frozen_models(reader, events)
         if not found.problems:
-            _weighed(reader, state, parts, found)
+            found.problems += weighed_evidence(reader, state, parts)
     return found
 
 
@@ -376,33 +375,3 @@ _CHECKS: dict[str, Callable[[Event, _Before], Iterator[str]]] = {
     "told": _told, "added": _added, "scored": _scored, "expired": _expired, "frozen": _frozen_then, "concluded": _concluded,
     **dict.fromkeys(_ALTERED, _altered),
 }  # fmt: skip
-
-
-# -------------------------------------------------------------------- frozen models
-
-
-def _frozen(reader: Reader, events: list[Event], found: Verification) -> None:
-    """Frozen models that are missing or other than recorded."""
-    for event in events:
-        if event.kind == "frozen":
-            facts, stored = event.facts, reader.model(event.facts["version"])
-            named = (facts["digest"], facts["digest"], facts["format"])
-            if stored is None or (stored.digest, hashlib.sha256(stored.data).hexdigest(), stored.format) != named:
-                found.problems.append(f"event {event.seq}: the frozen model {facts['version']} is missing or altered")
-
-
-def _weighed(reader: Reader, state: State, parts: Parts, found: Verification) -> None:
-    """The evidence of a certify phase that is other than the frozen model and the rows give, where nothing came since."""
-    facts = state.weighed
-    if facts is None or state.frozen is None or facts["rests_on"] < state.evidenced:
-        return
-    from evenhand.campaign.evidence import Witness
-
-    phase = state.proving or state.outcome
-    if phase is None:
-        return
-    spent = spent_by(state.frozen["version"], phase["delta"])
-    again = weighed(Witness(parts).findings(reader, state), state, spent)
-    for name in ("first", "now", "labels", "doubtful"):
-        if facts[name] != again[name]:
-            found.problems.append(f"the evidence as weighed has {name} {facts[name]}, now {again[name]}")

@@ -1,0 +1,143 @@
+"""Asking: requests made, given up, extended, and groups that have nothing left to give."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from evenhand.campaign.deciding import Proposal
+from evenhand.campaign.kept import returned
+from evenhand.campaign.labels import check_text
+from evenhand.campaign.pooling import Pooling
+from evenhand.campaign.pools import assign, fetch, fetch_ahead
+from evenhand.campaign.requests import Request, number_of, request_of
+from evenhand.campaign.settings import as_seconds
+from evenhand.campaign.state import LETTERS, State
+from evenhand.campaign.telling import fate_of
+from evenhand.errors import InputError, NothingToAsk
+from evenhand.ledger import Event, Reader, Writer
+
+__all__ = ["Asking"]
+
+_POLL_SECONDS = 0.05
+
+
+class Asking(Pooling):
+    """The verbs about requests."""
+
+    def ask(self, collector: str | None = None) -> Request:
+        """The next request; fits first if examples came since the last one. Raises `NothingToAsk` with its reason."""
+        return self.ask_many(1, collector)[0]
+
+    def ask_many(self, count: int, collector: str | None = None) -> list[Request]:
+        """Up to `count` requests at once, spread over groups as if the open ones were already answered."""
+        if count < 1:
+            raise InputError(f"ask for 1 request or more, not {count}")
+        if collector is not None:
+            check_text(collector, "the collector")
+        self._bring_scores_up()
+        self._weigh()
+        fetch_ahead(self.kept, 2 * self.kept.state.settings["batch"] * count)
+
+        def step(state: State, writer: Writer) -> None:
+            proposal = self.kept.proposed(state, writer)
+            state = state.copy() if count > 1 else state
+            for _ in range(count - 1):
+                state.fold([self._asked(state, writer, proposal, collector)])
+                try:
+                    proposal = self.kept.chooser.propose(state)
+                except NothingToAsk:
+                    return
+            self._asked(state, writer, proposal, collector)
+
+        asked = [event for event in self.kept.write(step) if event.kind == "asked"]
+        return [request_of(event, self.groups) for event in asked]
+
+    def _asked(self, state: State, writer: Writer, proposal: Proposal, collector: str | None) -> Event:
+        """Write down a request, and with a pool which examples it names."""
+        lease, number = state.settings["lease"], state.asked + 1
+        facts: dict[str, Any] = {
+            "decision": proposal.decision.as_dict(),
+            "size": proposal.size,
+            "until": None if lease is None else writer.now + lease,
+            "rests_on": state.scores_rest_on,
+            "scored_at": state.scored_at,
+            "behind": state.examples - state.scored_examples,
+        }
+        if state.pool is not None:
+            examples, new = assign(state, writer, self.kept.chooser, proposal, writer.last + 1)
+            writer.put(fetch(state, examples))
+            roles = "".join(LETTERS[e.role or ""] for e in examples)
+            facts |= {"ids": [e.id for e in examples], "roles": roles, "new": new}
+        return writer.append("asked", facts, request=number, actor=collector)
+
+    def abandon(self, request: Request | int, *, by: str | None = None) -> None:
+        """Give up a request: what is outstanding goes back to the budget, what was told stays."""
+        number = number_of(request)
+
+        def step(state: State, writer: Writer) -> None:
+            facts = self._need_open(state, writer, number)
+            event = writer.append("abandoned", {}, request=number, actor=by)
+            writer.put(returned(writer, facts, event.seq))
+
+        self.kept.write(step, still_open=True)
+
+    def extend(self, request: Request | int, lease: str | float | None, *, by: str | None = None) -> float | None:
+        """Let a request wait that long from now on, e.g. `"2d"`; gives the moment its lease ends."""
+        number, seconds = number_of(request), as_seconds(lease)
+        until: list[float | None] = []
+
+        def step(state: State, writer: Writer) -> None:
+            self._need_open(state, writer, number)
+            until[:] = [None if seconds is None else writer.now + seconds]
+            writer.append("extended", {"until": until[0]}, request=number, actor=by)
+
+        self.kept.write(step, still_open=True)
+        return until[0]
+
+    def retire(self, group: str, back: bool = False, *, by: str | None = None) -> None:
+        """Ask no more of this group, it has nothing left to give; or, with `back`, ask of it again."""
+
+        def step(state: State, writer: Writer) -> None:
+            _check_group(state, group)
+            rest = [name for name in state.retired if name != group]
+            writer.append("changed", {"retired": rest if back else [*rest, group]}, actor=by)
+
+        self.kept.write(step, still_open=True)
+
+    def _weigh(self) -> None:
+        """In a certify phase count the evidence first: the next request, and whether there is one, rests on it."""
+        if self.kept.state.frozen is not None and self.kept.refresh().proving is not None:
+            self.kept.trainer.certifier.weigh()
+
+    def _bring_scores_up(self) -> None:
+        """Refit where the settings want it before an ask; waits while another process does. A failure is recorded."""
+        known = self.kept.state  # another process may have changed settings since: the next ask knows
+        if known.settings["learner"] is None or (
+            known.settings["refit"] == "background" and known.scored_at is not None
+        ):
+            return
+        state = self.kept.refresh()
+        if state.settings["learner"] is None or not state.fresh or state.columns is None:
+            return
+        policy, first_rows = state.settings["refit"], state.examples <= 4 * state.settings["batch"]
+        if policy != "always" and first_rows and state.scored_at is None and state.failure is None:
+            self.kept.trainer.try_out()
+        if policy == "background":
+            return
+        wanted = max(state.arrived)
+        while self.kept.trainer.due(self.kept.refresh()) and self.kept.state.scores_rest_on < wanted:
+            if not self.kept.trainer.refit(record_failure=True):
+                if self.kept.state.failure is not None and self.kept.state.failure["rests_on"] >= wanted:
+                    break
+                time.sleep(_POLL_SECONDS)
+
+    def _need_open(self, state: State, reader: Reader, number: int) -> dict[str, Any]:
+        if number in state.open:
+            return state.open[number]
+        raise InputError(fate_of(state, reader, number))
+
+
+def _check_group(state: State, group: str) -> None:
+    if group not in state.groups:
+        raise InputError(f"unknown group {group!r}: the groups are {', '.join(map(repr, state.groups))}")

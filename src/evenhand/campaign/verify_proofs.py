@@ -1,0 +1,40 @@
+"""Checks of frozen models and of the evidence that a proof rests on."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+
+from evenhand.campaign.evidence import Witness
+from evenhand.campaign.proving import weighed
+from evenhand.campaign.settings import Parts
+from evenhand.campaign.state import State
+from evenhand.claims.certificates import spent_by
+from evenhand.ledger.base import Event, Reader
+
+__all__ = ["frozen_models", "weighed_evidence"]
+
+
+def frozen_models(reader: Reader, events: Sequence[Event]) -> Iterator[str]:
+    """Frozen models that are missing or other than recorded."""
+    for event in events:
+        if event.kind == "frozen":
+            facts, stored = event.facts, reader.model(event.facts["version"])
+            named = (facts["digest"], facts["digest"], facts["format"])
+            if stored is None or (stored.digest, hashlib.sha256(stored.data).hexdigest(), stored.format) != named:
+                yield f"event {event.seq}: the frozen model {facts['version']} is missing or altered"
+
+
+def weighed_evidence(reader: Reader, state: State, parts: Parts) -> Iterator[str]:
+    """The evidence of a certify phase that is other than the frozen model and the rows give, where nothing came since."""
+    facts = state.weighed
+    if facts is None or state.frozen is None or facts["rests_on"] < state.evidenced:
+        return
+    phase = state.proving or state.outcome
+    if phase is None:
+        return
+    spent = spent_by(state.frozen["version"], phase["delta"])
+    again = weighed(Witness(parts).findings(reader, state), state, spent)
+    for name in ("first", "now", "labels", "doubtful"):
+        if facts[name] != again[name]:
+            yield f"the evidence as weighed has {name} {facts[name]}, now {again[name]}"
