@@ -19,12 +19,15 @@ from evenhand.errors import InputError
 from evenhand.extending import is_factory, make
 
 __all__ = [
-    "ERROR", "NAMES", "Costs", "Measure", "Outcomes", "OwnRisk", "Risk", "Tally", "as_risk", "is_wrong", "log_losses",
+    "ERROR", "NAMES", "Costs", "Measure", "Outcomes", "OwnRisk", "Risk", "TREND_IS_ACCURACY", "Tally", "as_risk", "is_wrong", "log_losses",
     "margin_log_losses", "of_log_chances",
 ]  # fmt: skip
 
 NAMES = ("error", "log", "fnr", "fpr", "balanced")
 """The risks that a name alone describes; `fnr` and `fpr` also need the positive class."""
+
+TREND_IS_ACCURACY = ("error", "log")
+"""Risks whose trend is that of the accuracy, as the paper has it; for others it is that of 1 − risk."""
 
 UNSEEN = -float(np.log(1e-15))
 """The log loss of a label that the model has never seen."""
@@ -252,7 +255,7 @@ class Measure:
         if values is None:
             if self.table is None:
                 raise InputError(f"the risk {self.risk.name!r} needs the model, not only what it predicts")
-            values = self.table[y, predicted]
+            values = self.table[y, predicted]  # −1, a prediction that is none of the classes, is the last column
         stratum = y if self.strata > 1 else np.zeros_like(y)
         return Outcomes(values, self.relevant[y], np.asarray(y != predicted), stratum)
 

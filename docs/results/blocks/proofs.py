@@ -31,7 +31,7 @@ def blocks() -> dict[str, str]:
             [
                 "true risks",
                 "target",
-                "of 200 proofs",
+                "outcomes of the proofs",
                 "certified within 1.6 × expected",
                 "false",
                 "labels: median / 80 % / most",

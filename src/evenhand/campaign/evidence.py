@@ -67,7 +67,7 @@ class Witness:
         return found.certificate(state.frozen["version"], level, risk, equal_rows(reader))
 
     def findings(self, reader: Reader, state: State) -> Findings:
-        """Evidence in every group; labels nobody can predict here count as missing."""
+        """Evidence in every group; labels that this process cannot predict count as missing."""
         if state.frozen is None:
             return Findings(tuple(state.groups))
         rows = _rows_since(reader, state)
@@ -93,7 +93,7 @@ class Witness:
             counts[state.groups.index(request["group"])] += waits
 
     def _count(self, state: State, rows: Sequence[Example], measure: Measure, found: Findings) -> dict[str, Loss]:
-        """Count every row in; gives the first label's loss of those that speak for or against the model by it."""
+        """Count every row in; gives the first label's loss of the rows that count as evidence."""
         assert state.frozen is not None
         asked, vouched = state.frozen["asked"], state.frozen["distinct"]
         known = [row for row in rows if row.fate is None and row.id in self._predicted and (vouched or not row.made)]
@@ -177,7 +177,7 @@ class Witness:
         try:
             model = self.model(reader, state)
         except (EvenhandError, ImportError):
-            return
+            return  # a model this process cannot load: its labels count as missing until another process looks
         new = [row for row in rows if row.id not in self._predicted]
         if model is None or not new:
             return
@@ -187,7 +187,7 @@ class Witness:
 
     def _input(self, state: State, X: Any) -> Any:
         """Features as the frozen model takes them."""
-        if hasattr(self._model, "feature_names_in_"):
+        if hasattr(self._model, "feature_names_in_"):  # fitted on a frame: it checks the columns itself
             return X
         return matrix(self._parts.learner if state.settings["learner"] else None, X)
 

@@ -83,7 +83,7 @@ class Receipt:
     """What a delivery brought.
 
     Attributes:
-        request: the request it answered; 0 for data that was there before.
+        request: the request it answered; 0 for data added without a request.
         rows: rows stored, `training` and `validation` of them.
         known: rows that had been told before; nothing changed for them.
         refused: rows that were not stored, and why.

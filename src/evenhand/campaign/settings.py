@@ -133,7 +133,7 @@ def make_settings(
     id: str = "id",
     features: Sequence[str] | None = None,
 ) -> tuple[dict[str, Any], Parts]:
-    """The settings as plain values, once everything is as it should be, and the objects they describe."""
+    """The settings as plain values, validated, and the objects they describe."""
     rule = parse_strategy(strategy)[1] if isinstance(strategy, str) else strategy
     checked: dict[str, Any] = {"budget": budget, "batch": batch, "warmup": warmup, "validation": validation}
     if groups is None:  # checked again when the first pool names them
@@ -187,7 +187,9 @@ def parts_of(settings: Mapping[str, Any], **given: Any) -> Parts:
             continue
         text = settings[name]
         if not (isinstance(text, str) and text.startswith(_OWN)):
-            raise InputError(f"this campaign's {name} is {text!r} and is not given again; to replace it use change()")
+            raise InputError(
+                f"this campaign's {name} is stored as {text!r}: leave it out of open(), or replace it with change()"
+            )
         made[name] = value if name in ("strategy", "risk") else None
     if "stop" in made:
         made["stop"] = _stop_rule(given["stop"])
@@ -222,9 +224,9 @@ def check_change(parts: Parts, committed: int, changes: Mapping[str, Any]) -> tu
 
 
 def _checked(parts: Parts) -> Parts:
-    """The parts, once the stopping rule can do with the learner."""
+    """The parts, after checking that the stopping rule works with this learner."""
     if parts.stop is not None and parts.stop.needs_certificate and parts.settings["learner"] is None:
-        raise InputError("a target rests on a certificate, which needs a learner: give learner=...")
+        raise InputError("a target needs a certificate, and a certificate needs a learner: give learner=...")
     return parts
 
 

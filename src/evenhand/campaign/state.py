@@ -9,6 +9,7 @@ from typing import Any
 from evenhand.campaign.facts import Facts
 from evenhand.errors import LedgerError
 from evenhand.ledger.base import Event
+from evenhand.risks import TREND_IS_ACCURACY
 
 __all__ = ["LETTERS", "MADE", "OUTSIDE", "ROLES", "State"]
 
@@ -193,8 +194,8 @@ class State(Facts):
             self.relevant[z] = score.get("relevant", score["n"])
             # the trend is over new information only: a refit that brought a group nothing adds no point to its line
             if group in fresh and self.relevant[z]:
-                by_error = self.settings["risk"] in ("error", "log")
-                good = score["accuracy"] if by_error else 1 - score["loss_sum"] / self.relevant[z]
+                by_accuracy = self.settings["risk"] in TREND_IS_ACCURACY
+                good = score["accuracy"] if by_accuracy else 1 - score["loss_sum"] / self.relevant[z]
                 self.recent[z] = [*self.recent[z], good][-window:]
         if rounds := self.settings.get("rounds_back"):
             row = [x / n if n else None for x, n in zip(self.loss_sum, self.relevant, strict=True)]

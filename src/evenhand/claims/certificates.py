@@ -100,7 +100,7 @@ def _by_group(statement: Running | Certificate) -> dict[str, dict[str, Any]]:
 
 @dataclass
 class Evidence:
-    """Losses in [0, 1] of one model, or one row of models, group by group: a count and a sum, which never grow.
+    """Losses in [0, 1] of one model, or of a sequence of models, group by group: two numbers each, however many labels.
 
     A group's risk is the mean of the means of its strata, which is one but for the balanced error: there a stratum is a
     class, and each is given δ divided by their number.

@@ -88,7 +88,7 @@ def bounded_mean(mean: ArrayLike, n: ArrayLike, level: float = 0.95) -> tuple[ND
 
 
 def _divergence(q: NDArray[np.float64], p: NDArray[np.float64]) -> NDArray[np.float64]:
-    """kl(q, p) between two coins; infinite where p cannot give q."""
+    """kl(q, p) between two Bernoulli distributions; infinite where p cannot give q."""
     from scipy.special import rel_entr
 
     return np.asarray(rel_entr(q, p) + rel_entr(1 - q, 1 - p), dtype=float)

@@ -29,7 +29,7 @@ def check_settings(
     simulated: bool = False,
     risk: Risk = ERROR,
 ) -> tuple[str, ...]:
-    """The group names as a tuple, once everything is as it should be; some strategies can only be `simulated`."""
+    """The group names as a tuple, after checking everything; some strategies can only be `simulated`."""
     if isinstance(groups, str):
         raise InputError(f"groups must be a list of names, not the text {groups!r}")
     if not isinstance(groups, Iterable):

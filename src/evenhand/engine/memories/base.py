@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from evenhand.arrays import Floats, Ints
 from evenhand.learners.base import Model
-from evenhand.risks import Measure, Outcomes, Risk, Tally
+from evenhand.risks import TREND_IS_ACCURACY, Measure, Outcomes, Risk, Tally
 
 __all__ = ["Memory", "RunningTally", "Scores"]
 
@@ -62,7 +62,7 @@ class Scores:
 
     def progress(self, risk: Risk) -> Floats:
         """What the trend is about: the accuracy for the error and the log loss, else 1 − risk; NaN where there is none."""
-        if risk.name in ("error", "log"):
+        if risk.name in TREND_IS_ACCURACY:
             return np.where(self.n > 0, self.correct / np.maximum(self.n, 1), np.nan)
         return np.where(self.relevant > 0, 1 - self.loss_sum / np.maximum(self.relevant, 1), np.nan)
 
