@@ -263,7 +263,13 @@ def tighter() -> Found:
         problem = g.Problem(groups=2, pi_min=0.2, bound=eh.VCBound(3), C=1.0, gap=I.gap, xi=xi, fair=FAIR)
         found = g.compare(problem, 10**9, target=0.05)
         rows.append({"xi": xi, **found.as_dict()})
-    return {"rows": rows}
+    # a slowly falling e, and ε near its limit: N_q hardly matters, and 1/q is close to 1/π_min
+    slow = {}
+    for part in (0.5, 0.99):
+        problem = g.Problem(groups=5, pi_min=0.2, bound=lambda n: 0.1 * n**-0.02, C=10.0, A=part * 0.2)
+        found = g.compare(problem, 10**9, epsilon=0.97, beta=0.01)
+        slow[f"{part:g}"] = {"optimistic": found.optimistic.value, "exploring": found.exploring.value}
+    return {"rows": rows, "slow": slow}
 
 
 def divergence() -> Found:

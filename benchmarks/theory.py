@@ -138,8 +138,15 @@ def plan(trials: int, out: Path) -> dict[str, object]:
     two = {xi: g.Problem(**known, C=1.0, xi=xi) for xi in (0.5, 0.7, 0.8, 0.9)}  # type: ignore[arg-type]
     compared = g.compare(first, 10**12, target=0.05)
     population = g.epsilon_greedy(first, 0.3, 10**12, shares=[0.3, 0.7])
+    trace = eh.simulate(INSTANCE, [first.rule], budget=10_000, trials=5, evaluate=1).trace
+    ends = trace[(trace["group"] == "u") & trace["labels"].isin([1000, 10_000])]
     return {
         "forms": rows,
+        "promised_rule": {
+            "rule": first.rule,
+            "trials": 5,
+            "share_of_u": {str(n): float(v) for n, v in ends.groupby("labels")["mixture"].mean().items()},
+        },
         "two_terms": [
             {
                 "xi": xi,

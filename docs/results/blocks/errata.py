@@ -205,7 +205,15 @@ def tighter(found: Found) -> str:
         f"labels to {first['target']:g}, A_opt",
         "ε-greedy",
     ]
-    return told + table(["ξ", *head], rows)
+    half, near = found["slow"]["0.5"], found["slow"]["0.99"]
+    return (
+        told
+        + table(["ξ", *head], rows)
+        + (
+            f"\n\nWith e = N^−0.02/10, five groups, π_min = 0.2, C = 10 and ε = 0.97 at {power(first['budget'])} labels: {half['optimistic']:.1f} for A_opt at "
+            f"A = π_min/2, {near['optimistic']:.1f} at A = 0.99·π_min, and {half['exploring']:.1f} for ε-greedy."
+        )
+    )
 
 
 def greedy(found: Found) -> str:

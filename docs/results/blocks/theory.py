@@ -100,6 +100,17 @@ def forms(found: Found) -> str:
     return table(head, rows) + made(found)
 
 
+def promised_rule(found: Found) -> str:
+    """What the rule with a promise does."""
+    one = found["promised_rule"]
+    shares = " and ".join(f"{short(share)} after {int(n):,} labels" for n, share in one["share_of_u"].items())
+    return (
+        f"For budgets one can pay the coupling term outweighs everything else and goes to the group with the smallest share, so that the rule "
+        f"is nearly uniform sampling: `{one['rule']}` on instance I has a share of u of {shares}, where the fair one is .2 (mean of "
+        f"{one['trials']} trials)."
+    )
+
+
 def two_terms(found: Found) -> str:
     """B_0' and labels without the coupling term, by ξ."""
     rows = [
@@ -176,7 +187,10 @@ def blocks() -> dict[str, str]:
     parts = {"coupling": coupling, "pairs": pairs, "excess": excess, "steering": steering, "widths": widths}
     done = {f"theory-{name}": part(found[name]) for name, part in parts.items()}
     done |= {f"theory-{part.__name__}": part(found[part.__name__]) for part in (probe, front)}
-    done |= {f"theory-plan-{p.__name__}": p(found["plan"]) for p in (forms, two_terms, exploring, orders, compared)}
+    done |= {
+        f"theory-plan-{p.__name__}": p(found["plan"])
+        for p in (forms, promised_rule, two_terms, exploring, orders, compared)
+    }
     done["theory-floor"] = floor(found["excess"])
     done["theory-kappa"] = f"On instance I at π*, κ = {found['coupling']['kappa']:.3f}."
     return done | {"coverage": coverage()}

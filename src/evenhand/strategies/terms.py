@@ -32,7 +32,7 @@ def path_of(term: Term) -> str:
 
 
 def loss(standing: Standing) -> Floats:
-    """Mean loss of the current model on each validation set (equation 3, first part)."""
+    """Mean loss of the current model on each validation set (equation 4, first part)."""
     return standing.mean_loss
 
 

@@ -61,6 +61,14 @@ def test_no_epsilon_on_a_grid_needs_fewer_labels():
         assert g.epsilon_greedy_labels_for(KNOWN, epsilon, 0.1) >= 0.95 * found.exploring.labels
 
 
+def test_where_no_budget_is_enough_the_smallest_bound_is_compared():
+    found = g.compare(replace(KNOWN, C=4.0, resolution=0.01), 10**9, target=0.01)
+    assert found.optimistic.labels is found.exploring.labels is found.cheaper is None
+    p = replace(KNOWN, C=4.0, resolution=0.01)
+    others = [g.epsilon_greedy(p, epsilon, 10**9).value for epsilon in np.linspace(0.02, 0.38, 10)]
+    assert found.exploring.value <= min(others)
+
+
 @pytest.mark.parametrize("pi_min", [0.05, 0.2, 0.45])
 @pytest.mark.parametrize("part", [0.2, 0.5, 0.9])
 def test_at_one_budget_the_bound_of_a_opt_is_the_smaller(pi_min, part):
@@ -90,9 +98,9 @@ def test_first_phase_of_the_two_term_form(xi):
 def test_the_first_phase_vanishes_just_where_the_coupling_term_may_go(form, xi, falls):
     p = g.Problem(groups=2, pi_min=0.2, bound=own, xi=xi, **form)
     assert (g.first_phase(p, 10**40) < g.first_phase(p, 10**30)) == falls
-    verdict = g.two_terms(p.deviation, xi, square_root="kappa" in form)
-    if "resolution" not in form:
-        assert verdict.covered == falls
+    verdict = g.two_terms(p.deviation, xi, square_root="kappa" in form, resolution=p.resolution)
+    assert verdict.covered == falls
+    assert ("at any ξ" in str(verdict)) == ("resolution" in form)
     assert (g.uncoupled_labels_for(replace(p, gap=1.0), 50.0) is not None) == falls
 
 

@@ -16,7 +16,7 @@ class TwoTerms:
     """Whether the two-term score (no coupling term) is covered by the theory at this ξ.
 
     It is where max_z e_z(N^ξ)/N^(ξ−1) → 0; for e ~ N^−α that is ξ > 1/(1+α), never below 2/3. In the square-root form
-    √e takes the place of e, and the threshold is 1/(1+α/2), never below 4/5.
+    √e takes the place of e, and the threshold is 1/(1+α/2), never below 4/5. Where C ends at a resolution there is none.
     """
 
     xi: float
@@ -25,6 +25,8 @@ class TwoTerms:
     covered: bool
 
     def __str__(self) -> str:
+        if self.threshold == 1:
+            return "the coupling term may not be dropped at any ξ: C ends at its resolution"
         if self.covered:
             return f"ξ = {self.xi:g} is above {self.threshold:.4g}: the coupling term may be dropped"
         return (
@@ -33,10 +35,12 @@ class TwoTerms:
         )
 
 
-def two_terms(bound: Bound, xi: float = 0.5, groups: int = 2, *, square_root: bool = False) -> TwoTerms:
+def two_terms(
+    bound: Bound, xi: float = 0.5, groups: int = 2, *, square_root: bool = False, resolution: float = 0.0
+) -> TwoTerms:
     """Which of the two a setting is: covered by theory, or practical. A user's own sequence is judged by its tail.
 
-    `square_root` is for Assumption 3 in its square-root form.
+    `square_root` is for Assumption 3 in its square-root form, `resolution` for a C that ends there.
 
     >>> print(two_terms(VCBound(d=3), xi=0.7))
     ξ = 0.7 is above 0.6667: the coupling term may be dropped
@@ -50,7 +54,7 @@ def two_terms(bound: Bound, xi: float = 0.5, groups: int = 2, *, square_root: bo
         tail = np.max(bound(np.array([[1e9] * groups, [1e12] * groups]), groups), axis=-1)
         # no uniform deviation falls faster than N^−½
         alpha = float(np.clip(np.log10(tail[0] / tail[1]) / 3, 0.0, 0.5)) if tail[1] > 0 else 0.5
-    threshold = 1 / (1 + (alpha / 2 if square_root else alpha))
+    threshold = 1.0 if resolution > 0 else 1 / (1 + (alpha / 2 if square_root else alpha))
     return TwoTerms(xi, alpha, threshold, xi > threshold)
 
 

@@ -130,7 +130,7 @@ def compare(
     """A_opt with its coupling term beside ε-greedy with uniform exploration, on one problem."""
     check_target(target)
     rounds = budget_rounds(labels)
-    other = _best(problem, target, beta) if epsilon is None else exploring(problem, epsilon, beta)
+    other = _best(problem, rounds, target, beta) if epsilon is None else exploring(problem, epsilon, beta)
 
     def side(
         rule: str, bound: Callable[[float], float], found: Callable[[float], float], needed: tuple[Condition, ...]
@@ -159,16 +159,21 @@ def compare(
     )
 
 
-def _best(problem: Problem, target: float, beta: float | None) -> Exploring:
-    """ε, and β unless given, with the fewest labels to the target, on a grid of a twentieth of what they may be."""
-    parts = np.arange(1, 20) / 20
-    top = problem.groups * problem.pi_min
-    tried = [exploring(problem, part * min(1.0, top), beta) for part in parts.tolist()]
-    best = min(tried, key=lambda found: _labels(found, target) or np.inf)
+def _best(problem: Problem, rounds: int, target: float, beta: float | None) -> Exploring:
+    """ε, and β unless given, with the fewest labels to the target, on a grid of a twentieth of what they may be.
+
+    Where no budget reaches the target, those with the smallest bound at this one.
+    """
+    parts = (np.arange(1, 20) / 20).tolist()
+
+    def cost(found: Exploring) -> tuple[float, float]:
+        return _labels(found, target) or np.inf, found.value(rounds)
+
+    top = min(1.0, problem.groups * problem.pi_min)
+    best = min((exploring(problem, part * top, beta) for part in parts), key=cost)
     if beta is None:
         limit = min(1.0, best.spare / best.q)
-        finer = [exploring(problem, best.q * problem.groups, part * limit) for part in parts.tolist()]
-        best = min(finer, key=lambda found: _labels(found, target) or np.inf)
+        best = min((exploring(problem, best.q * problem.groups, part * limit) for part in parts), key=cost)
     return best
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evenhand.claims.bounds import VCBound
-from evenhand.claims.guarantees.coupling import square_root_constant, two_terms
+from evenhand.claims.guarantees.coupling import square_root_constant
 from evenhand.claims.guarantees.exploring import epsilon_greedy, epsilon_greedy_labels_for
 from evenhand.claims.guarantees.lower import lower_bound, other_radius
 from evenhand.claims.guarantees.optimism import labels_for, optimistic
@@ -14,7 +14,7 @@ from evenhand.claims.guarantees.problem import Problem
 from evenhand.claims.guarantees.promise import Promise
 from evenhand.claims.guarantees.remarks import abernethy, compare, order_of
 from evenhand.claims.guarantees.stuck import exploration
-from evenhand.claims.guarantees.uncoupled import first_phase, uncoupled
+from evenhand.claims.guarantees.uncoupled import first_phase, may_go, uncoupled
 from evenhand.errors import InputError
 from evenhand.sources.synthetic.model1 import SyntheticModel1
 
@@ -57,13 +57,12 @@ def report(
         raise InputError("population shares are for ε-greedy: give epsilon too")
     if shares is not None and problem.fair is None:
         raise InputError("population shares need the whole fair mixture: give fair, or a source whose risks are known")
-    verdict = two_terms(problem.deviation, problem.xi, problem.groups, square_root=problem.kappa is not None)
     found: dict[str, Any] = {
         "schema": 2,
         "units": {"labels": "all labels, training and validation", "rounds": "training examples, labels/2"},
         "inputs": _inputs(problem, model),
         "assumed": assumed(problem),
-        "coupling_term": str(verdict),
+        "coupling_term": str(may_go(problem)),
     }
     if epsilon is None:
         found |= _answers(problem, labels, target)

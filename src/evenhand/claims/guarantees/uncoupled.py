@@ -3,7 +3,7 @@
 import numpy as np
 
 from evenhand.arrays import Floats
-from evenhand.claims.guarantees.coupling import two_terms
+from evenhand.claims.guarantees.coupling import TwoTerms, two_terms
 from evenhand.claims.guarantees.optimism import (
     budget_rounds,
     check_target,
@@ -31,6 +31,12 @@ def first_phase(problem: Problem, labels: int) -> float:
     return float(2 * e + problem.coupling(e) * (1 / problem.pi_min + t ** (1 - problem.xi)))
 
 
+def may_go(problem: Problem) -> TwoTerms:
+    """Whether the coupling term may be dropped on this problem."""
+    root = problem.kappa is not None
+    return two_terms(problem.deviation, problem.xi, problem.groups, square_root=root, resolution=problem.resolution)
+
+
 def uncoupled(problem: Problem, labels: int) -> Promise:
     """What is promised after this many labels for A_opt without the coupling term, loss + deviation alone."""
     rounds = budget_rounds(labels)
@@ -48,7 +54,7 @@ def uncoupled(problem: Problem, labels: int) -> Promise:
         speaks_from=from_labels(lambda n: value(problem, n) < 1, found),
         rate=problem.rate,
         floor=_sum(problem, 0.0),
-        note=str(two_terms(problem.deviation, problem.xi, problem.groups, square_root=problem.kappa is not None)),
+        note=str(may_go(problem)),
     )
 
 
