@@ -208,7 +208,7 @@ def test_simulate_from_the_shell_and_resume(shop: Path, tmp_path: Path):
     again = json.loads(cli(*run, "--trials", 2, "--out", tmp_path / "out", "--trace", "none", "--resume", "--json"))
     assert again["trials"] == 2
     run[3] += ":step=1"
-    with pytest.raises(InputError, match=r"strategies was .*smallest.*, is .*step=1"):
+    with pytest.raises(InputError, match=r"strategy was .*smallest.*, is .*step=1"):
         cli(*run, "--trials", 2, "--out", tmp_path / "out", "--trace", "none", "--resume")
 
 

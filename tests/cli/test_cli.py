@@ -105,6 +105,20 @@ def test_ctrl_c_keeps_what_is_finished_and_resume_goes_on(tmp_path):
     assert summary["strategies"]["greedy"]["trials"] == 300
 
 
+def test_force_runs_anew_and_leaves_what_is_not_its_own(tmp_path):
+    mine = tmp_path / "run" / "trials" / "notes.txt"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("mine")
+    arguments = ["simulate", "synthetic1:I", "--trials", "2", "--out", tmp_path / "run", "--trace", "none"]
+    assert evenhand(*arguments, "--budget", 30, "--force").returncode == 0
+    refused = evenhand(*arguments, "--budget", 40, "--resume")
+    assert refused.returncode == 2
+    assert "budget was 30, is 40" in refused.stderr
+    assert evenhand(*arguments, "--budget", 40, "--force").returncode == 0
+    assert len(list(mine.parent.glob("*/settings.json"))) == 2
+    assert mine.read_text() == "mine"
+
+
 def test_demo_runs(tmp_path):
     done = evenhand("demo", "--budget", 200, "--trials", 2, "--out", tmp_path / "demo")
     assert done.returncode == 0, done.stderr

@@ -270,6 +270,38 @@ def test_an_interrupted_run_keeps_finished_trials_and_goes_on(tmp_path):
         eh.simulate(I, rules, **(settings | {"budget": 50}), resume=part)
 
 
+def test_trials_are_kept_block_by_block_and_not_run_again(tmp_path):
+    settings = {"budget": 40, "trials": 210, "seed": 9, "keep": tmp_path}
+    seen = []
+
+    def die(done, total):
+        seen.append((done, total))
+        if len(seen) == 3:
+            raise RuntimeError("killed")
+
+    whole = eh.simulate(I, [eh.Optimistic(), eh.Uniform()], budget=40, trials=210, seed=9)
+    with pytest.raises(RuntimeError, match="killed"):
+        eh.simulate(I, [eh.Optimistic(), eh.Uniform()], **settings, progress=die)
+    rest = eh.simulate(I, [eh.Optimistic(), eh.Uniform()], **settings, progress=lambda *found: seen.append(found))
+    assert seen[-1] == (120, 120)  # three blocks of a hundred trials were there
+    pd.testing.assert_frame_equal(rest.trace, whole.trace, check_categorical=False)
+    pd.testing.assert_frame_equal(rest.final, whole.final)
+    longer = eh.simulate(I, {"more": eh.Greedy(), "even": eh.Uniform()}, **settings)
+    assert longer.final.groupby("strategy")["trial"].nunique().to_dict() == {"more": 210, "even": 210}
+    with pytest.raises(eh.InputError, match="budget was 40, is 50"):
+        eh.simulate(I, [eh.Uniform()], **(settings | {"budget": 50}))
+
+
+def test_going_on_with_other_data_is_refused(tmp_path):
+    frame = pd.DataFrame({"x": range(40), "sex": ["f", "m"] * 20, "y": [0, 1, 1, 0] * 10})
+    run = {"budget": 10, "trials": 1, "keep": tmp_path}
+    first = eh.simulate(eh.Table(frame, label="y", groups="sex"), ["uniform"], **run)
+    other = eh.Table(frame.assign(x=frame["x"] + 1), label="y", groups="sex")
+    for way in ({"keep": tmp_path}, {"resume": first, "keep": None}):
+        with pytest.raises(eh.InputError, match=r"digest was '[0-9a-f]+', is '[0-9a-f]+'"):
+            eh.simulate(other, ["uniform"], **(run | way))
+
+
 def test_traces_can_be_short():
     chosen = eh.simulate(I, [eh.Uniform()], budget=40, trials=2, trace="chosen").trace
     assert len(chosen) == 2 * 20

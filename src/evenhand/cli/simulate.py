@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["print_result", "simulate"]
 
+_TRIALS = "trials"
+"""The folder within --out that finished trials are kept in."""
+
 
 def simulate(
     source: Annotated[
@@ -76,7 +79,9 @@ def simulate(
     data_dir: Annotated[Path | None, typer.Option(help="folder with the data sets' files")] = None,
     trace: Annotated[str, typer.Option(help="full, chosen or none")] = "full",
     as_json: Annotated[bool, typer.Option("--json", help="print the summary as JSON")] = False,
-    resume: Annotated[bool, typer.Option(help="go on from what is in --out")] = False,
+    resume: Annotated[
+        bool, typer.Option(help="go on from the trials finished in --out, also those of a run that was killed")
+    ] = False,
     force: Annotated[bool, typer.Option(help="overwrite what is in --out")] = False,
 ) -> None:
     """Compare strategies on the same trials: synthetic models, data sets that come along, or your own table."""
@@ -84,8 +89,8 @@ def simulate(
         raise InputError("--resume needs the --out folder to go on from")
     if out is not None and out.exists() and any(out.iterdir()) and not (resume or force):
         raise InputError(f"{out} is not empty: --resume goes on from it, --force overwrites it")
-    from evenhand.simulation.result import Result
     from evenhand.simulation.simulate import simulate as run
+    from evenhand.simulation.store import Store
     from evenhand.sources.catalogue import learner_for, open_source
 
     settings = options.given(
@@ -94,6 +99,8 @@ def simulate(
         merge_below=merge_below, separator=separator, decimal=decimal, encoding=encoding,
     )  # fmt: skip
     found = open_source(source, label=label, groups=group or (), test=test, **settings)
+    if out is not None and force and not resume:
+        Store(out / _TRIALS).clear()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         result = run(
@@ -114,7 +121,7 @@ def simulate(
             positive=positive,
             trace=trace,
             progress=True,
-            resume=Result.load(out) if resume and out is not None and (out / "summary.json").exists() else None,
+            keep=None if out is None else out / _TRIALS,
         )
     for message in dict.fromkeys(str(w.message) for w in caught):
         typer.echo(f"warning: {message}", err=True)

@@ -19,12 +19,15 @@ from evenhand.notation import lasting_text
 from evenhand.simulation.metrics import worst_by
 from evenhand.simulation.trace import FINAL_COLUMNS, TRACE_COLUMNS, differences, final_frame, summarise, trace_frame
 from evenhand.sources.base import HasFairMixture, Source
+from evenhand.sources.identity import identity
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["Result"]
 
+_OF_THE_WHOLE = ("strategies", "trials", "jobs", "trace")
+"""Settings that no single trial depends on."""
 _PACKAGES = ("evenhand", "numpy", "scipy", "scikit-learn", "pandas")
 
 
@@ -33,9 +36,9 @@ class Result:
     """The finished trials of a simulation.
 
     Attributes:
-        settings: what was run: source, strategies by label, learner, budget, trials, seed and so on.
+        settings: what was run: source and the digest of its data, strategies by label, learner, budget, trials, seed and so on.
         seconds: time spent on each strategy's trials, in the workers.
-        elapsed: time the whole took.
+        elapsed: time it took, without what an earlier run had kept.
         interrupted: whether Ctrl-C came before the end.
         fair_mixture: π* by group, where the source knows it at once (two groups).
     """
@@ -55,7 +58,7 @@ class Result:
         cls, source: Source, texts: dict[str, str], learner: Any, settings: Settings, trials: int, jobs: int, trace: str
     ) -> Result:
         """A result with nothing in it yet; the texts of the strategies are by label."""
-        chosen: dict[str, Any] = {"source": source.name, "strategies": texts}
+        chosen: dict[str, Any] = {"source": source.name, "digest": identity(source), "strategies": texts}
         chosen |= {"learner": lasting_text(learner), "trials": trials, "jobs": jobs, "trace": trace}
         chosen |= {f.name: getattr(settings, f.name) for f in fields(settings)} | settings.risk.settings()
         fair = None
@@ -63,6 +66,11 @@ class Result:
         if isinstance(source, HasFairMixture) and len(source.groups) <= 2:
             fair = dict(zip(source.groups, source.pi_star().tolist(), strict=True))
         return cls(chosen, source.groups, tuple(texts), fair)
+
+    def settings_of(self, label: str) -> dict[str, Any]:
+        """All that decides a trial of a strategy, apart from its number."""
+        shared = {key: value for key, value in self.settings.items() if key not in _OF_THE_WHOLE}
+        return {**shared, "strategy": self.settings["strategies"][label], "evenhand": version("evenhand")}
 
     def missing(self, label: str, trials: Sequence[int]) -> tuple[int, ...]:
         """Which of these trials of a strategy are not there yet."""

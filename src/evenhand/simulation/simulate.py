@@ -6,6 +6,8 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,7 @@ from evenhand.risks import OwnRisk, Risk, as_risk
 from evenhand.simulation.backends import spread
 from evenhand.simulation.blocks import Block, cut, run
 from evenhand.simulation.result import Result
+from evenhand.simulation.store import Store
 from evenhand.sources.base import HasLearner, HasValidation, Source
 from evenhand.strategies import Strategy, parse_strategy, strategy_text
 
@@ -50,6 +53,7 @@ def simulate(
     trace: str = "full",
     progress: Callable[[int, int], None] | bool = False,
     resume: Result | None = None,
+    keep: str | PathLike[str] | None = None,
     backend: str = "processes",
     address: str | None = None,
 ) -> Result:
@@ -77,6 +81,8 @@ def simulate(
         trace: `"full"` a row per round and group, `"chosen"` a row per round, `"none"`.
         progress: True for a bar, or a callable (done, total).
         resume: an earlier, interrupted result of the same settings to go on from.
+        keep: a folder for finished trials. They are written block by block, so a run that is killed goes on from there;
+            those of the same data and settings are not run again.
         backend: `"processes"` on this machine, or `"dask"` for the cluster at `address`; the result is the same.
         address: a Dask scheduler's address, such as `tcp://10.0.0.5:8786`.
 
@@ -98,6 +104,9 @@ def simulate(
     result = Result.empty(source, texts, fitted, settings, trials, jobs, trace)
     if resume is not None:
         result.take_over(resume)
+    store = None if keep is None else Store(Path(keep))
+    if store is not None:
+        _take_kept(result, store, trials)
     missing = {label: result.missing(label, range(trials)) for label in named}
     pieces = cut(missing, _block(settings, source, named, fitted))
     given = partial(_given, source, fitted)
@@ -112,7 +121,10 @@ def simulate(
         for done in spread(partial(run, tick=tick), blocks, jobs=jobs, backend=backend, address=address):
             if done.error is not None:
                 raise done.error
-            result.take_in(blocks[done.index].label, done.value)
+            label = blocks[done.index].label
+            if store is not None:
+                store.put(result.settings_of(label), done.value)
+            result.take_in(label, done.value)
             if not by_round:
                 report(len(blocks[done.index].trials))
     except KeyboardInterrupt:
@@ -121,6 +133,15 @@ def simulate(
         report(0)
     result.elapsed += time.perf_counter() - started
     return result
+
+
+def _take_kept(result: Result, store: Store, trials: int) -> None:
+    """Take in the trials that an earlier run left in the store."""
+    store.refuse_others([result.settings_of(label) for label in result.labels])
+    for label in result.labels:
+        kept = store.get(result.settings_of(label), result.missing(label, range(trials)))
+        if kept is not None:
+            result.take_in(label, kept)
 
 
 def _named(strategies: Any) -> tuple[dict[str, Strategy], dict[str, str]]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +42,20 @@ class Store:
         kept = {trial for path in self._files(settings) for trial in _numbers(path)}
         return [trial for trial in trials if trial not in kept]
 
+    def refuse_others(self, wanted: Sequence[Mapping[str, Any]]) -> None:
+        """Refuse to go on where there are trials and none has any of these settings: say which setting differs."""
+        kept = [json.loads(path.read_text(encoding="utf-8")) for path in self.folder.glob("*/settings.json")]
+        if not kept or any(self._files(settings) for settings in wanted):
+            return
+        was, now = min(product(kept, wanted), key=lambda pair: len(_differing(*pair)))
+        differ = ", ".join(f"{key} was {was.get(key)!r}, is {now.get(key)!r}" for key in _differing(was, now))
+        raise InputError(f"cannot go on from the trials in {self.folder}, their settings differ: {differ}")
+
+    def clear(self) -> None:
+        """Forget all trials; files that are not the store's own stay."""
+        for path in self.folder.glob("*/settings.json"):
+            shutil.rmtree(path.parent)
+
     def put(self, settings: Mapping[str, Any], record: Record) -> None:
         """Keep the trials of a record."""
         folder = self.folder / key_of(settings)
@@ -64,6 +80,10 @@ class Store:
 
     def _files(self, settings: Mapping[str, Any]) -> list[Path]:
         return sorted((self.folder / key_of(settings)).glob("*.npz"))
+
+
+def _differing(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
+    return [key for key in {**a, **b} if json.dumps(a.get(key)) != json.dumps(b.get(key))]
 
 
 def _write(path: Path, arrays: dict[str, Any]) -> None:

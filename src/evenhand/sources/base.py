@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 
 from evenhand.arrays import Floats, Ints
 
-__all__ = ["Draw", "ExactStream", "HasFairMixture", "HasLearner", "HasValidation", "Source", "Stream", "TestedStream"]
+__all__ = [
+    "Draw", "ExactStream", "HasDigest", "HasFairMixture", "HasLearner", "HasValidation", "Source", "Stream", "TestedStream",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,14 @@ class HasValidation(Protocol):
 
     def with_validation(self, share: float) -> Source:
         """The same source with this share of examples that validate."""
+
+
+@runtime_checkable
+class HasDigest(Protocol):
+    """A source that can tell its data from others: without it, results go by the source's name alone."""
+
+    def digest(self) -> str:
+        """A text that differs where the examples may differ: the data, how they are split, encoded and drawn."""
 
 
 @runtime_checkable

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.errors import InputError
+from evenhand.sources.base import HasDigest
+from evenhand.sources.identity import digest_of
 from evenhand.sources.images.store import ArrayStore, LazyStore, Store
 from evenhand.sources.images.stream import ImagePart, ImageStream
 from evenhand.sources.order import Replace
@@ -160,6 +162,11 @@ class Images:
         """The share of each group's images that validates."""
         return self._validation
 
+    def digest(self) -> str:
+        """A text that differs where the images, their labels, their groups, or how they are split differ."""
+        parts = [(_digest(part.store), part.y, part.group) for part in (self._pool, self._test) if part is not None]
+        return digest_of(parts, self.classes, self.groups, self._held_out, self._replace, self._validation)
+
     def open(self, seed: int, trials: Sequence[int]) -> ImageStream:
         """The draws of these trials."""
         return ImageStream(
@@ -189,3 +196,8 @@ class Images:
 
     def __repr__(self) -> str:
         return f"Images({self.name!r}, {len(self._pool.y):,} of shape {self.shape}, groups={list(self.groups)})"
+
+
+def _digest(store: Store) -> str:
+    """What tells a store's images from others; a store of the user's own may know only how many there are."""
+    return store.digest() if isinstance(store, HasDigest) else digest_of(len(store), store.shape)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from evenhand.arrays import Bytes
 from evenhand.errors import InputError
+from evenhand.sources.identity import digest_of, files
 
 __all__ = ["ArrayStore", "ImageRows", "LazyStore", "Store", "decode"]
 
@@ -50,6 +51,10 @@ class ArrayStore:
     def read(self, rows: NDArray[np.int64]) -> Bytes:
         """These images."""
         return self._images[rows]
+
+    def digest(self) -> str:
+        """A text that differs where the images do."""
+        return digest_of(self._images)
 
 
 class LazyStore:
@@ -89,6 +94,12 @@ class LazyStore:
                 )
             self._images[row], self._there[row] = image, True
         return self._images[rows]
+
+    def digest(self) -> str:
+        """A text that differs where the images do: files are told apart by name, size and time."""
+        named = [each for each in self._encoded if not isinstance(each, bytes)]
+        within = [each for each in self._encoded if isinstance(each, bytes)]
+        return digest_of(self.shape, files(named), within)
 
 
 def decode(encoded: str | Path | bytes, channels: int, size: tuple[int, int] | None) -> Bytes:

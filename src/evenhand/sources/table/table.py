@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.sources.identity import digest_of, files
 from evenhand.sources.order import Replace
 from evenhand.sources.table.columns import Coded, Layout
 from evenhand.sources.table.encoding import Missing, Scale
@@ -232,6 +233,12 @@ class Table:
         table = copy(self)
         table._settings = with_changes(self._settings, validation=float(share))
         return table
+
+    def digest(self) -> str:
+        """A text that differs where the rows, their columns, or how they are split and encoded differ."""
+        pool = self._pool
+        rows = files(self._data.files) if isinstance(self._data, ParquetFiles) else pool.rows
+        return digest_of(self._columns, self._settings, pool.groups, pool.layout, pool.classes, pool.y, rows)
 
     def open(self, seed: int, trials: Sequence[int]) -> TableStream:
         """The draws of these trials."""
