@@ -44,7 +44,7 @@ class Checkpoint:
     @classmethod
     def of(cls, run: Curation, settings: dict[str, Any]) -> Checkpoint:
         """The checkpoint of a run as it stands."""
-        return cls(settings, run.rounds, run.rows.tolist(), run.table.digest(run.rows))
+        return cls(settings, run.rounds, run.rows.tolist(), run.table.digest_of_rows(run.rows))
 
     @classmethod
     def read(cls, path: Path) -> Checkpoint:

@@ -98,7 +98,7 @@ class Curation:
             self._keep(*self._trial.take(np.array([group]), np.array([labels - self.labels])))
             if engine.track:
                 engine.refit()
-        if not np.array_equal(self.rows, rows) or self.table.digest(self.rows) != digest:
+        if not np.array_equal(self.rows, rows) or self.table.digest_of_rows(self.rows) != digest:
             raise InputError("cannot resume: the pool is not the one these rows were chosen from.")
         engine.refit()
         self.rounds = earlier

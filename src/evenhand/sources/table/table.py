@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import asdict
@@ -238,7 +237,8 @@ class Table:
         """A text that differs where the rows, their columns, or how they are split and encoded differ."""
         pool = self._pool
         rows = files(self._data.files) if isinstance(self._data, ParquetFiles) else pool.rows
-        return digest_of(self._columns, self._settings, pool.groups, pool.layout, pool.classes, pool.y, rows)
+        about = (self._columns, self._settings, pool.layout, pool.classes)
+        return digest_of(*about, pool.groups, pool.units, pool.y, rows)
 
     def open(self, seed: int, trials: Sequence[int]) -> TableStream:
         """The draws of these trials."""
@@ -269,12 +269,9 @@ class Table:
         """How many rows are exact copies of earlier ones; 0 for a pool on disk, which is not searched."""
         return 0 if isinstance(self._data, ParquetFiles) else duplicates(self._data.table, self._columns.id)
 
-    def digest(self, rows: NDArray[np.int64]) -> str:
-        """A fingerprint of the features and labels of rows."""
-        found, coded = hashlib.blake2b(digest_size=16), self.coded(rows)
-        for part in (coded.numbers, coded.categories, self._pool.y[rows]):
-            found.update(np.ascontiguousarray(part).tobytes())
-        return found.hexdigest()
+    def digest_of_rows(self, rows: NDArray[np.int64]) -> str:
+        """A text that differs where the features and labels of these rows do."""
+        return digest_of(self.coded(rows), self._pool.y[rows])
 
     @property
     def holds_out(self) -> bool:
