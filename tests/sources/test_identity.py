@@ -41,7 +41,7 @@ OTHERS = {
     "a column less": table(ignore=["x"]),
     "the group as a feature": table(use_group_as_feature=True),
     "another test share": table(test=0.4),
-    "another test table": table(test=FRAME),
+    "another test table": table(test=FRAME.assign(x=FRAME["x"] + 100)),
     "another share that validates": table(validation=0.4),
     "another scale": table(scale="none"),
 }
