@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
 from evenhand.campaign.asking import Asking
@@ -16,7 +17,7 @@ from evenhand.campaign.settings import Parts, check_change, make_settings, parts
 from evenhand.campaign.state import State
 from evenhand.campaign.telling import Options
 from evenhand.engine.settings import forced_warning
-from evenhand.errors import InputError
+from evenhand.errors import EvenhandError, InputError
 from evenhand.ledger import Ledger, MemoryLedger, Writer, open_ledger
 
 if TYPE_CHECKING:
@@ -244,8 +245,12 @@ class Campaign(Asking):
             self.kept.use(Parts(dict(self.kept.state.settings), changed[0].given))
 
     def close(self, reason: str = "closed", *, by: str | None = None) -> None:
-        """End the campaign: nothing is asked or accepted any more."""
-        self.kept.write(lambda state, writer: writer.append("closed", {"reason": reason}, actor=by), still_open=True)
+        """End the campaign: nothing is asked or accepted any more. `status` then has the choice of the model to deploy."""
+        facts: dict[str, Any] = {"reason": reason}
+        if self.kept.refresh().settings["learner"] is not None and self.kept.state.closed is None:
+            with suppress(EvenhandError):  # no examples yet, or a learner that fails: the campaign ends all the same
+                facts["choice"] = self.kept.trainer.final_model().choice.as_dict()
+        self.kept.write(lambda state, writer: writer.append("closed", facts, actor=by), still_open=True)
 
     def refit(self) -> bool:
         """Fit and score if examples came since the last scores; False if there was nothing to do or another does it."""

@@ -164,7 +164,7 @@ class Certifier:
         if model is None or not isinstance(model, str):
             if model is None or not hasattr(model, "predict"):
                 raise InputError(f"{model!r} is no model: it has no predict(X)")
-            return _as_model(model)
+            return _as_model(getattr(model, "model", model) if hasattr(model, "choice") else model)
         if model not in ("final", "current"):
             raise InputError(f"model must be 'final', 'current' or a model of your own, not {model!r}")
         found = self._fitted(model)

@@ -21,6 +21,7 @@ class Facts:
         seq, at: the last event folded in, and when that was.
         settings: what the campaign was created with, as changed since.
         closed: why it was closed; None while it is open.
+        choice: the model to deploy as it was chosen when the campaign was closed.
         asked: requests made so far; asked_outside: those for test labels and in certify phases.
         labels_used: labels charged to the budget.
         added: examples that were there before, and surplus: what can be told is budget plus these.
@@ -65,6 +66,7 @@ class Facts:
     settings: dict[str, Any] = field(default_factory=dict)
     created_at: float = 0.0
     closed: str | None = None
+    choice: dict[str, Any] | None = None
     asked: int = 0
     asked_outside: int = 0
     labels_used: int = 0

@@ -26,6 +26,7 @@ from evenhand.engine.memories.build import make_memory, runs_in_lockstep
 from evenhand.engine.settings import learner_seed
 from evenhand.errors import InputError, LearnerError
 from evenhand.learners import Model
+from evenhand.learners.choosing import Choice, FinalModel, fit_chosen
 from evenhand.learners.logistic.learner import numeric
 from evenhand.learners.weights import fit_learner
 from evenhand.ledger.base import Event, Example, Reader
@@ -178,17 +179,23 @@ class Fitter:
             fitted: Model = fit_learner(deepcopy(self.learner), X, y, groups, seed=self.seed)
         return fitted
 
-    def final(self, reader: Reader, state: State) -> Model:
-        """The model of all examples, of both roles."""
+    def final(self, reader: Reader, state: State, *, plain: bool = False) -> FinalModel:
+        """The model of all examples, of both roles: the one to deploy, chosen for the worst-off group, or plain."""
         if not self.incremental:
-            return self.cold(state, [row for row in reader.changed() if row.counts and row.role in LEARNED_FROM])
+            rows = [row for row in reader.changed() if row.counts and row.role in LEARNED_FROM]
+            X, y, groups, _ = as_examples(state, rows)
+            X = X if runs_in_lockstep(self.learner) else matrix(self.learner, X)
+            with learner_errors(state):
+                return fit_chosen(
+                    deepcopy(self.learner), X, y, groups, risk=self.parts.risk, seed=self.seed, plain=plain
+                )
         self.catch_up(reader, state)
         with learner_errors(state):
             self.bring_up(reader, state)
         if self._memory is None:
             raise InputError("there is no model: no examples have come yet")
         with learner_errors(state):
-            return self._memory.final_models()[0]
+            return FinalModel(self._memory.final_models()[0], Choice("plain", "a learner that goes on is not refitted"))
 
     # ---------------------------------------------------------------- within
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from evenhand.campaign.verify import Verification
     from evenhand.claims.certificates import Certificate, Running
     from evenhand.learners import Model
+    from evenhand.learners.choosing import FinalModel
     from evenhand.strategies.standing import Standing
 
 __all__ = ["Looking"]
@@ -131,9 +132,13 @@ class Looking:
         """The model fitted on the training examples as they stand; None before the first."""
         return self.kept.trainer_now().model()
 
-    def final_model(self) -> Model:
-        """The learner fitted on every label, training and validation together: what to deploy."""
-        return self.kept.trainer_now().final_model()
+    def final_model(self, plain: bool = False) -> FinalModel:
+        """What to deploy: fitted on every label, training and validation together, groups re-weighted where that helps.
+
+        `.choice` says what was compared, what was chosen and why; `plain=True` fits every example alike. Once a model is
+        frozen, this is another one, without its certificate: `certified_model` is the one that has it.
+        """
+        return self.kept.trainer_now().final_model(plain=plain)
 
     def certificate(self, delta: float | None = None) -> Certificate | None:
         """What is certain about the frozen model now; None if there is none. `delta` is that of `certify` by default."""

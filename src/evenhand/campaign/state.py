@@ -341,6 +341,7 @@ class State(Facts):
 
     def _closed(self, event: Event) -> None:
         self.closed = event.facts["reason"]
+        self.choice = event.facts.get("choice")
         for number in list(self.open):
             self._give_up(self._close(number))
 

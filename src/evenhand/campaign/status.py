@@ -38,6 +38,7 @@ def status(
         "certificate": None if trainer is None else _certificate(state, reader, trainer),
         "proof": _proof(state),
         "warnings": _warnings(state),
+        "choice": state.choice,
         "open": [_request(number, facts) for number, facts in sorted(state.open.items())],
         "expired": [_request(number, facts) for number, facts in sorted(state.expired.items())],
         **state.taken,

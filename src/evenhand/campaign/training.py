@@ -18,6 +18,7 @@ from evenhand.campaign.state import State
 from evenhand.claims.stopping import ErrorBelow, Seen
 from evenhand.errors import InputError, LearnerError, LedgerError
 from evenhand.learners import Model
+from evenhand.learners.choosing import FinalModel
 from evenhand.ledger.base import Ledger, Reader, Writer
 
 __all__ = ["LEASE_SECONDS", "Trainer"]
@@ -138,17 +139,17 @@ class Trainer:
                 return self._with_fitter(lambda fitter: _brought_up(fitter, still, state))
             return self._current().cold(state, [row for row in still.changed() if row.counts and row.role == "train"])
 
-    def final_model(self) -> Model:
-        """The model of all examples there are."""
+    def final_model(self, *, plain: bool = False) -> FinalModel:
+        """The model to deploy, fitted on all examples there are."""
         with self._fitter_lock:
             with self._read() as (reader, state):
                 if state.settings["learner"] is None or state.columns is None or not state.examples:
                     raise InputError("there is no model: this campaign has no learner or no examples yet")
                 still = self._everything(reader)
-            return self._with_fitter(lambda fitter: fitter.final(still, state))
+            return self._with_fitter(lambda fitter: fitter.final(still, state, plain=plain))
 
     def _fitted_model(self, which: str) -> Model | None:
-        return self.final_model() if which == "final" else self.model()
+        return self.final_model().model if which == "final" else self.model()
 
     def _everything(self, reader: Reader) -> Still:
         """All rows of this moment, and the scores a learner that goes on went through."""
