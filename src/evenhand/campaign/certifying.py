@@ -65,11 +65,16 @@ class Certifier:
         by_rule: bool = False,
     ) -> Certificate:
         """Freeze a model and store it, and with a target begin the phase that proves it; gives the certificate so far."""
-        checks.probability("delta", delta)
+        delta = checks.probability("delta", _number("delta", delta))
         if target is not None:
-            checks.probability("target", target)
-        if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
-            raise InputError(f"most must be a number of labels from 1 up, not {most!r}")
+            target = checks.probability("target", _number("target", target))
+        if most is not None and (_number("most", most) < 1 or most != int(most)):
+            raise InputError(f"most must be a whole number of labels from 1 up, not {most!r}")
+        most = None if most is None else int(most)
+        if self._parts.risk.name == "balanced" and self._parts.settings["classes"] is None:
+            raise InputError(
+                "a certificate of the balanced error is about every class there may be: make the campaign with classes=[...]"
+            )
         if most is not None and target is None:
             raise InputError("most limits the labels of a proof, which needs a target: give target=...")
         with self._read() as (reader, state):
@@ -186,6 +191,16 @@ class Certifier:
         """The frozen model."""
         with self._read() as (reader, state), self._lock:
             return self._witness.model(reader, state)
+
+
+def _number(name: str, value: Any) -> float:
+    """A plain number, which NumPy's are too."""
+    try:
+        if isinstance(value, bool | str):
+            raise TypeError
+        return float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be a number, not {value!r}") from None
 
 
 def _total(needed: list[int | None]) -> int | None:

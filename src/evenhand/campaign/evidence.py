@@ -70,14 +70,14 @@ class Witness:
         """Evidence in every group; labels that this process cannot predict count as missing."""
         if state.frozen is None:
             return Findings(tuple(state.groups))
-        rows = _rows_since(reader, state)
+        rows, known = _rows_since(reader, state), _out_before(reader, state)
         self._predict(reader, state, [row for row in rows if row.fate is None])
         measure = self._measure(state, rows)
         found = Findings(tuple(state.groups), measure.strata)
         found.missing += np.array(state.missing)
         self._count_open(state, found)
-        counted = self._count(state, rows, measure, found)
-        _in_order_of_asking(reader, state, rows, counted, found)
+        counted = self._count(state, rows, known, measure, found)
+        _in_order_of_asking(reader, state, rows, known, counted, found)
         return found
 
     # ---------------------------------------------------------------- counting
@@ -92,7 +92,9 @@ class Witness:
             counts = found.missing if request["told"] else found.open
             counts[state.groups.index(request["group"])] += waits
 
-    def _count(self, state: State, rows: Sequence[Example], measure: Measure, found: Findings) -> dict[str, Loss]:
+    def _count(
+        self, state: State, rows: Sequence[Example], known_before: set[str], measure: Measure, found: Findings
+    ) -> dict[str, Loss]:
         """Count every row in; gives the first label's loss of the rows that count as evidence."""
         assert state.frozen is not None
         asked, vouched = state.frozen["asked"], state.frozen["distinct"]
@@ -104,7 +106,7 @@ class Witness:
         firsts: list[tuple[int, Loss]] = []
         nows: list[tuple[int, Loss]] = []
         for row in rows:
-            z, before = state.groups.index(row.group), (row.request or 0) <= asked
+            z, before = state.groups.index(row.group), (row.request or 0) <= asked or row.id in known_before
             if row.fate is not None:
                 # taken back after somebody may have seen the prediction: an error, whatever it was
                 found.gone[z] += 1
@@ -118,8 +120,8 @@ class Witness:
                 continue
             by_first, by_now = losses[row.id]
             if before and not (by_first.relevant and by_first.value) and not (by_now.relevant and by_now.value):
-                # handed out before the freeze: an error counts, so that none is hidden there; what is right may have
-                # been chosen by somebody who knew the model
+                # handed out before the freeze, perhaps again since: an error counts, so that none is hidden there; what
+                # is right may have been chosen by somebody who knew the model, or been learned by heart
                 continue
             found.labels[z] += 1
             found.corrected[z] += row.label != row.first_label
@@ -164,8 +166,10 @@ class Witness:
 
     def _measure(self, state: State, rows: Sequence[Example]) -> Measure:
         """The certified risk for all classes there are: given, told or predicted."""
+        if state.settings["classes"] is not None:
+            return self._parts.risk.claimed.for_classes(sorted(state.settings["classes"]))
         texts = {label for row in rows for label in (row.first_label, row.label) if label is not None}
-        texts |= set(self._predicted.values()) | {label_text(label) for label in state.settings["classes"] or ()}
+        texts |= set(self._predicted.values())
         if self._model is not None:
             texts |= {label_text(label) for label in np.asarray(self._model.classes).tolist()}
         classes = sorted(as_label(text, state.label_kind) for text in texts)
@@ -207,8 +211,22 @@ def _rows_since(reader: Reader, state: State) -> list[Example]:
     ]
 
 
+def _out_before(reader: Reader, state: State) -> set[str]:
+    """Examples of pools that were named in a request before the freeze: whoever froze the model may know their labels."""
+    assert state.frozen is not None
+    if state.pool is None:
+        return set()
+    asked = reader.events(kinds=("asked",))
+    return {name for e in asked if e.seq <= state.frozen["event"] for name in e.facts.get("ids", ())}
+
+
 def _in_order_of_asking(
-    reader: Reader, state: State, rows: Sequence[Example], counted: dict[str, Loss], found: Findings
+    reader: Reader,
+    state: State,
+    rows: Sequence[Example],
+    known_before: set[str],
+    counted: dict[str, Loss],
+    found: Findings,
 ) -> None:
     """Put every loss where its request stands; what a request lacks is an error, open or not."""
     assert state.frozen is not None
@@ -221,7 +239,7 @@ def _in_order_of_asking(
         number, z = event.request or 0, state.groups.index(event.facts["decision"]["group"])
         if "ids" in event.facts:
             # an example that came back and was handed out again stands where it was asked for first
-            names = [name for name in event.facts["ids"] if name not in seen]
+            names = [name for name in event.facts["ids"] if name not in seen and name not in known_before]
             seen.update(names)
             size = len(names)
             attributed[z] += sum(name in state.lost for name in names)

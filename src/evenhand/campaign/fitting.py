@@ -214,7 +214,8 @@ class Fitter:
         if model is None or not new:
             return {}
         X, y, groups, _ = as_examples(state, new)
-        measure = self.parts.risk.running.for_classes(sorted({*y.tolist(), *model.classes.tolist()}), final=False)
+        classes = self.parts.settings["classes"] or {*y.tolist(), *np.asarray(model.classes).tolist()}
+        measure = self.parts.risk.running.for_classes(sorted(classes), final=False)
         outcomes = measure.of_model(model, matrix(self.learner, X), y)
         tally = measure.tally(outcomes, np.array([self.groups.index(g) for g in groups.tolist()]), len(self.groups))
         sums = zip(self.groups, tally.behind.tolist(), tally.loss_sum.tolist(), strict=True)

@@ -7,7 +7,7 @@ replayed and verified without the model.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -42,23 +42,32 @@ def weighed(findings: Findings, state: State, spent: float) -> dict[str, Any]:
     }
 
 
-def read(facts: Mapping[str, Any] | None, groups: Sequence[str]) -> Findings:
-    """The evidence of a `weighed` event; none before the first."""
+def read(state: State) -> Findings:
+    """The evidence of the newest `weighed` event; none before the first."""
+    facts, groups = state.weighed, state.groups
     if facts is None:
-        return Findings(tuple(groups))
+        return _informed(Findings(tuple(groups)), state)
     found = Findings(tuple(groups), len(facts["first"]["n"][0]))
     for name in ("first", "now"):
         evidence = getattr(found, name)
         evidence.n = np.array(facts[name]["n"], dtype=np.int64)
         evidence.total = np.array(facts[name]["total"], dtype=float)
     found.labels, found.missing = np.array(facts["labels"]), np.array(facts["doubtful"])
+    return _informed(found, state)
+
+
+def _informed(found: Findings, state: State) -> Findings:
+    """With what the scores say of how many labels of a group the risk is about."""
+    scored, relevant = np.array(state.scored, dtype=float), np.array(state.relevant, dtype=float)
+    if found.strata == 1 and state.settings["risk"] != "log":
+        found.known_shares = np.where(scored > 0, np.maximum(relevant, 0.5) / np.maximum(scored, 1), 1.0)[:, None]
     return found
 
 
 def choose(state: State, groups: Sequence[str], available: Mask, uniforms: Floats) -> Decision:
     """The group whose upper bound stands furthest above the target, labels on their way counted as they are expected."""
     assert state.proving is not None
-    target, found = state.proving["target"], read(state.weighed, groups)
+    target, found = state.proving["target"], read(state)
     above = found.upper(_spent(state), waiting(state)) - target
     if not (above > 0).any():
         raise NothingToAsk("waiting for open requests")
@@ -82,7 +91,7 @@ def conclude(state: State, available: Sequence[bool]) -> dict[str, Any] | None:
     """How the phase ends on the evidence as weighed; None while it goes on."""
     assert state.proving is not None
     target, spent = state.proving["target"], _spent(state)
-    found = read(state.weighed, state.groups)
+    found = read(state)
     bound = 1.0 if state.weighed is None else state.weighed["worst_at_most"]
     about = {"target": target, "delta": state.proving["delta"], "worst_at_most": bound}
     about |= {"labels": state.labels_used - state.proving["labels"]}
@@ -108,10 +117,13 @@ def _out_of_reach(state: State, found: Findings, available: Sequence[bool]) -> s
             return "the budget is spent"
     left = allowed(state)
     needed = found.further(target, spent, indicated(state, found.strata, _BENEFIT), benefit=_BENEFIT)
-    if any(labels is None for labels in needed):
-        group = state.groups[needed.index(None)]
-        return f"the risk of {group!r} looks too near the target, or above it"
-    more = sum(labels or 0 for labels in needed)
+    # a handful of labels says nothing yet: the phase gives up on no group before it has this many
+    few = max(20, 2 * state.settings["batch"])
+    sure = np.where(found.labels > 0, found.labels, state.relevant) >= few
+    for group, labels, is_sure in zip(state.groups, needed, sure.tolist(), strict=True):
+        if labels is None and is_sure:
+            return f"the risk of {group!r} looks too near the target, or above it"
+    more = sum(labels or 0 for labels, is_sure in zip(needed, sure.tolist(), strict=True) if is_sure)
     return f"{more:,} further labels are expected, and {max(left, 0):,} may be spent" if more > left else None
 
 
@@ -126,7 +138,7 @@ def allowed(state: State) -> int:
 def expected(state: State) -> dict[str, int | None]:
     """Further labels expected until each group is at the target; None: never at its present rate."""
     assert state.proving is not None
-    found = read(state.weighed, state.groups)
+    found = read(state)
     needed = found.further(state.proving["target"], _spent(state), indicated(state, found.strata))
     return dict(zip(state.groups, needed, strict=True))
 

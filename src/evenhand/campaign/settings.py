@@ -191,6 +191,10 @@ def parts_of(settings: Mapping[str, Any], **given: Any) -> Parts:
                 f"this campaign's {name} is stored as {text!r}: leave it out of open(), or replace it with change()"
             )
         made[name] = value if name in ("strategy", "risk") else None
+        if name == "risk" and as_risk(value).name != text.removeprefix(_OWN):
+            raise InputError(
+                f"this campaign's risk is {text.removeprefix(_OWN)!r}, not {as_risk(value).name!r}: pass the same one"
+            )
     if "stop" in made:
         made["stop"] = _stop_rule(given["stop"])
     if "learner" in made:
@@ -225,8 +229,12 @@ def check_change(parts: Parts, committed: int, changes: Mapping[str, Any]) -> tu
 
 def _checked(parts: Parts) -> Parts:
     """The parts, after checking that the stopping rule works with this learner."""
-    if parts.stop is not None and parts.stop.needs_certificate and parts.settings["learner"] is None:
+    if parts.stop is None or not parts.stop.needs_certificate:
+        return parts
+    if parts.settings["learner"] is None:
         raise InputError("a target needs a certificate, and a certificate needs a learner: give learner=...")
+    if parts.risk.name == "balanced" and parts.settings["classes"] is None:
+        raise InputError("a target for the balanced error is about every class there may be: give classes=[...]")
     return parts
 
 

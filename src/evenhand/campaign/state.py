@@ -342,6 +342,12 @@ class State(Facts):
     def _closed(self, event: Event) -> None:
         self.closed = event.facts["reason"]
         self.choice = event.facts.get("choice")
+        if self.proving is not None:
+            bound = 1.0 if self.weighed is None else self.weighed["worst_at_most"]
+            about = {"target": self.proving["target"], "delta": self.proving["delta"], "worst_at_most": bound}
+            about |= {"labels": self.labels_used - self.proving["labels"], "event": event.seq, "by_rule": False}
+            self.outcome = {"outcome": "not reached", "why": "the campaign was closed", **about}
+            self.proving = None
         for number in list(self.open):
             self._give_up(self._close(number))
 

@@ -79,6 +79,7 @@ def _proof(state: State) -> dict[str, Any] | None:
     return {
         **{name: state.proving[name] for name in names},
         "running": True,
+        "outcome": None,
         "labels": state.labels_used - state.proving["labels"],
         "worst_at_most": 1.0 if state.weighed is None else state.weighed["worst_at_most"],
         "expected": expected(state),

@@ -142,6 +142,8 @@ class Intake:
             raise InputError(f"n must be a number of rows from 1 up, not {n!r}: nothing came? abandon the request")
         if state.settings["learner"] is not None:
             raise InputError("this campaign has a learner, which needs the rows: tell(request, X, y)")
+        if state.frozen is not None:
+            raise InputError("a model is frozen, and its certificate needs every label: tell(request, X, y), not n=")
         told = reader.events(kinds=("told",), request=number)
         if told and number not in state.open and told[-1].facts.get("closes") and told[-1].facts["rows"] == n:
             return Step(Receipt(number, 0, 0, 0, known=n, event=told[-1].seq, late=told[-1].facts["late"]))

@@ -45,6 +45,7 @@ class Findings:
         corrected: labels corrected, withdrawn or erased.
         answered: the requests since the freeze, in the order they were made.
         elsewhere: errors of each group that belong to none of these requests.
+        known_shares: how much of a group's labels each stratum was before the freeze; all alike where nothing is known.
     """
 
     groups: tuple[str, ...]
@@ -55,6 +56,7 @@ class Findings:
 
     def __post_init__(self) -> None:
         self.first, self.now = Evidence(self.groups, self.strata), Evidence(self.groups, self.strata)
+        self.known_shares = np.full((len(self.groups), self.strata), 1.0 / self.strata)
         names = ("labels", "gone", "missing", "open", "corrected", "elsewhere")
         self.labels, self.gone, self.missing, self.open, self.corrected, self.elsewhere = (
             np.zeros(len(self.groups), dtype=np.int64) for _ in names
@@ -62,9 +64,15 @@ class Findings:
 
     @property
     def against(self) -> tuple[Evidence, Evidence]:
-        """Evidence by first labels and by labels now, everything doubtful against the model."""
+        """Evidence by first labels and by labels now, labels taken back or missing against the model."""
         errors = self.gone + self.missing
         return self.first.plus_errors(errors), self.now.plus_errors(errors)
+
+    @property
+    def against_all(self) -> tuple[Evidence, Evidence]:
+        """The same with open labels too: whoever leaves requests open may choose which."""
+        first, now = self.against
+        return first.plus_errors(self.open), now.plus_errors(self.open)
 
     def worst_at_most(self, spent: float) -> float:
         """No group's risk is above this, at level `spent`: the worse of both labellings."""
@@ -99,7 +107,7 @@ class Findings:
 
     def lower(self, spent: float) -> Floats:
         """Every group's lower bound, all groups at once, everything doubtful for the model."""
-        doubtful = self.gone + self.missing
+        doubtful = self.gone + self.missing + self.open
         level = spent / len(self.groups)
         return np.asarray(
             np.minimum(*(evidence.plus_right(doubtful).lower(level) for evidence in (self.first, self.now)))
@@ -107,9 +115,8 @@ class Findings:
 
     @property
     def shares(self) -> Floats:
-        """How much of a group's labels each stratum is; where nothing came yet, all are relevant alike."""
-        came = self.labels[:, None]
-        return np.where(came > 0, self.now.n / np.maximum(came, 1), 1.0 / self.strata)
+        """How much of a group's labels each stratum is; the share known before counts as one label."""
+        return np.asarray((self.now.n + self.known_shares) / (self.labels[:, None] + 1))
 
     def further(
         self, target: float, spent: float, rates: Floats | None = None, *, benefit: float = 0.0
@@ -129,20 +136,24 @@ class Findings:
             for row in zip(evidence.n, evidence.total, rate, self.shares, strict=True)
         ]
 
+    def _worst_groups(self, spent: float) -> tuple[str, ...]:
+        """{z: U_z ≥ max ℓ_z'}: upper bounds at δ/2, since the worst group is one group; lower ones at δ/(2m)."""
+        high = np.maximum(*(evidence.upper(spent / 2) for evidence in self.against_all))
+        return tuple(np.array(self.groups)[high >= self.lower(spent / 2).max()].tolist())
+
     def certificate(self, version: int, delta: float, risk: str, equal: int | None = None) -> Certificate:
         """The certificate, doubtful labels against the model."""
         spent = spent_by(version, delta)
-        highs = [evidence.upper(spent / len(self.groups)) for evidence in self.against]
-        worst = max(self.against, key=lambda e: float(e.upper(spent).max()))
+        highs = np.maximum(*(evidence.upper(spent / len(self.groups)) for evidence in self.against_all))
         return Certificate(
             version=version,
             groups=self.groups,
             n=(self.now.plus_errors(self.gone)).counts if self.strata == 1 else self.now.counts,
             mean=self.now.mean,
             low=tuple(self.lower(spent).tolist()),
-            high=tuple(np.maximum(*highs).tolist()),
+            high=tuple(highs.tolist()),
             worst_at_most=self.worst_at_most(spent),
-            worst_groups=worst.worst_groups(spent),
+            worst_groups=self._worst_groups(spent),
             confidence=1 - delta,
             risk=risk,
             corrected=tuple(self.corrected.tolist()),

@@ -114,7 +114,7 @@ class ErrorBelow(Rule):
 
     def wish(self, seen: Seen) -> ErrorBelow | None:
         """This target, when as good a model as the scores show could be certified with the labels that are left."""
-        if seen.labels < 2 * seen.frozen_labels or not all(seen.validated):
+        if self.reason(seen) is not None or seen.labels < 2 * seen.frozen_labels or not all(seen.validated):
             return None
         spent = spent_by(seen.version + 1, 1 - self.confidence)
         needed = Findings(seen.groups).further(self.target, spent, np.array(seen.rates)[:, None])
