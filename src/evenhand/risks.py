@@ -19,8 +19,8 @@ from evenhand.errors import InputError
 from evenhand.extending import is_factory, make
 
 __all__ = [
-    "ERROR", "NAMES", "Costs", "Measure", "Outcomes", "OwnRisk", "Risk", "TREND_IS_ACCURACY", "Tally", "as_risk", "is_wrong", "log_losses",
-    "margin_log_losses", "of_log_chances",
+    "ERROR", "NAMES", "Costs", "Measure", "Outcomes", "OwnRisk", "Risk", "TREND_IS_ACCURACY", "Tally", "as_risk",
+    "is_wrong", "log_losses", "margin_log_losses", "of_log_chances", "title_of",
 ]  # fmt: skip
 
 NAMES = ("error", "log", "fnr", "fpr", "balanced")
@@ -53,9 +53,7 @@ class Risk:
     @property
     def title(self) -> str:
         """What it is called where people read it."""
-        titles = {"log": "log loss", "fnr": "false negative rate", "fpr": "false positive rate"}
-        titles |= {"balanced": "balanced error", "costs": "cost"}
-        return titles.get(self.name, self.name)
+        return title_of(self.name)
 
     @property
     def is_error(self) -> bool:
@@ -128,6 +126,13 @@ class Risk:
         if self.name == "costs":
             return "costs:" + ";".join(",".join(map(_short, row)) for row in self.costs)
         return self.name
+
+
+def title_of(text: str) -> str:
+    """What a risk is called where people read it, from its text."""
+    titles = {"log": "log loss", "fnr": "false negative rate", "fpr": "false positive rate"}
+    titles |= {"balanced": "balanced error", "costs": "cost"}
+    return titles.get(text.partition(":")[0], text)
 
 
 def _short(value: float) -> str:
@@ -302,10 +307,9 @@ class Measure:
         cost = (chances * self.table[:, :-1]).sum(axis=-1)
         share = chances.sum(axis=-1)
         if self.strata > 1:
-            with np.errstate(invalid="ignore"):
-                return np.asarray(
-                    np.nanmean(np.where(share > 0, cost / np.where(share > 0, share, 1.0), np.nan), axis=-1)
-                )
+            some = share > 0
+            parts, means = some.sum(axis=-1), np.where(some, cost / np.where(some, share, 1.0), 0.0).sum(axis=-1)
+            return np.asarray(np.where(parts > 0, means / np.maximum(parts, 1), np.nan))
         total = (share * self.relevant).sum(axis=-1)
         mean = (cost * self.relevant).sum(axis=-1) / np.where(total > 0, total, 1.0)
         return np.asarray(np.where(total > 0, mean, np.nan))

@@ -52,10 +52,23 @@ def test_table_of_results_is_readable():
     assert "worst group, optimistic − uniform" in done.stdout
 
 
+def test_a_table_by_another_risk_says_so():
+    done = evenhand(*SMALL, "--strategy", "optimistic", "--strategy", "uniform", "--risk", "fnr", "--positive", 1)
+    assert done.returncode == 0, done.stderr
+    assert "seed 0, false negative rate" in done.stdout
+    assert "worst group's risk, optimistic − uniform" in done.stdout
+    costs = evenhand(*SMALL, "--risk", "costs:0,1;5,0", "--json")
+    assert json.loads(costs.stdout)["risk"] == "costs:0,1;5,0"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("simulate", "synthetic1:III"), "III"),
+        ((*SMALL, "--risk", "f1"), "unknown risk 'f1'"),
+        ((*SMALL, "--risk", "fnr"), "needs the positive class"),
+        ((*SMALL, "--risk", "fpr", "--positive", "ill"), "the classes are 0, 1"),
+        ((*SMALL, "--risk", "costs:0,1"), "row and a column"),
         (("simulate", "synthetic9"), "unknown source"),
         (("simulate", "adlt"), "did you mean 'adult'"),
         (("simulate", "nowhere.csv", "--label", "y", "--group", "g"), "no file 'nowhere.csv'"),

@@ -67,3 +67,15 @@ def test_bad_sweeps():
         sweep(SOURCE, "optimistic", {"c9": ["1"]}, budget=40, trials=4)
     with pytest.raises(ValueError, match="thin it out"):
         sweep(SOURCE, "optimistic", {"c0": [str(i) for i in range(501)]}, budget=40, trials=4)
+
+
+def test_a_sweep_by_another_risk_looks_for_the_lowest():
+    found = sweep(SOURCE, "optimistic", {"c0": ["0.1", "30"]}, budget=60, trials=8, risk="fnr", positive="1")
+    rules = ["optimistic", "optimistic:c0=30"]
+    alone = eh.simulate(SOURCE, rules, budget=60, trials=8, risk="fnr", positive=1)
+    worst = alone.final.groupby(["strategy", "trial"])["test_risk"].max().unstack("strategy")
+    assert found.best == worst.iloc[:4].mean().idxmin()
+    late = worst.iloc[4:]
+    assert found.advantage[0] == pytest.approx((late["optimistic"] - late[found.best]).mean())
+    assert found.to_dict()["risk"] == "fnr"
+    assert "false negative rate" in found.plot().axes[0].get_ylabel()

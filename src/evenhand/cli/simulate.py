@@ -150,18 +150,26 @@ def print_result(result: Result, out: Path | None = None) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from evenhand.risks import title_of
+
     console = Console()
     summary = result.summary()
-    title = f"{summary['source']}: {summary['budget']:,} labels, {summary['trials']} trials, seed {summary['seed']}"
+    about = "" if summary["risk"] == "error" else f", {title_of(summary['risk'])}"
+    title = (
+        f"{summary['source']}: {summary['budget']:,} labels, {summary['trials']} trials, seed {summary['seed']}{about}"
+    )
     table = Table(title=title, title_justify="left")
     table.add_column("strategy")
-    table.add_column("worst group\n(trained on half)", justify="right")
-    table.add_column("worst group\n(all labels)", justify="right")
+    measures = ("accuracy",) if summary["risk"] == "error" else ("risk", "accuracy")
+    for measure in measures:
+        whose = "worst group" if len(measures) == 1 else f"worst group's {measure}"
+        table.add_column(f"{whose}\n(trained on half)", justify="right")
+        table.add_column(f"{whose}\n(all labels)", justify="right")
     shown = result.groups[:6]
     for group in shown:
         table.add_column(f"share of\n{group}", justify="right")
     for label, found in summary["strategies"].items():
-        worst = (found["worst_group_accuracy"], found["final_worst_group_accuracy"])
+        worst = [found[f"{kind}worst_group_{measure}"] for measure in measures for kind in ("", "final_")]
         shares = [found["mixture"].get(group, {"mean": None, "sd": None}) for group in shown]
         table.add_row(label, *(_spread(value) for value in (*worst, *shares)))
     console.print(table)
@@ -169,10 +177,11 @@ def print_result(result: Result, out: Path | None = None) -> None:
         fair = ", ".join(f"{group} {share:.2f}" for group, share in result.fair_mixture.items())
         console.print(f"fair mixture π*: {fair}", highlight=False)
     for d in summary["differences"]:
-        if d["metric"] == "worst_group_accuracy":
+        if d["metric"] == f"worst_group_{measures[0]}":
             sure = "" if d["low"] <= 0 <= d["high"] else "  ← beyond chance"
             interval = f"{d['mean']:+.4f}  [{d['low']:+.4f}, {d['high']:+.4f}]"
-            console.print(f"worst group, {d['a']} − {d['b']}: {interval}{sure}", highlight=False)
+            what = "" if measures[0] == "accuracy" else "'s risk"
+            console.print(f"worst group{what}, {d['a']} − {d['b']}: {interval}{sure}", highlight=False)
     if out is not None:
         console.print(f"written to {out}", highlight=False)
 

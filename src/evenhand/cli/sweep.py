@@ -30,6 +30,8 @@ def sweep(
     seed: Annotated[int, typer.Option(help="the same seed, the same result")] = 0,
     jobs: Annotated[int, typer.Option(help="processes")] = 1,
     out: Annotated[Path | None, typer.Option(help="folder for sweep.csv, sweep.json and the picture")] = None,
+    risk: Annotated[str, typer.Option(help="what worse off means, as for simulate")] = "error",
+    positive: Annotated[str | None, typer.Option(help="the class that fnr and fpr are about")] = None,
     label: Annotated[str | None, typer.Option(help="label column of a table")] = None,
     group: Annotated[list[str] | None, typer.Option(help="group column of a table; may be given many times")] = None,
     data_dir: Annotated[Path | None, typer.Option(help="folder with the data sets' files")] = None,
@@ -60,6 +62,8 @@ def sweep(
         progress=True,
         backend=backend,
         address=address,
+        risk=risk,
+        positive=positive,
     )
     text = json.dumps(found.to_dict(), indent=2)
     if out is not None:
@@ -74,7 +78,7 @@ def sweep(
         mark = "  ← chosen" if row["strategy"] == found.best else ""
         own = ", ".join(f"{name} = {row[name]}" for name in found.names)
         typer.echo(f"{own:40} {row['choosing_mean']:.4f}   {row['confirming_mean']:.4f}{mark}")
-    typer.echo("(worst-group accuracy in the half that chose, and in the half that confirms)")
+    typer.echo(f"({found.measured} of the worst group in the half that chose, and in the half that confirms)")
     typer.echo(f"best: {found.best}; against {found.base} in the half that had no say: {found.advantage}")
     if not found.advantage.above:
         typer.echo("the interval holds 0: the better setting may be chance")

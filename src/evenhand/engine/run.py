@@ -17,7 +17,8 @@ from evenhand.engine.fixed_pool import PooledTrials
 from evenhand.engine.memories.fixed_pool import PoolMemory
 from evenhand.engine.memories.lockstep import LockstepLogistic
 from evenhand.engine.trials import Settings, Step, Trials
-from evenhand.sources.base import ExactStream, Source
+from evenhand.risks import Measure
+from evenhand.sources.base import ConfusionStream, ExactStream, Source
 from evenhand.strategies.base import Strategy
 
 __all__ = ["Record", "Round", "Settings", "each_round", "run_block"]
@@ -25,7 +26,10 @@ __all__ = ["Record", "Round", "Settings", "each_round", "run_block"]
 
 @dataclass
 class Record:
-    """What happened in a block of T trials over R rounds; NaN where nothing was computed, −1 where nothing chosen."""
+    """What happened in a block of T trials over R rounds; NaN where nothing was computed, −1 where nothing chosen.
+
+    `risk` and `final_risk` are test risks, as `accuracy` and `final_accuracy` are for the error; None if that is the risk.
+    """
 
     groups: tuple[str, ...]
     trials: NDArray[np.int64]
@@ -37,6 +41,8 @@ class Record:
     accuracy: Floats
     final_accuracy: Floats
     seconds: float
+    risk: Floats | None = None
+    final_risk: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -47,14 +53,18 @@ class Round:
         step: the decisions and the rows.
         losses: mean validation losses, None where the models were not scored.
         accuracy: test accuracy, None where it was not taken.
+        risk: test risk, None where it was not taken or is the error.
     """
 
     step: Step
     losses: Floats | None
     accuracy: Floats | None
+    risk: Floats | None = None
 
 
-def each_round(block: Trials, *, first: int = 0, score: bool = False, test: bool = True) -> Iterator[Round]:
+def each_round(
+    block: Trials, *, first: int = 0, score: bool = False, test: bool = True, test_risk: bool = True
+) -> Iterator[Round]:
     """Every round until all trials are over, yielded as they complete: the caller keeps what it needs and may stop.
 
     Args:
@@ -63,7 +73,9 @@ def each_round(block: Trials, *, first: int = 0, score: bool = False, test: bool
         score: whether to score after every round, although the strategy and the tests may not need it.
         test: whether to take test accuracy at the rounds the settings name. A group that runs low gives short rounds, so
             there may be more of them than the budget has full ones: those are tested too.
+        test_risk: whether to take the test risk there too, where it is not the error.
     """
+    test_risk = test_risk and not block.settings.risk.is_error
     tested = block.settings.evaluated(block.rounds)
     score = score or getattr(block.engine.strategy, "needs_scores", True)
     for t in count(first):
@@ -76,7 +88,12 @@ def each_round(block: Trials, *, first: int = 0, score: bool = False, test: bool
         elif block.incremental:
             block.memory.fit()
         losses = block.mean_losses() if score or due else None
-        yield Round(step, losses, block.accuracies() if test and due else None)
+        yield Round(
+            step,
+            losses,
+            block.accuracies() if test and due else None,
+            block.risks() if test_risk and due else None,
+        )
 
 
 class _Log:
@@ -100,6 +117,8 @@ class _Log:
                 "accuracy": nothing if done.accuracy is None else done.accuracy,
             }
         )
+        if not trials.settings.risk.is_error:
+            self._rounds[-1]["risk"] = nothing if done.risk is None else done.risk
 
     def arrays(self) -> dict[str, Any]:
         return {name: np.stack([kept[name] for kept in self._rounds]) for name in self._rounds[0]}
@@ -122,45 +141,73 @@ def run_block(
             if getattr(strategy, "buys_first", False)
             else Trials(source, strategy, learner, settings, trials)
         )
-        linear = isinstance(block.memory, LockstepLogistic | PoolMemory)
-        exact = block.stream if linear and isinstance(block.stream, ExactStream) else None
-        log = _log(block, exact, tick)
-        final = _final(block, exact)
+        forms = _Forms.of(block)
+        log = _log(block, forms, tick)
+        final, final_risk = _final(block, forms)
     seconds = time.perf_counter() - started
-    return Record(source.groups, np.asarray(trials), **log, final_accuracy=final, seconds=seconds)
+    return Record(
+        source.groups, np.asarray(trials), **log, final_accuracy=final, final_risk=final_risk, seconds=seconds
+    )
 
 
-def _log(block: Trials, exact: ExactStream | None, tick: Callable[[], None] | None) -> dict[str, Any]:
+@dataclass(frozen=True)
+class _Forms:
+    """Closed forms for the linear rules of a block: none, accuracies, or also the risk."""
+
+    accuracies: ExactStream | None
+    confusions: ConfusionStream | None
+    measure: Measure
+
+    @classmethod
+    def of(cls, block: Trials) -> _Forms:
+        linear = isinstance(block.memory, LockstepLogistic | PoolMemory)
+        stream = block.stream if linear and isinstance(block.stream, ExactStream) else None
+        wanted = not block.settings.risk.is_error and block.measure.table is not None
+        return cls(stream, stream if wanted and isinstance(stream, ConfusionStream) else None, block.measure)
+
+    def of_rules(self, rules: Sequence[tuple[Floats, Floats]]) -> tuple[Floats | None, Floats | None]:
+        """Accuracies and risks of (T, d) coefficients and (T,) intercepts of several rounds, (R, T, m) each."""
+        coef, intercept = (np.stack(values, axis=1) for values in zip(*rules, strict=True))
+        accuracy, risk = None, None
+        if self.accuracies is not None:
+            accuracy = np.moveaxis(self.accuracies.linear_accuracies(coef, intercept), 1, 0)
+        if self.confusions is not None:
+            risk = np.moveaxis(self.measure.of_confusion(self.confusions.linear_confusions(coef, intercept)), 1, 0)
+        return accuracy, risk
+
+
+def _log(block: Trials, forms: _Forms, tick: Callable[[], None] | None) -> dict[str, Any]:
     log = _Log()
-    linear: list[tuple[Floats, Floats]] = []
-    for done in each_round(block, score=exact is not None, test=exact is None):
-        if exact is not None:
-            linear.append(_linear(block.memory))
+    exact, exact_risk = forms.accuracies is not None, forms.confusions is not None
+    rules: list[tuple[Floats, Floats]] = []
+    for done in each_round(block, score=exact, test=not exact, test_risk=not exact_risk):
+        if exact:
+            memory: Any = block.memory
+            rules.append((memory.coef.copy(), memory.intercept.copy()))
         log.add(block, done)
         if tick is not None:
             tick()
     found = log.arrays()
-    if exact is not None:
-        found["accuracy"] = _closed_form(exact, linear)
-    elif np.isnan(found["accuracy"][-1]).all():
+    accuracy, risk = forms.of_rules(rules) if exact else (None, None)
+    # the last round is tested even where the run ended before the round that was to be
+    if accuracy is None and done.accuracy is None:
         block.engine.refit()
         found["accuracy"][-1] = block.accuracies()
-    return found
+    if risk is None and done.risk is None and not block.settings.risk.is_error:
+        block.engine.refit()
+        found["risk"][-1] = block.risks()
+    return found | ({} if accuracy is None else {"accuracy": accuracy}) | ({} if risk is None else {"risk": risk})
 
 
-def _linear(memory: Any) -> tuple[Floats, Floats]:
-    return memory.coef.copy(), memory.intercept.copy()
-
-
-def _closed_form(stream: ExactStream, linear: Sequence[tuple[Floats, Floats]]) -> Floats:
-    coef, intercept = (np.stack(values, axis=1) for values in zip(*linear, strict=True))
-    return np.asarray(np.moveaxis(stream.linear_accuracies(coef, intercept), 1, 0))
-
-
-def _final(block: Trials, exact: ExactStream | None) -> Floats:
-    """Test accuracy of models fitted on training and validation examples together."""
+def _final(block: Trials, forms: _Forms) -> tuple[Floats, Floats | None]:
+    """Test accuracy, and risk if it is not the error, of models fitted on training and validation examples together."""
     models: list[Any] = list(block.memory.final_models())
-    if exact is None:
-        return block.stream.accuracies(models)
-    coef, intercept = (np.stack([getattr(f, name)[0] for f in models]) for name in ("coef_", "intercept_"))
-    return np.asarray(_closed_form(exact, [(coef, intercept)])[0])
+    accuracy, risk = None, None
+    if forms.accuracies is not None:
+        coef, intercept = (np.stack([getattr(f, name)[0] for f in models]) for name in ("coef_", "intercept_"))
+        accuracy, risk = (None if found is None else found[0] for found in forms.of_rules([(coef, intercept)]))
+    if accuracy is None:
+        accuracy = block.stream.accuracies(models)
+    if risk is None and not block.settings.risk.is_error:
+        risk = block.risks_of(models)
+    return accuracy, risk

@@ -15,12 +15,13 @@ from evenhand.engine.labels import Labels
 from evenhand.engine.memories.base import Memory
 from evenhand.engine.memories.build import make_memory
 from evenhand.engine.settings import learner_seed
+from evenhand.errors import InputError
 from evenhand.risks import ERROR, Measure, Risk
-from evenhand.sources.base import Draw, Source
+from evenhand.sources.base import Draw, RiskStream, Source, Stream
 from evenhand.strategies.base import Strategy
 from evenhand.strategies.decision import Decision
 
-__all__ = ["Settings", "Step", "Trials"]
+__all__ = ["Settings", "Step", "Trials", "check_tests"]
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class Trials:
     def __init__(
         self, source: Source, strategy: Strategy, learner: Any, settings: Settings, trials: Sequence[int]
     ) -> None:
-        self.settings = settings
+        self.settings, self.name = settings, source.name
         self.stream = source.open(settings.seed, trials)
         self.rounds = settings.rounds_of(strategy)
         self.measure: Measure = settings.risk.for_classes(source.classes)
@@ -137,3 +138,21 @@ class Trials:
     def accuracies(self) -> Floats:
         """Test accuracy of the current models, by trial and group."""
         return self.stream.accuracies(self.memory.models())
+
+    def risks(self) -> Floats:
+        """Test risk of the current models, by trial and group."""
+        return self.risks_of(self.memory.models())
+
+    def risks_of(self, models: Sequence[Any]) -> Floats:
+        """Test risk of some models, one for each trial."""
+        return check_tests(self.name, self.stream, self.settings.risk).risks(models, self.measure)
+
+
+def check_tests(name: str, stream: Stream, risk: Risk) -> RiskStream:
+    """A source's stream, once it can test models by another risk than the error."""
+    if not isinstance(stream, RiskStream):
+        raise InputError(
+            f"the source {name} tests accuracy only, not the risk {str(risk)!r}: its streams need risks(models, measure); "
+            "or use risk='error'"
+        )
+    return stream

@@ -9,6 +9,7 @@ from importlib.metadata import version
 from typing import Any
 
 from evenhand.engine.run import Settings
+from evenhand.risks import as_risk
 from evenhand.simulation.blocks import Block, cut
 from evenhand.sources.base import Source
 from evenhand.sources.catalogue import learner_for, open_source
@@ -37,6 +38,8 @@ class Study:
         evaluate: rounds at which test accuracy is taken.
         block: trials run together in lockstep; 1 for learners that fit one trial at a time.
         source_settings: what the source is opened with.
+        risk: what worse off means, as text.
+        positive: the class that `fnr` and `fpr` are about.
     """
 
     source: str
@@ -52,6 +55,8 @@ class Study:
     evaluate: int = 50
     block: int = 50
     source_settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    risk: str = "error"
+    positive: str | int | None = None
 
     def at(
         self, scale: str, trials: int | None = None, seed: int | None = None, image_rounds: int | None = None
@@ -88,13 +93,19 @@ class Study:
             "warmup": self.warmup,
             "evaluate": self.evaluate,
             "seed": self.seed,
+            **self._risk(),
         }
+
+    def _risk(self) -> dict[str, Any]:
+        """The risk as plain values; nothing for the error, so that its trials keep the keys they have."""
+        risk = as_risk(self.risk, self.positive)
+        return {} if risk.is_error else risk.settings()
 
     def described(self) -> dict[str, Any]:
         """What is run, as plain values."""
         found = asdict(self)
-        del found["quick"], found["block"]
-        return found
+        del found["quick"], found["block"], found["risk"], found["positive"]
+        return found | self._risk()
 
     def numbers(self) -> range:
         """The numbers of the trials."""
@@ -102,7 +113,8 @@ class Study:
 
     def blocks(self, missing: Mapping[str, Sequence[int]]) -> list[Block]:
         """The missing trials of every strategy, in blocks."""
-        settings = Settings(self.budget, self.batch, self.warmup, 0.5, self.seed, self.evaluate)
+        risk = as_risk(self.risk, self.positive)
+        settings = Settings(self.budget, self.batch, self.warmup, 0.5, self.seed, self.evaluate, risk)
         rules = {label: parse_strategy(text)[1] for label, text in self.strategies.items()}
         there = partial(open_study, self)
         return [Block(label, rules[label], trials, settings, there) for label, trials in cut(missing, self.block)]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pandas as pd
 from matplotlib.figure import Figure
 
 from evenhand.errors import InputError
 from evenhand.plotting.panels import COLOURS, band, panels
+from evenhand.risks import title_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,7 +24,12 @@ def _panels(count: int, y: str, title: str) -> tuple[Figure, list[Axes]]:
     return panels(count, "labels", y, title=title, width=4.6)
 
 
-def _band(ax: Axes, series: pd.Series, label: str, colour: str) -> None:
+def _measured(result: Result) -> str:
+    """What is measured on test examples, in words."""
+    return "test accuracy" if result.measured == "test_accuracy" else f"{title_of(result.settings['risk'])} (test)"
+
+
+def _band(ax: Axes, series: pd.Series, label: str, colour: str, limits: tuple[float, float] | None = (0, 1)) -> None:
     """Mean over trials with a band of one standard deviation; `series` is indexed by trial and labels.
 
     The last of several rounds with as many labels counts; a strategy that bought all at once is a point.
@@ -31,7 +37,7 @@ def _band(ax: Axes, series: pd.Series, label: str, colour: str) -> None:
     last = series.dropna().groupby(level=[0, 1]).last()
     found = last.groupby(level=1).agg(["mean", "std"]).fillna({"std": 0.0})
     labels, mean, sd = found.index.to_numpy(), found["mean"].to_numpy(), found["std"].to_numpy()
-    band(ax, labels, mean, sd, label, colour, limits=(0, 1))
+    band(ax, labels, mean, sd, label, colour, limits=limits)
 
 
 def _need(result: Result) -> pd.DataFrame:
@@ -59,31 +65,42 @@ def plot_mixture(result: Result, group: str | None = None) -> Figure:
 
 
 def plot_worst_group(result: Result, worst: pd.Series) -> Figure:
-    """Test accuracy of the worst group, a line for each strategy; `worst` is indexed by strategy, trial, labels, round."""
+    """The worst group on test examples, a line for each strategy; `worst` is indexed by strategy, trial, labels, round."""
     _need(result)
-    figure, (ax,) = _panels(1, "test accuracy of the worst group", f"Worst group — {result.settings['source']}")
+    figure, (ax,) = _panels(1, f"{_measured(result)} of the worst group", f"Worst group — {result.settings['source']}")
     for label, colour in zip(result.labels, _cycle(len(result.labels)), strict=True):
         own = worst[worst.index.get_level_values("strategy") == label]
-        _band(ax, own.droplevel(["strategy", "round"]), label, colour)
-    ax.legend(frameon=False, fontsize=9, loc="lower right")
+        _band(ax, own.droplevel(["strategy", "round"]), label, colour, _limits(result))
+    ax.legend(frameon=False, fontsize=9, loc=_free_corner(result))
     return figure
 
 
 def plot_groups(result: Result, strategies: Sequence[str] | None = None) -> Figure:
-    """Test accuracy of every group, a panel for each strategy."""
+    """Every group on test examples, a panel for each strategy."""
     shown = list(result.labels if strategies is None else strategies)
     unknown = [label for label in shown if label not in result.labels]
     if unknown:
         raise InputError(f"unknown strategy {unknown[0]!r}: there are {', '.join(map(repr, result.labels))}")
     trace = _need(result)
-    figure, axes = _panels(len(shown), "test accuracy", f"Every group — {result.settings['source']}")
+    figure, axes = _panels(len(shown), _measured(result), f"Every group — {result.settings['source']}")
     for ax, label in zip(axes, shown, strict=True):
         ax.set_title(label, fontsize=10)
         own = trace[trace["strategy"] == label]
         for group, colour in zip(result.groups, _cycle(len(result.groups)), strict=True):
-            _band(ax, own[own["group"] == group].set_index(["trial", "labels"])["test_accuracy"], group, colour)
-    axes[0].legend(frameon=False, fontsize=9, loc="lower right")
+            values = own[own["group"] == group].set_index(["trial", "labels"])[result.measured]
+            _band(ax, values, group, colour, _limits(result))
+    axes[0].legend(frameon=False, fontsize=9, loc=_free_corner(result))
     return figure
+
+
+def _limits(result: Result) -> tuple[float, float] | None:
+    """Where a band is cut off: the log loss has no upper end."""
+    return None if result.settings["risk"] == "log" else (0, 1)
+
+
+def _free_corner(result: Result) -> Literal["upper right", "lower right"]:
+    """Accuracies rise, risks fall."""
+    return "lower right" if result.measured == "test_accuracy" else "upper right"
 
 
 def _cycle(count: int) -> list[str]:

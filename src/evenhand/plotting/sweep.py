@@ -25,11 +25,12 @@ def draw(found: Sweep) -> Figure:
         x = np.arange(len(table))
         ax.errorbar(x, table["confirming_mean"], table["confirming_std"], fmt="o-", color=COLOURS[0], capsize=3)
         ax.set_xticks(x, table[names[0]].tolist())
-        ax.set_ylabel("worst group, confirming half")
+        ax.set_ylabel(f"{found.measured} of the worst group, confirming half")
         ax.grid(alpha=0.25, linewidth=0.6)
     else:
         columns, rows = (list(dict.fromkeys(table[name])) for name in names[:2])
-        best = table.groupby(list(names[:2]), sort=False)["confirming_mean"].max()
+        groups = table.groupby(list(names[:2]), sort=False)["confirming_mean"]
+        best = groups.max() if found.risk == "error" else groups.min()
         values = np.array([[best[column, row] for column in columns] for row in rows])
         image = ax.imshow(values, cmap="viridis", aspect="auto", origin="lower")
         for (i, j), value in np.ndenumerate(values):
@@ -37,6 +38,6 @@ def draw(found: Sweep) -> Figure:
         ax.set_xticks(range(len(columns)), columns)
         ax.set_yticks(range(len(rows)), rows)
         ax.set_ylabel(names[1])
-        figure.colorbar(image, ax=ax, label="worst group, confirming half")
+        figure.colorbar(image, ax=ax, label=f"{found.measured} of the worst group, confirming half")
     ax.set_title(f"best in the choosing half: {found.best}", fontsize=10)
     return figure

@@ -1,6 +1,6 @@
 """What is read off results: the worst-off group, the gap, shares, means with standard deviations, paired differences.
 
-Every other module asks here which group is worst off, so another risk changes this module alone.
+Every other module asks here which group is worst off: the one with the lowest accuracy, or with the highest risk.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ import pandas as pd
 from evenhand.arrays import Floats, Ints
 from evenhand.claims.intervals import paired_difference
 
-__all__ = ["Gain", "gap", "paired", "paired_by_trial", "share", "spread", "worst", "worst_by", "worst_first"]
+__all__ = [
+    "Gain", "gap", "is_risk", "paired", "paired_by_trial", "share", "spread", "worst", "worst_by", "worst_first",
+]  # fmt: skip
 
 
 def worst(accuracy: Floats) -> Floats:
@@ -26,9 +28,19 @@ def worst(accuracy: Floats) -> Floats:
     return np.asarray(accuracy.min(axis=-1))
 
 
+def is_risk(column: str) -> bool:
+    """Whether a column holds a risk, whose highest value is the worst, and not an accuracy.
+
+    >>> is_risk("final_test_risk"), is_risk("test_accuracy")
+    (True, False)
+    """
+    return column.endswith("risk")
+
+
 def worst_by(frame: pd.DataFrame, keys: Sequence[str], column: str) -> pd.Series:
-    """Accuracy of the worst group in every combination of the keys; groups that were not tested do not count."""
-    found: pd.Series = frame.groupby(list(keys), observed=True)[column].min()
+    """Accuracy or risk of the worst group in every combination of the keys; groups that were not tested do not count."""
+    groups = frame.groupby(list(keys), observed=True)[column]
+    found: pd.Series = groups.max() if is_risk(column) else groups.min()
     return found
 
 

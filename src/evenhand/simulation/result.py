@@ -62,9 +62,9 @@ class Result:
         chosen |= {"learner": lasting_text(learner), "trials": trials, "jobs": jobs, "trace": trace}
         chosen |= {f.name: getattr(settings, f.name) for f in fields(settings)} | settings.risk.settings()
         fair = None
-        # two groups have a closed form; more take a long search
-        if isinstance(source, HasFairMixture) and len(source.groups) <= 2:
-            fair = dict(zip(source.groups, source.pi_star().tolist(), strict=True))
+        # two groups have a closed form or a short search, more a long one; risks that are functions have none
+        if isinstance(source, HasFairMixture) and len(source.groups) <= 2 and settings.risk.function is None:
+            fair = dict(zip(source.groups, source.pi_star(settings.risk).tolist(), strict=True))
         return cls(chosen, source.groups, tuple(texts), fair)
 
     def settings_of(self, label: str) -> dict[str, Any]:
@@ -133,7 +133,7 @@ class Result:
         shown = ("source", "budget", "trials", "seed", "jobs")
         return {
             "schema": 1,
-            **{key: self.settings[key] for key in shown},
+            **{key: self.settings[key] for key in (*shown, "risk", "positive") if key in self.settings},
             "elapsed": self.elapsed,
             "interrupted": self.interrupted,
             "versions": {name: version(name) for name in _PACKAGES},
@@ -150,15 +150,20 @@ class Result:
 
         return plot_mixture(self, group)
 
+    @property
+    def measured(self) -> str:
+        """The column of the trace that the simulation is about: `test_accuracy`, or `test_risk` for another risk."""
+        return "test_accuracy" if self.settings["risk"] == "error" else "test_risk"
+
     def plot_worst_group(self) -> Figure:
-        """Test accuracy of the worst group against labels spent, mean ± 1 sd."""
+        """Test accuracy of the worst group, or its risk, against labels spent, mean ± 1 sd."""
         from evenhand.plotting.results import plot_worst_group
 
-        tested = self.trace.dropna(subset=["test_accuracy"])
-        return plot_worst_group(self, worst_by(tested, ["strategy", "trial", "labels", "round"], "test_accuracy"))
+        tested = self.trace.dropna(subset=[self.measured]) if len(self.trace) else self.trace
+        return plot_worst_group(self, worst_by(tested, ["strategy", "trial", "labels", "round"], self.measured))
 
     def plot_groups(self, strategies: Sequence[str] | None = None) -> Figure:
-        """Test accuracy of every group, a panel for each strategy."""
+        """Test accuracy of every group, or its risk, a panel for each strategy."""
         from evenhand.plotting.results import plot_groups
 
         return plot_groups(self, strategies)

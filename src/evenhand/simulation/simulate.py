@@ -15,6 +15,7 @@ import numpy as np
 from evenhand.engine.memories.build import runs_in_lockstep
 from evenhand.engine.run import Settings
 from evenhand.engine.settings import as_seed, check_settings, forced_warning
+from evenhand.engine.trials import check_tests
 from evenhand.errors import InputError
 from evenhand.extending import is_factory
 from evenhand.learners import Logistic, as_learner
@@ -71,7 +72,7 @@ def simulate(
         trials: how many trials.
         seed: the same seed, the same result, whatever `jobs` is.
         jobs: processes.
-        evaluate: at how many evenly spaced rounds test accuracy is taken (closed forms: at every round).
+        evaluate: at how many evenly spaced rounds test accuracy and risk are taken (closed forms: at every round).
         batch: examples of each role a round draws.
         warmup: warm-up rounds, groups in turn.
         validation: the share of each group's examples that validates.
@@ -100,6 +101,7 @@ def simulate(
         learner = source.default_learner() if isinstance(source, HasLearner) else Logistic()
     fitted = as_learner(learner, what)
     settings = Settings(budget, batch, warmup, validation, number, evaluate, what)
+    _check_risk(source, settings)
     _check(source, named, settings, fitted, trials, evaluate, trace)
     result = Result.empty(source, texts, fitted, settings, trials, jobs, trace)
     if resume is not None:
@@ -172,6 +174,13 @@ def _named(strategies: Any) -> tuple[dict[str, Strategy], dict[str, str]]:
 def label_of(strategy: Any) -> str:
     """What a strategy is called in results where nobody said: its text, or the name of its function or class."""
     return str(strategy) if hasattr(strategy, "settings") else getattr(strategy, "__name__", type(strategy).__name__)
+
+
+def _check_risk(source: Source, settings: Settings) -> None:
+    """Refuse a risk that does not go with the source, before anything is run."""
+    settings.risk.for_classes(source.classes)
+    if not settings.risk.is_error:
+        check_tests(source.name, source.open(settings.seed, [0]), settings.risk)
 
 
 def _check(

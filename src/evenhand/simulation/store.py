@@ -19,7 +19,8 @@ from evenhand.files import write_atomically
 
 __all__ = ["Store", "key_of", "read_record"]
 
-_BY_ROUND = ("labels", "chosen", "kind", "counts", "validation_loss", "accuracy")
+_BY_ROUND = ("labels", "chosen", "kind", "counts", "validation_loss", "accuracy", "risk")
+_AT_END = ("final_accuracy", "final_risk")
 _SMALL = {"labels": np.int32, "chosen": np.int16, "kind": np.int8, "counts": np.int32}
 
 
@@ -62,9 +63,11 @@ class Store:
         folder.mkdir(parents=True, exist_ok=True)
         about = json.dumps(dict(settings), indent=2) + "\n"
         write_atomically(folder / "settings.json", lambda path: path.write_text(about, encoding="utf-8"))
-        arrays = {name: getattr(record, name).astype(_SMALL.get(name, np.float64)) for name in _BY_ROUND}
-        arrays |= {"trials": record.trials, "final_accuracy": record.final_accuracy, "groups": np.array(record.groups)}
-        arrays["seconds"] = np.array(record.seconds)
+        measured = {name: getattr(record, name) for name in (*_BY_ROUND, *_AT_END)}
+        arrays = {
+            name: array.astype(_SMALL.get(name, np.float64)) for name, array in measured.items() if array is not None
+        }
+        arrays |= {"trials": record.trials, "groups": np.array(record.groups), "seconds": np.array(record.seconds)}
         name = "+".join(f"{run[0]}-{run[-1]}" for run in _runs(record.trials.tolist()))
         write_atomically(folder / f"{name}.npz", lambda path: _write(path, arrays))
 
@@ -113,12 +116,15 @@ def _joined(records: list[Record], trials: Sequence[int]) -> Record:
     order = np.array([place[trial] for trial in trials if trial in place])
     arrays: dict[str, Any] = {}
     for name in _BY_ROUND:
-        parts = [_padded(getattr(record, name), rounds, name) for record in records]
-        arrays[name] = np.concatenate(parts, axis=1)[:, order]
+        if getattr(records[0], name) is not None:
+            parts = [_padded(getattr(record, name), rounds, name) for record in records]
+            arrays[name] = np.concatenate(parts, axis=1)[:, order]
+    for name in _AT_END:
+        if getattr(records[0], name) is not None:
+            arrays[name] = np.concatenate([getattr(record, name) for record in records])[order]
     return Record(
         groups=records[0].groups,
         trials=numbers[order],
-        final_accuracy=np.concatenate([record.final_accuracy for record in records])[order],
         seconds=sum(record.seconds for record in records),
         **arrays,
     )

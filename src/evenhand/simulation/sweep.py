@@ -12,7 +12,8 @@ import pandas as pd
 
 from evenhand.errors import InputError
 from evenhand.extending import split_name
-from evenhand.simulation.metrics import Gain, paired, spread, worst_by
+from evenhand.risks import title_of
+from evenhand.simulation.metrics import Gain, is_risk, paired, spread, worst_by
 from evenhand.simulation.simulate import simulate
 from evenhand.sources.base import Source
 from evenhand.strategies import parse_strategy, strategy_text
@@ -31,11 +32,12 @@ class Sweep:
     """What a sweep found.
 
     Attributes:
-        table: a row for each setting: its values, and mean and sd of the worst group's accuracy in both halves.
+        table: a row for each setting: its values, and mean and sd of the worst group's accuracy, or risk, in both halves.
         names: the settings that were varied.
         best: the text of the strategy that was best in the first half.
         base: the strategy as given, which the best is compared with.
-        advantage: best less base in the second half, which had no say in the choice, with its 95 % interval.
+        advantage: by how much best is better than base in the second half, which had no say in the choice, with its
+            95 % interval.
         flattered: the same in the first half, where the best is favoured by having been chosen.
     """
 
@@ -45,6 +47,12 @@ class Sweep:
     base: str
     advantage: Gain
     flattered: Gain
+    risk: str = "error"
+
+    @property
+    def measured(self) -> str:
+        """What the table is about, in words."""
+        return "accuracy" if self.risk == "error" else title_of(self.risk)
 
     def plot(self) -> Figure:
         """A heat map over two settings, a line over one; further settings at their best."""
@@ -55,6 +63,7 @@ class Sweep:
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return {
+            "risk": self.risk,
             "best": self.best,
             "base": self.base,
             "advantage": dict(zip(("mean", "low", "high"), self.advantage, strict=True)),
@@ -115,8 +124,9 @@ def sweep(
     rules = {strategy_text(text): text for text in [*texts, strategy]}
     given = {"seed": seed, "jobs": jobs, "progress": progress, "trace": "none"} | settings
     chosen = {name: parse_strategy(text)[1] for name, text in rules.items()}
-    final = simulate(source, chosen, budget=budget, trials=trials, **given).final
-    worst = worst_by(final, ["strategy", "trial"], "test_accuracy").unstack("strategy")
+    result = simulate(source, chosen, budget=budget, trials=trials, **given)
+    worst = worst_by(result.final, ["strategy", "trial"], result.measured).unstack("strategy")
+    sign = -1 if is_risk(result.measured) else 1
     first, second = worst[worst.index < trials // 2], worst[worst.index >= trials // 2]
     rows = []
     for text, values in texts.items():
@@ -127,9 +137,9 @@ def sweep(
             row |= {f"{half}_mean": float(mean), f"{half}_std": float(sd)}
         rows.append(row)
     table = pd.DataFrame(rows)
-    best = str(table["strategy"].iloc[int(np.argmax(table["choosing_mean"].to_numpy()))])
-    gains = [paired(half[best].to_numpy(), half[base].to_numpy()) for half in (second, first)]
-    return Sweep(table, tuple(grid), best, base, *gains)
+    best = str(table["strategy"].iloc[int(np.argmax(sign * table["choosing_mean"].to_numpy()))])
+    gains = [paired(sign * half[best].to_numpy(), sign * half[base].to_numpy()) for half in (second, first)]
+    return Sweep(table, tuple(grid), best, base, gains[0], gains[1], result.settings["risk"])
 
 
 def _texts(strategy: str, grid: Mapping[str, Sequence[str]]) -> dict[str, dict[str, str]]:

@@ -22,6 +22,15 @@ TRACE_COLUMNS = (
 FINAL_COLUMNS = ("trial", "strategy", "group", "mixture", "test_accuracy", "final_test_accuracy")
 
 
+METRICS = {
+    "worst_group_accuracy": "test_accuracy",
+    "final_worst_group_accuracy": "final_test_accuracy",
+    "worst_group_risk": "test_risk",
+    "final_worst_group_risk": "final_test_risk",
+}
+"""What is compared, and the column of `final` it is the worst of; those of risks are there for other risks than the error."""
+
+
 def trace_frame(label: str, record: Record, *, chosen_only: bool = False) -> pd.DataFrame:
     """A row per round and group of every trial in the record, or per round with the chosen group alone."""
     R, T, m = record.counts.shape
@@ -33,6 +42,7 @@ def trace_frame(label: str, record: Record, *, chosen_only: bool = False) -> pd.
     def column(values: Any) -> Any:
         return np.broadcast_to(np.moveaxis(values, 0, 1), (T, R, m))[keep]
 
+    measured = {"test_accuracy": record.accuracy} | ({} if record.risk is None else {"test_risk": record.risk})
     return pd.DataFrame(
         {
             "trial": trial[keep],
@@ -47,8 +57,8 @@ def trace_frame(label: str, record: Record, *, chosen_only: bool = False) -> pd.
             "count": column(record.counts),
             "mixture": column(share(record.counts)),
             "validation_loss": column(record.validation_loss),
-            "test_accuracy": column(record.accuracy),
         }
+        | {name: column(values) for name, values in measured.items()}
     )
 
 
@@ -57,16 +67,17 @@ def final_frame(label: str, record: Record) -> pd.DataFrame:
     T, m = record.final_accuracy.shape
     last = np.maximum((record.chosen >= 0).sum(axis=0) - 1, 0)
     counts = record.counts[last, np.arange(T)]
-    tested = record.accuracy[-1]
+    measured = {"test_accuracy": record.accuracy[-1], "final_test_accuracy": record.final_accuracy}
+    if record.risk is not None and record.final_risk is not None:
+        measured |= {"test_risk": record.risk[-1], "final_test_risk": record.final_risk}
     return pd.DataFrame(
         {
             "trial": np.repeat(record.trials, m),
             "strategy": label,
             "group": np.tile(list(record.groups), T),
             "mixture": share(counts).ravel(),
-            "test_accuracy": tested.ravel(),
-            "final_test_accuracy": record.final_accuracy.ravel(),
         }
+        | {name: values.ravel() for name, values in measured.items()}
     )
 
 
@@ -85,9 +96,12 @@ def summarise(final: pd.DataFrame, labels: Sequence[str], seconds: dict[str, flo
         by_group = {group: own[own["group"] == group] for group in groups}
         found[label] = {
             "mixture": {g: _spread(rows["mixture"]) for g, rows in by_group.items()},
-            "test_accuracy": {g: _spread(rows["test_accuracy"]) for g, rows in by_group.items()},
-            "worst_group_accuracy": _spread(worst_by(own, ["trial"], "test_accuracy")),
-            "final_worst_group_accuracy": _spread(worst_by(own, ["trial"], "final_test_accuracy")),
+            **{
+                name: {g: _spread(rows[name]) for g, rows in by_group.items()}
+                for name in ("test_accuracy", "test_risk")
+                if name in final
+            },
+            **{name: _spread(worst_by(own, ["trial"], column)) for name, column in METRICS.items() if column in final},
             "trials": int(own["trial"].nunique()),
             "seconds": seconds.get(label, 0.0),
         }
@@ -96,9 +110,10 @@ def summarise(final: pd.DataFrame, labels: Sequence[str], seconds: dict[str, flo
 
 def differences(final: pd.DataFrame, labels: Sequence[str]) -> list[dict[str, Any]]:
     """Paired differences a − b over the trials both have, with 95 % intervals."""
-    metrics = {"worst_group_accuracy": "test_accuracy", "final_worst_group_accuracy": "final_test_accuracy"}
     found = []
-    for metric, column in metrics.items():
+    for metric, column in METRICS.items():
+        if column not in final:
+            continue
         worst = {label: worst_by(final[final["strategy"] == label], ["trial"], column) for label in labels}
         for a, b in combinations(labels, 2):
             gain, trials = paired_by_trial(worst[a], worst[b])

@@ -14,9 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.arrays import Floats, Ints
+from evenhand.risks import ERROR, Measure, Risk
 
 __all__ = [
-    "Draw", "ExactStream", "HasDigest", "HasFairMixture", "HasLearner", "HasValidation", "Source", "Stream", "TestedStream",
+    "ConfusionStream", "Draw", "ExactStream", "HasDigest", "HasFairMixture", "HasLearner", "HasValidation", "RiskStream",
+    "Source", "Stream", "TestedStream",
 ]  # fmt: skip
 
 
@@ -107,8 +109,8 @@ class HasDigest(Protocol):
 class HasFairMixture(Protocol):
     """A source whose fair mixture is known; pictures and summaries show it."""
 
-    def pi_star(self) -> Floats:
-        """π*: each group's share in the mixture that serves the worst-off group best."""
+    def pi_star(self, risk: Risk = ERROR) -> Floats:
+        """π*: each group's share in the mixture that serves the worst-off group best, by this risk."""
 
 
 @runtime_checkable
@@ -117,6 +119,25 @@ class ExactStream(Protocol):
 
     def linear_accuracies(self, coef: Floats, intercept: Floats) -> Floats:
         """Accuracies of the rules x·coef + intercept > 0: (T, …, features) and (T, …) → (T, …, m)."""
+
+
+@runtime_checkable
+class RiskStream(Protocol):
+    """A stream that tests models by any risk; a simulation of another risk than the error needs it."""
+
+    def risks(self, models: Sequence[Any], measure: Measure) -> Floats:
+        """Test risk of every trial's model on every group, (T, m); NaN where there is no model or nothing to test on.
+
+        `measure.of_model` and `measure.tally` do it on rows, `measure.of_confusion` from counts.
+        """
+
+
+@runtime_checkable
+class ConfusionStream(Protocol):
+    """An `ExactStream` that also has the other risks of linear rules, where labels and predictions are enough for them."""
+
+    def linear_confusions(self, coef: Floats, intercept: Floats) -> Floats:
+        """The chance of every label and prediction: (T, …, features) and (T, …) → (T, …, m, 2, 2)."""
 
 
 class TestRows(Protocol):

@@ -1,4 +1,4 @@
-"""Accuracy per group on test rows, for linear rules in one sparse product."""
+"""Accuracy and confusions per group on test rows, for linear rules in one sparse product."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from evenhand.arrays import Floats
+from evenhand.arrays import Floats, Mask
 from evenhand.sources.table.pool import TestPart
 
 __all__ = ["LinearScores", "by_group"]
@@ -46,8 +46,24 @@ class LinearScores:
 
     def accuracies(self, coef: Floats, intercept: Floats, gaps: Floats) -> Floats:
         """Accuracy of s rules, (s, d), (s,) and (s, p) for missing numbers, on every group: (s, m)."""
+        right = self._predicted(coef, intercept, gaps) == self._positive[:, None]
+        return by_group(right.astype(np.float64), self._counts).T
+
+    def confusions(self, coef: Floats, intercept: Floats, gaps: Floats) -> Floats:
+        """How often each label and prediction come together, for s rules on every group: (s, m, 2, 2)."""
+        predicted, positive = self._predicted(coef, intercept, gaps), self._positive[:, None]
+        cell = 2 * np.repeat(np.arange(len(self._counts)), self._counts)[:, None] + positive
+        rule = 2 * len(self._counts) * np.arange(predicted.shape[1])
+        places = 2 * (cell + rule) + predicted
+        return (
+            np.bincount(places.ravel(), minlength=4 * len(self._counts) * predicted.shape[1])
+            .reshape(predicted.shape[1], len(self._counts), 2, 2)
+            .astype(float)
+        )
+
+    def _predicted(self, coef: Floats, intercept: Floats, gaps: Floats) -> Mask:
+        """Where the rules predict the second class, (n, s)."""
         scores = np.asarray(self._rows @ coef.T) + intercept
         if self._gaps is not None:
             scores += np.asarray(self._gaps @ gaps.T)
-        right = (scores > 0) == self._positive[:, None]
-        return by_group(right.astype(np.float64), self._counts).T
+        return np.asarray(scores > 0)

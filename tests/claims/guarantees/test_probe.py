@@ -140,10 +140,10 @@ def test_other_risks_learners_and_frames():
 @pytest.mark.parametrize("risk", ["error", "log"])
 def test_the_front_has_the_fair_mixture_on_it(risk):
     front = g.pareto(eh.Logistic(), *drawn(I, 3000), risk=risk)
-    fair, kind = front.mixtures[front.fair], "log" if risk == "log" else "zero_one"
-    assert fair == pytest.approx(I.pi_star(kind), abs=0.06)
-    assert front.risks[front.fair].max() == pytest.approx(I.worst_risk(I.pi_star(kind), kind), abs=0.02)
-    assert front.risks == pytest.approx(I.mixture_risk(front.mixtures, kind), abs=0.12)
+    fair = front.mixtures[front.fair]
+    assert fair == pytest.approx(I.pi_star(risk), abs=0.06)
+    assert front.risks[front.fair].max() == pytest.approx(I.worst_risk(I.pi_star(risk), risk), abs=0.02)
+    assert front.risks == pytest.approx(I.mixture_risk(front.mixtures, risk), abs=0.12)
     assert front.fair == np.argmin([row.max() for row in front.risks])
 
 

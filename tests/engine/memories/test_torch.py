@@ -283,3 +283,28 @@ def test_a_campaign_with_a_network(tmp_path: Path) -> None:
     campaign.save(tmp_path / "kept.db")
     again = eh.Campaign.open(f"sqlite:///{tmp_path / 'kept.db'}", "campaign", learner=flat)
     assert np.array_equal(again.model().predict_proba(X), campaign.model().predict_proba(X))
+
+
+@pytest.mark.parametrize("risk", [{"risk": "fnr", "positive": 1}, {"risk": "log"}], ids=str)
+def test_a_killed_run_has_the_same_test_risks(risk: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(folder: Path | None) -> eh.Result:
+        made = learner(checkpoint=folder, checkpoint_every=4)
+        return eh.simulate(pictures(), ["optimistic"], made, trials=1, **RUN, **risk)
+
+    whole = run(None)
+    update = Trainer.update
+
+    def interrupted(self: Trainer, *rest: Any) -> None:
+        if self.updates == 14:
+            raise KeyboardInterrupt
+        update(self, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "update", interrupted)
+        assert run(tmp_path).interrupted
+    for _ in range(2):  # taken further, then only read again
+        again = run(tmp_path)
+        pd.testing.assert_frame_equal(again.trace, whole.trace)
+        pd.testing.assert_frame_equal(again.final, whole.final)
+    with pytest.raises(ValueError, match="made with other settings"):
+        eh.simulate(pictures(), ["optimistic"], learner(checkpoint=tmp_path), trials=1, **RUN)

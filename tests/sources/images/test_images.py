@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from evenhand.risks import ERROR, as_risk
 from evenhand.sources.images.files import is_manifest
 from evenhand.sources.images.images import Images
 from evenhand.sources.images.store import ArrayStore, ImageRows, LazyStore
@@ -70,6 +71,9 @@ def test_accuracy_on_test_images_of_their_own() -> None:
     test = (X, [0, 1, 1, 0, 0, 1], ["b", "b", "a", "a", "a", "a"])
     stream = source(test=test).open(0, [0])
     assert np.array_equal(stream.accuracies([Reader()]), [[0.5, 1.0, np.nan]], equal_nan=True)
+    for risk, expected in ((as_risk("fnr", 1), [0.5, 0.0]), (as_risk("fpr", 1), [0.5, 0.0]), (ERROR, [0.5, 0.0])):
+        found = stream.risks([Reader()], risk.for_classes([0, 1]))
+        assert np.array_equal(found, [[*expected, np.nan]], equal_nan=True)
 
 
 def test_a_share_held_out_is_never_drawn() -> None:

@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 from scipy import integrate, optimize
 from scipy.stats import multivariate_normal, norm
 
-from evenhand.sources.base import Source, Stream
+from evenhand.learners.logistic.learner import Logistic
+from evenhand.risks import as_risk
+from evenhand.sources.base import ConfusionStream, RiskStream, Source, Stream
 from evenhand.sources.synthetic.fair_mixture import two_groups
 from evenhand.sources.synthetic.model1 import SyntheticModel1
 
@@ -29,12 +31,12 @@ def test_known_values(model, share, error, log_loss):
     np.testing.assert_allclose(model.mixture_risk(pi), model.worst_risk(pi), atol=1e-12)
 
 
-@given(st.floats(0.2, 3), st.floats(0.2, 3), st.floats(0, np.pi), st.sampled_from(["zero_one", "log"]))
+@given(st.floats(0.2, 3), st.floats(0.2, 3), st.floats(0, np.pi), st.sampled_from(["error", "log"]))
 @settings(max_examples=15, deadline=None)
-def test_orthogonal_closed_form_is_where_the_risks_cross(ru, rv, angle, loss):
+def test_orthogonal_closed_form_is_where_the_risks_cross(ru, rv, angle, risk):
     u, v = ru * np.array([np.cos(angle), np.sin(angle)]), rv * np.array([-np.sin(angle), np.cos(angle)])
     model = SyntheticModel1({"u": {0: -u, 1: u}, "v": {0: -v, 1: v}})
-    crossing = two_groups(lambda pi: model.mixture_risk(pi, loss))
+    crossing = two_groups(lambda pi: model.mixture_risk(pi, risk))
     assert crossing[0] == pytest.approx(rv**2 / (ru**2 + rv**2), abs=1e-7)
 
 
@@ -115,13 +117,13 @@ def test_f_pi_of_many_mixtures_at_once():
         np.testing.assert_allclose(coef[k, 0], I.f_pi([share, 1 - share])[0], atol=1e-11)
 
 
-@pytest.mark.parametrize("loss", ["zero_one", "log"])
-def test_excess_risk_is_least_at_the_fair_mixture(loss):
+@pytest.mark.parametrize("risk", ["error", "log"])
+def test_excess_risk_is_least_at_the_fair_mixture(risk):
     shares = np.linspace(0, 1, 41)
-    excess = I.excess_risk(np.stack([shares, 1 - shares], axis=-1), loss)
+    excess = I.excess_risk(np.stack([shares, 1 - shares], axis=-1), risk)
     assert (excess >= -1e-12).all()
     assert shares[excess.argmin()] == pytest.approx(0.2)
-    assert I.excess_risk(I.pi_star(), loss) == 0
+    assert I.excess_risk(I.pi_star(), risk) == 0
 
 
 def test_fair_mixture_of_three_groups_beats_its_neighbours():
@@ -146,7 +148,8 @@ def test_constant_rules_are_right_half_the_time():
 
 def test_is_a_source():
     assert isinstance(I, Source)
-    assert isinstance(I.open(0, [0]), Stream)
+    stream = I.open(0, [0])
+    assert all(isinstance(stream, kind) for kind in (Stream, RiskStream, ConfusionStream))
     assert I.open(0, [0]).left() is None
     assert pickle.loads(pickle.dumps(I)) == I
     np.testing.assert_array_equal(I.population, [0.5, 0.5])
@@ -236,3 +239,47 @@ def test_other_models_are_evaluated_on_a_held_out_sample():
 def test_bad_settings(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_misses_and_false_alarms_are_exact():
+    model = SyntheticModel1({"a": {0: (0.0, 1.0), 1: (2.0, -0.5)}, "b": {0: (-1.0, 0.0), 1: (0.5, 0.5)}})
+    rng = np.random.default_rng(3)
+    w, b = rng.normal(size=(6, 2)), rng.normal(size=6)
+    for z, group in enumerate(model.groups):
+        # the score of a label is normal with mean w·μ + b and deviation ‖w‖
+        low, high = (norm(w @ np.array(model.means[group][y]) + b, np.linalg.norm(w, axis=1)).cdf(0) for y in (0, 1))
+        assert model.group_risk(w, b, "fnr")[:, z] == pytest.approx(high)
+        assert model.group_risk(w, b, "fpr")[:, z] == pytest.approx(1 - low)
+        assert model.group_risk(w, b, "balanced")[:, z] == pytest.approx((high + 1 - low) / 2)
+        assert model.group_risk(w, b, "costs:0,1;5,0")[:, z] == pytest.approx((1 - low + 5 * high) / 2 / 5)
+    assert model.group_risk(w, b, "balanced") == pytest.approx(model.group_risk(w, b))
+
+
+def test_the_fair_mixture_for_misses_is_the_best_of_all():
+    model = SyntheticModel1({"u": {0: (-1.0, 1.8), 1: (-0.3, -0.9)}, "v": {0: (0.0, -1.2), 1: (-3.0, -0.8)}})
+    shares = np.linspace(0, 1, 2001)
+    worst = model.worst_risk(np.stack([shares, 1 - shares], axis=-1), "fnr")
+    assert model.worst_risk(model.pi_star("fnr"), "fnr") <= worst.min() + 1e-9
+    assert abs(model.pi_star("fnr")[0] - model.pi_star()[0]) > 0.1
+
+
+class Other:
+    """A linear rule that does not tell that it is one."""
+
+    def __init__(self, model):
+        self.classes, self.predict, self.predict_log_proba = model.classes, model.predict, model.predict_log_proba
+
+
+def test_risks_of_models_are_exact_or_on_the_sample():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2))
+    linear = Logistic().fit(X, (X[:, 0] > 0).astype(int))
+    stream = I.open(0, [0, 1, 2])
+    for name in ("fnr", "fpr", "balanced", "log"):
+        measure = as_risk(name, 1 if name in ("fnr", "fpr") else None).for_classes(I.classes)
+        if name != "log":
+            found = stream.risks([linear, Rule(), None], measure)
+            assert np.isnan(found[2]).all()
+            assert 0 < found[1].min() < 1
+        exact = stream.risks([linear], measure)[0]
+        assert stream.risks([Other(linear)], measure)[0] == pytest.approx(exact, abs=0.02)

@@ -86,3 +86,19 @@ def test_the_trend_term_helps_v_by_three_points_or_more():
 def test_bad_settings(settings, message):
     with pytest.raises(ValueError, match=message):
         SyntheticModel2(**settings)
+
+
+def test_confusions_are_those_of_a_large_sample():
+    model = SyntheticModel2()
+    w, b = np.array([[1.0, 0.3], [-0.5, 0.8], [0.0, 0.0]]), np.array([0.2, -0.4, 1.0])
+    found = model.linear_confusions(w, b)
+    assert found.shape == (3, 2, 2, 2)
+    assert found.sum(axis=(2, 3)) == pytest.approx(1.0)
+    assert np.trace(found, axis1=2, axis2=3) == pytest.approx(model.linear_accuracies(w, b))
+    normals = np.random.default_rng(0).standard_normal((200_000, 4))
+    for z in (0, 1):
+        X, y = model.examples(z, normals)
+        for rule in range(3):
+            predicted = (X @ w[rule] + b[rule] > 0).astype(int)
+            counts = np.array([[np.mean((y == i) & (predicted == j)) for j in (0, 1)] for i in (0, 1)])
+            assert found[rule, z] == pytest.approx(counts, abs=0.005)

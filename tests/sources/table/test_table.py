@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
 
-from evenhand.sources.base import Source, Stream
+from evenhand.risks import ERROR, Costs, as_risk
+from evenhand.sources.base import RiskStream, Source, Stream
 from evenhand.sources.table import stream as table_stream
 from evenhand.sources.table.problems import TableError
 from evenhand.sources.table.stream import TableStream
@@ -63,6 +64,7 @@ def test_it_is_a_source() -> None:
     table = Table(people(), label="y", groups="sex")
     assert isinstance(table, Source)
     assert isinstance(table.open(0, [0]), Stream)
+    assert isinstance(table.open(0, [0]), RiskStream)
 
 
 @pytest.mark.parametrize("convert", [pd.DataFrame, pl.from_pandas, pa.Table.from_pandas])
@@ -273,6 +275,10 @@ def test_accuracy_is_that_of_the_model_on_the_test_rows(kind: str, classes: int)
         mixed = stream.accuracies([models[0], open_rules[1]])
         np.testing.assert_allclose(mixed, found)
         np.testing.assert_array_equal(np.isnan(stream.accuracies([None, models[1]])), [[True] * 2, [False] * 2])
+        for risk in (as_risk("fnr", 1), as_risk("fpr", 1), as_risk("balanced"), Costs([[0, 2], [1, 0]])):
+            measure = risk.for_classes([0, 1])
+            np.testing.assert_allclose(stream.risks(open_rules, measure), stream.risks(models, measure), atol=1e-12)
+        np.testing.assert_allclose(stream.risks(open_rules, ERROR.for_classes([0, 1])), 1 - found)
     if kind == "given":
         z = np.repeat([0, 1], [(test["sex"] == "f").sum(), (test["sex"] == "m").sum()])
         y = test.sort_values("sex", kind="stable")["y"].to_numpy()

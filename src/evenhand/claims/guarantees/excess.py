@@ -8,7 +8,8 @@ from numpy.typing import ArrayLike
 
 from evenhand.arrays import Floats
 from evenhand.errors import InputError
-from evenhand.sources.synthetic.model1 import Loss, SyntheticModel1
+from evenhand.risks import Risk
+from evenhand.sources.synthetic.model1 import SyntheticModel1
 
 
 class Slope(NamedTuple):
@@ -20,7 +21,12 @@ class Slope(NamedTuple):
 
 
 def simulated_excess(
-    trace: Any, model: SyntheticModel1, labels: Sequence[int], *, strategy: str | None = None, loss: Loss = "zero_one"
+    trace: Any,
+    model: SyntheticModel1,
+    labels: Sequence[int],
+    *,
+    strategy: str | None = None,
+    risk: str | Risk = "error",
 ) -> Floats:
     """Excess risk of every trial's mixture at these budgets, (budgets, trials), from a full trace (pandas).
 
@@ -34,7 +40,7 @@ def simulated_excess(
         raise InputError(f"the trace has no round that ends at {missing[0]} labels")
     table = rows.pivot(index=["labels", "trial"], columns="group", values="mixture")[list(model.groups)]
     at = table.index.get_level_values("labels")
-    excess = model.excess_risk(table.to_numpy(), loss)
+    excess = model.excess_risk(table.to_numpy(), risk)
     return np.stack([excess[at == n] for n in labels])
 
 

@@ -10,7 +10,8 @@ from evenhand.arrays import Floats
 from evenhand.claims import checks
 from evenhand.claims.search import smallest
 from evenhand.errors import InputError
-from evenhand.sources.synthetic.model1 import Loss, SyntheticModel1
+from evenhand.risks import Risk
+from evenhand.sources.synthetic.model1 import SyntheticModel1
 
 
 def _spread(n: int, groups: int, delta: float) -> float:
@@ -43,15 +44,15 @@ class Exploration:
     tau0: int | None
     last_share: float | None = None
 
-    def floor(self, model: SyntheticModel1, loss: Loss = "zero_one") -> float:
+    def floor(self, model: SyntheticModel1, risk: str | Risk = "error") -> float:
         """The excess risk it is above from `tau0` on, on a model with known risks; 0 where it is not stuck."""
-        return 0.0 if self.stuck is None or self.share is None else model.least_excess(self.stuck, self.share, loss)
+        return 0.0 if self.stuck is None or self.share is None else model.least_excess(self.stuck, self.share, risk)
 
-    def last_floor(self, model: SyntheticModel1, loss: Loss = "zero_one") -> float:
+    def last_floor(self, model: SyntheticModel1, risk: str | Risk = "error") -> float:
         """The excess risk it flattens out at, in the long run."""
         if self.stuck is None or self.last_share is None:
             return 0.0
-        return model.least_excess(self.stuck, self.last_share, loss)
+        return model.least_excess(self.stuck, self.last_share, risk)
 
 
 def exploration(

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.arrays import Ints
-from evenhand.risks import is_wrong
+from evenhand.risks import Measure, is_wrong
 from evenhand.sources.base import Draw
 from evenhand.sources.images.store import ImageRows, Store
 from evenhand.sources.order import Order, Replace
@@ -93,15 +93,27 @@ class ImageStream:
         """Test accuracy of every trial's model on every group; NaN for a group without test images."""
         found = np.full(self._taken.shape, np.nan)
         for t, model in enumerate(models):
-            part = self._test(t)
-            if len(part.y):
-                in_order = np.argsort(part.group, kind="stable")
-                X = ImageRows(part.store, in_order if self._given is not None else self._held(t)[in_order])
-                wrong = is_wrong(model, X, self._classes[part.y[in_order]])
-                found[t] = by_group(
-                    (~wrong[:, None]).astype(float), np.bincount(part.group, minlength=len(self._by_group))
-                )[:, 0]
+            X, y, group = self._examples(t)
+            if len(y):
+                counts = np.bincount(group, minlength=len(self._by_group))
+                found[t] = by_group((~is_wrong(model, X, y)[:, None]).astype(float), counts)[:, 0]
         return found
+
+    def risks(self, models: Sequence[Any], measure: Measure) -> NDArray[np.float64]:
+        """Test risk of every trial's model on every group; NaN for a group without test images it is about."""
+        found = np.full(self._taken.shape, np.nan)
+        for t, model in enumerate(models):
+            X, y, group = self._examples(t)
+            if len(y):
+                found[t] = measure.tally(measure.of_model(model, X, y), group, len(self._by_group)).mean
+        return found
+
+    def _examples(self, t: int) -> tuple[ImageRows, NDArray[Any], Ints]:
+        """The test images of a trial, their labels and groups, by group."""
+        part = self._test(t)
+        in_order = np.argsort(part.group, kind="stable")
+        X = ImageRows(part.store, in_order if self._given is not None else self._held(t)[in_order])
+        return X, self._classes[part.y[in_order]], part.group[in_order]
 
     def _held(self, t: int) -> Ints:
         return np.concatenate([rows[order.test] for rows, order in zip(self._by_group, self._orders[t], strict=True)])

@@ -32,12 +32,25 @@ def expect(functions: list[Callable[[Floats], Floats]], mean: Floats, sd: Floats
     return [np.asarray(f(s) @ weight) for f in functions]
 
 
-def zero_one_risk(means: Floats, coef: Floats, intercept: Floats) -> Floats:
-    """Error of the rule "1 where w·x + b > 0" on every group, (…, m); ½ for a constant rule."""
+def mistakes(means: Floats, coef: Floats, intercept: Floats) -> tuple[Floats, Floats]:
+    """P(1 predicted | label 0) and P(0 predicted | label 1) of the rule "1 where w·x + b > 0" on every group, (…, m)."""
     mean, sd = scores(means, coef, intercept)
     constant = np.where(mean > 0, np.inf, -np.inf)
     standard = np.where(sd > 0, mean / np.where(sd > 0, sd, 1.0), constant)
-    return np.asarray(0.5 * (ndtr(standard[..., 0]) + ndtr(-standard[..., 1])))
+    return ndtr(standard[..., 0]), ndtr(-standard[..., 1])
+
+
+def zero_one_risk(means: Floats, coef: Floats, intercept: Floats) -> Floats:
+    """Error of the rule "1 where w·x + b > 0" on every group, (…, m); ½ for a constant rule."""
+    false_positive, false_negative = mistakes(means, coef, intercept)
+    return np.asarray(0.5 * (false_positive + false_negative))
+
+
+def confusions(means: Floats, coef: Floats, intercept: Floats) -> Floats:
+    """The chance of every label and prediction together, (…, m, 2, 2), under the same rule."""
+    false_positive, false_negative = mistakes(means, coef, intercept)
+    rows = [(1 - false_positive, false_positive), (false_negative, 1 - false_negative)]
+    return 0.5 * np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
 
 
 def log_risk(means: Floats, coef: Floats, intercept: Floats) -> Floats:

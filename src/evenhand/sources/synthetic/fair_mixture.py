@@ -10,13 +10,17 @@ from evenhand.arrays import Floats
 Risk = Callable[[Floats], Floats]
 
 
-def fair_mixture(means: Floats, risk: Risk) -> Floats:
-    """π* for means (m, 2, d) and risk: π (…, m) → L(z, f_π) (…, m)."""
+def fair_mixture(means: Floats, risk: Risk, *, falls: bool = True) -> Floats:
+    """π* for means (m, 2, d) and risk: π (…, m) → L(z, f_π) (…, m).
+
+    `falls` says that a group's risk falls as its share grows. Error and log loss do; misses alone need not, since f_π
+    minimises something else.
+    """
     if len(means) == 1:
         return np.ones(1)
     if len(means) == 2:
         exact = orthogonal_mixture(means)
-        return two_groups(risk) if exact is None else exact
+        return exact if exact is not None else two_groups(risk) if falls else best_of_two(risk)
     return many_groups(risk, len(means))
 
 
@@ -42,6 +46,21 @@ def two_groups(risk: Risk) -> Floats:
     if gap(1.0) >= 0:
         return np.array([1.0, 0.0])
     share = float(brentq(gap, 0.0, 1.0, xtol=1e-14, rtol=1e-14))
+    return np.array([share, 1 - share])
+
+
+def best_of_two(risk: Risk) -> Floats:
+    """The best of all mixtures of two groups: on a grid, then between its neighbours there."""
+    from scipy.optimize import minimize_scalar
+
+    def worst(share: float) -> float:
+        return float(risk(np.array([share, 1 - share])).max())
+
+    shares = np.linspace(0, 1, 501)
+    place = int(risk(np.stack([shares, 1 - shares], axis=-1)).max(axis=-1).argmin())
+    around = (shares[max(place - 1, 0)], shares[min(place + 1, len(shares) - 1)])
+    found = float(minimize_scalar(worst, bounds=around, method="bounded", options={"xatol": 1e-10}).x)
+    share = min((found, float(shares[place])), key=worst)
     return np.array([share, 1 - share])
 
 

@@ -1,19 +1,17 @@
 """SyntheticModel1: groups of two Gaussian classes, whose risks, fair mixture and excess risk are known exactly."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evenhand.arrays import Floats
 from evenhand.errors import InputError
+from evenhand.risks import Measure, Risk, as_risk
 from evenhand.sources.synthetic import exact_risks as forms
 from evenhand.sources.synthetic.stream import SyntheticStream
-
-Loss = Literal["zero_one", "log"]
 
 _INSTANCES = {
     "I": {"u": {0: (-2.0, 2.0), 1: (2.0, -2.0)}, "v": {0: (-1.0, -1.0), 1: (1.0, 1.0)}},
@@ -91,16 +89,32 @@ class SyntheticModel1:
         """The draws of these trials."""
         return _Stream1(self, seed, trials)
 
-    def group_risk(self, coef: ArrayLike, intercept: ArrayLike, loss: Loss = "zero_one") -> Floats:
-        """Exact risk of linear rules on every group: coef (…, d), intercept (…) → (…, m)."""
+    def group_risk(self, coef: ArrayLike, intercept: ArrayLike, risk: str | Risk = "error") -> Floats:
+        """Exact risk of linear rules on every group: coef (…, d), intercept (…) → (…, m).
+
+        `risk` is any but a function of your own, here and below; `"fnr"` and `"fpr"` take 1 for the positive class.
+        """
+        w, b = self._rule(coef, intercept)
+        what = _known(risk)
+        if what.is_error:
+            return forms.zero_one_risk(self.mu, w, b)
+        if what.name == "log":
+            return forms.log_risk(self.mu, w, b)
+        return what.for_classes(self.classes).of_confusion(forms.confusions(self.mu, w, b))
+
+    def _rule(self, coef: ArrayLike, intercept: ArrayLike) -> tuple[Floats, Floats]:
         w, b = np.asarray(coef, dtype=float), np.asarray(intercept, dtype=float)
         if w.shape[-1:] != (self.dimension,):
             raise InputError(f"coef needs {self.dimension} numbers on its last axis, got shape {w.shape}")
-        return _risk(loss)(self.mu, w, np.broadcast_to(b, w.shape[:-1]))
+        return w, np.broadcast_to(b, w.shape[:-1])
 
     def linear_accuracies(self, coef: ArrayLike, intercept: ArrayLike) -> Floats:
         """Exact accuracy of the rules "1 where x·coef + intercept > 0" on every group, (…, m)."""
         return 1 - self.group_risk(coef, intercept)
+
+    def linear_confusions(self, coef: ArrayLike, intercept: ArrayLike) -> Floats:
+        """The chance of every label and prediction together, (…, m, 2, 2), under the same rules."""
+        return forms.confusions(self.mu, *self._rule(coef, intercept))
 
     def f_pi(self, pi: ArrayLike) -> tuple[Floats, Floats]:
         """f_π: coefficients (…, d) and intercept (…) of the logistic rule with the least log loss under a mixture."""
@@ -111,44 +125,45 @@ class SyntheticModel1:
         coef, intercept = (np.concatenate(list(column)) for column in zip(*parts, strict=True))
         return coef.reshape(*mixture.shape[:-1], -1), intercept.reshape(mixture.shape[:-1])
 
-    def mixture_risk(self, pi: ArrayLike, loss: Loss = "zero_one") -> Floats:
+    def mixture_risk(self, pi: ArrayLike, risk: str | Risk = "error") -> Floats:
         """L(z, f_π) of every group: (…, m) → (…, m)."""
-        return self.group_risk(*self.f_pi(pi), loss=loss)
+        return self.group_risk(*self.f_pi(pi), risk)
 
-    def worst_risk(self, pi: ArrayLike, loss: Loss = "zero_one") -> Floats:
+    def worst_risk(self, pi: ArrayLike, risk: str | Risk = "error") -> Floats:
         """max_z L(z, f_π): (…, m) → (…)."""
-        return np.asarray(self.mixture_risk(pi, loss).max(axis=-1))[()]
+        return np.asarray(self.mixture_risk(pi, risk).max(axis=-1))[()]
 
-    def pi_star(self, loss: Loss = "zero_one") -> Floats:
+    def pi_star(self, risk: str | Risk = "error") -> Floats:
         """The fair mixture π*: its f_π has the smallest worst-group risk."""
         from evenhand.sources.synthetic.fair_mixture import fair_mixture
 
-        _risk(loss)
-        if loss not in self._fair:
-            self._fair[loss] = fair_mixture(self.mu, lambda pi: self.mixture_risk(pi, loss))
-        return self._fair[loss].copy()
+        what = _known(risk)
+        if what not in self._fair:
+            falls = what.name in ("error", "log")
+            self._fair[what] = fair_mixture(self.mu, lambda pi: self.mixture_risk(pi, what), falls=falls)
+        return self._fair[what].copy()
 
     @cached_property
-    def _fair(self) -> dict[str, Floats]:
-        """π* by loss, once it has been asked for."""
+    def _fair(self) -> dict[Risk, Floats]:
+        """π* by risk, once it has been asked for."""
         return {}
 
-    def excess_risk(self, pi: ArrayLike, loss: Loss = "zero_one") -> Floats:
+    def excess_risk(self, pi: ArrayLike, risk: str | Risk = "error") -> Floats:
         """max_z L(z, f_π) − max_z L(z, f_π*), exactly: (…, m) → (…)."""
-        return np.asarray(self.worst_risk(pi, loss) - self.worst_risk(self.pi_star(loss), loss))[()]
+        return np.asarray(self.worst_risk(pi, risk) - self.worst_risk(self.pi_star(risk), risk))[()]
 
-    def least_excess(self, group: int, share: float, loss: Loss = "zero_one") -> float:
+    def least_excess(self, group: int, share: float, risk: str | Risk = "error") -> float:
         """The least excess risk of mixtures that give one group this share."""
         from evenhand.sources.synthetic.fair_mixture import least_worst_risk
 
-        least = least_worst_risk(lambda pi: self.mixture_risk(pi, loss), len(self.groups), group, share)
-        return max(0.0, least - float(self.worst_risk(self.pi_star(loss), loss)))
+        least = least_worst_risk(lambda pi: self.mixture_risk(pi, risk), len(self.groups), group, share)
+        return max(0.0, least - float(self.worst_risk(self.pi_star(risk), risk)))
 
-    def gap(self, radius: float, loss: Loss = "zero_one") -> float:
+    def gap(self, radius: float, risk: str | Risk = "error") -> float:
         """γ(r): the least excess risk of mixtures with a share further than r from its fair one; ∞ without any."""
-        fair = self.pi_star(loss)
+        fair = self.pi_star(risk)
         shares = [(z, share) for z, p in enumerate(fair) for share in (p - radius, p + radius)]
-        return min((self.least_excess(z, s, loss) for z, s in shares if 0 <= s <= 1), default=float("inf"))
+        return min((self.least_excess(z, s, risk) for z, s in shares if 0 <= s <= 1), default=float("inf"))
 
 
 class _Stream1(SyntheticStream):
@@ -162,12 +177,21 @@ class _Stream1(SyntheticStream):
         """Exact accuracies of linear rules, (T, …, m)."""
         return self._exact.linear_accuracies(coef, intercept)
 
+    def linear_confusions(self, coef: ArrayLike, intercept: ArrayLike) -> Floats:
+        """Exact confusions of linear rules, (T, …, m, 2, 2)."""
+        return self._exact.linear_confusions(coef, intercept)
 
-def _risk(loss: str) -> Callable[[Floats, Floats, Floats], Floats]:
-    known = {"zero_one": forms.zero_one_risk, "log": forms.log_risk}
-    if loss not in known:
-        raise InputError(f"exact risks are known for the losses {' and '.join(known)}, not {loss!r}")
-    return known[loss]
+    def exact_risks(self, coef: Floats, intercept: Floats, measure: Measure) -> Floats | None:
+        """Exact risks of a linear rule, (m,): the log loss too."""
+        return None if measure.risk.function is not None else self._exact.group_risk(coef, intercept, measure.risk)
+
+
+def _known(risk: str | Risk) -> Risk:
+    """A risk that linear rules have exactly."""
+    found = as_risk(risk, 1 if risk in ("fnr", "fpr") else None)
+    if found.function is not None:
+        raise InputError(f"exact risks are known for all risks but functions such as {found.name!r}")
+    return found
 
 
 def _checked_means(means: Mapping[str, Mapping[int, Sequence[float]]]) -> dict[str, dict[int, tuple[float, ...]]]:

@@ -10,6 +10,7 @@ from scipy.special import ndtr
 
 from evenhand.arrays import Floats
 from evenhand.errors import InputError
+from evenhand.risks import Measure
 from evenhand.sources.synthetic.stream import SyntheticStream
 
 Pair = tuple[float, float]
@@ -110,28 +111,41 @@ class SyntheticModel2:
 
     def linear_accuracies(self, coef: ArrayLike, intercept: ArrayLike) -> Floats:
         """Exact accuracy of the rules "1 where x·coef + intercept > 0" on both groups, (…, 2)."""
-        w, b = np.asarray(coef, dtype=float), np.asarray(intercept, dtype=float)
-        return np.stack([self._interval_accuracy(w[..., 0], b), self._cluster_accuracy(w @ self._turn, b)], axis=-1)
+        (u0, u1), (v0, v1) = self._right(coef, intercept)
+        return np.stack([(u0 + u1) / 2, v1 / 2 + v0 / 2], axis=-1)
 
-    def _interval_accuracy(self, w: Floats, b: Floats) -> Floats:
+    def linear_confusions(self, coef: ArrayLike, intercept: ArrayLike) -> Floats:
+        """The chance of every label and prediction together, (…, 2, 2, 2), under the same rules."""
+        groups = [
+            np.stack([np.stack([zero, 1 - zero], axis=-1), np.stack([1 - one, one], axis=-1)], axis=-2)
+            for zero, one in self._right(coef, intercept)
+        ]
+        return 0.5 * np.stack(groups, axis=-3)
+
+    def _right(self, coef: ArrayLike, intercept: ArrayLike) -> list[tuple[Floats, Floats]]:
+        """For both groups, the chance that label 0 and label 1 are predicted right, (…) each."""
+        w, b = np.asarray(coef, dtype=float), np.asarray(intercept, dtype=float)
+        return [self._interval(w[..., 0], b), self._clusters(w @ self._turn, b)]
+
+    def _interval(self, w: Floats, b: Floats) -> tuple[Floats, Floats]:
         steep = np.where(w == 0, 1.0, w)
         ones = []
         for start in self.starts:
             above = np.clip((start + self.length + b / steep) / self.length, 0, 1)
             share = np.where(w > 0, above, 1 - above)
             ones.append(np.where(w == 0, (b > 0).astype(float), share))
-        return np.asarray((1 - ones[0] + ones[1]) / 2)
+        return 1 - ones[0], ones[1]
 
-    def _cluster_accuracy(self, w: Floats, b: Floats) -> Floats:
+    def _clusters(self, w: Floats, b: Floats) -> tuple[Floats, Floats]:
         centres, spreads, weights = np.array(self.centres), np.array(self.spreads), np.array(self.weights)
         spread = np.linalg.norm(w[..., None, :] * spreads, axis=-1)
         constant = np.where(b > 0, np.inf, -np.inf)[..., None]
-        right = np.zeros(np.shape(b))
-        for sign in (1.0, -1.0):
+        right = []
+        for sign in (-1.0, 1.0):
             mean = sign * (w @ centres.T) + b[..., None]
             standard = np.where(spread > 0, mean / np.where(spread > 0, spread, 1.0), constant)
-            right = right + ndtr(sign * standard) @ weights / 2
-        return np.asarray(right)
+            right.append(np.asarray(ndtr(sign * standard) @ weights))
+        return right[0], right[1]
 
 
 class _Stream2(SyntheticStream):
@@ -144,3 +158,11 @@ class _Stream2(SyntheticStream):
     def linear_accuracies(self, coef: ArrayLike, intercept: ArrayLike) -> Floats:
         """Exact accuracies of linear rules, (T, …, 2)."""
         return self._exact.linear_accuracies(coef, intercept)
+
+    def linear_confusions(self, coef: ArrayLike, intercept: ArrayLike) -> Floats:
+        """Exact confusions of linear rules, (T, …, 2, 2, 2)."""
+        return self._exact.linear_confusions(coef, intercept)
+
+    def exact_risks(self, coef: Floats, intercept: Floats, measure: Measure) -> Floats | None:
+        """Exact risks of a linear rule, (2,), where labels and predictions are enough."""
+        return None if measure.table is None else measure.of_confusion(self.linear_confusions(coef, intercept))

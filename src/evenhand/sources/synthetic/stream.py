@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evenhand.arrays import Floats, Ints
-from evenhand.risks import is_wrong
+from evenhand.learners.logistic.learner import Logistic
+from evenhand.risks import Measure, is_wrong
 from evenhand.sources.base import Draw
 
 _HELD_OUT_ROWS = 10_000
@@ -78,10 +79,34 @@ class SyntheticStream:
 
     def accuracies(self, models: Sequence[Any]) -> Floats:
         """Accuracy of every trial's model on a large held-out sample, the same for every trial."""
+        values = [[np.mean(1.0 - is_wrong(f, X, y)) for X, y in self._sample()] for f in models]
+        return np.asarray(values, dtype=float).reshape(len(models), len(self._model.groups))
+
+    def risks(self, models: Sequence[Any], measure: Measure) -> Floats:
+        """Risk of every trial's model on every group: exact for logistic regression where it can be, else on the sample."""
+        found = np.full((len(models), len(self._model.groups)), np.nan)
+        for t, model in enumerate(models):
+            if model is None:
+                continue
+            exact = None
+            if isinstance(model, Logistic) and np.array_equal(model.classes_, measure.classes):
+                exact = self.exact_risks(model.coef_[0], model.intercept_[0], measure)
+            found[t] = self._sampled(model, measure) if exact is None else exact
+        return found
+
+    def exact_risks(self, coef: Floats, intercept: Floats, measure: Measure) -> Floats | None:
+        """Risks of the rule x·coef + intercept > 0 on every group, (m,); None where there is no closed form."""
+        return None
+
+    def _sampled(self, model: Any, measure: Measure) -> Floats:
+        X, y = (np.concatenate(part) for part in zip(*self._sample(), strict=True))
+        group = np.repeat(np.arange(len(self._model.groups)), _HELD_OUT_ROWS)
+        return measure.tally(measure.of_model(model, X, y), group, len(self._model.groups)).mean
+
+    def _sample(self) -> list[tuple[Floats, Ints]]:
         if self._held_out is None:
             self._held_out = held_out(self._model, self._seed)
-        values = [[np.mean(1.0 - is_wrong(f, X, y)) for X, y in self._held_out] for f in models]
-        return np.asarray(values, dtype=float).reshape(len(models), len(self._model.groups))
+        return self._held_out
 
     def _refill(self, cell: int) -> None:
         """Move what is left of a cell's block to its front and draw the rest anew."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.arrays import Floats, Ints
-from evenhand.risks import is_wrong
+from evenhand.risks import Measure, is_wrong
 from evenhand.sources.base import Draw
 from evenhand.sources.order import Order, Replace
 from evenhand.sources.scoring import LinearScores, by_group
@@ -184,20 +184,40 @@ class TableStream:
 
     def accuracies(self, models: Sequence[Any]) -> Floats:
         """Test accuracy of every trial's model on every group; NaN without a model or without test rows."""
-        found = np.full(self._taken.shape, np.nan)
-        tests = self.tests()
-        linear = [t for t, model in enumerate(models) if self._is_linear(model)]
-        if linear:
+
+        def plain(model: Any, X: Any, y: NDArray[Any], counts: Ints) -> Floats:
+            return by_group((~is_wrong(model, X, y)[:, None]).astype(float), counts)[:, 0]
+
+        return self._tested(models, LinearScores.accuracies, plain)
+
+    def risks(self, models: Sequence[Any], measure: Measure) -> Floats:
+        """Test risk of every trial's model on every group; NaN without a model or without test rows it is about."""
+
+        def plain(model: Any, X: Any, y: NDArray[Any], counts: Ints) -> Floats:
+            group = np.repeat(np.arange(len(counts)), counts)
+            return measure.tally(measure.of_model(model, X, y), group, len(counts)).mean
+
+        def linear(scores: LinearScores, *rules: Floats) -> Floats:
+            return measure.of_confusion(scores.confusions(*rules))
+
+        return self._tested(models, None if measure.table is None else linear, plain)
+
+    def _tested(
+        self, models: Sequence[Any], linear: Callable[..., Floats] | None, plain: Callable[..., Floats]
+    ) -> Floats:
+        """What `linear` gives for rules on unscaled rows, and `plain` for all other models, by trial and group."""
+        found, tests = np.full(self._taken.shape, np.nan), self.tests()
+        rules = [t for t, model in enumerate(models) if linear is not None and self._is_linear(model)]
+        if linear is not None and rules:
             coef, intercept = (
-                np.stack([getattr(models[t], name)[0] for t in linear]) for name in ("coef_", "intercept_")
+                np.stack([getattr(models[t], name)[0] for t in rules]) for name in ("coef_", "intercept_")
             )
-            found[linear] = self._linear_accuracies(np.array(linear), coef, intercept)
+            found[rules] = self._of_rules(linear, np.array(rules), coef, intercept)
         for t, model in enumerate(models):
             rows = tests[t].rows
-            if model is not None and t not in linear and len(rows):
+            if model is not None and t not in rules and len(rows):
                 features = self._encoders.encode(rows, np.full(len(rows), t))
-                wrong = is_wrong(model, features, self._pool.classes[tests[t].y])
-                found[t] = by_group((~wrong[:, None]).astype(float), tests[t].counts)[:, 0]
+                found[t] = plain(model, features, self._pool.classes[tests[t].y], tests[t].counts)
         return found
 
     def _is_linear(self, model: Any) -> bool:
@@ -210,13 +230,13 @@ class TableStream:
             and np.array_equal(classes, self._pool.classes)
         )
 
-    def _linear_accuracies(self, trials: Ints, coef: Floats, intercept: Floats) -> Floats:
+    def _of_rules(self, give: Callable[..., Floats], trials: Ints, coef: Floats, intercept: Floats) -> Floats:
         """Linear rules move onto unscaled rows, so that a test part shared by all trials is multiplied once."""
         folded = self._encoders.fold(trials, coef, intercept)
         if self._settings.test is not None:
-            return self._scores(0).accuracies(*folded)
+            return give(self._scores(0), *folded)
         rules = zip(trials.tolist(), *folded, strict=True)
-        return np.concatenate([self._scores(t).accuracies(*(part[None] for part in rule)) for t, *rule in rules])
+        return np.concatenate([give(self._scores(t), *(part[None] for part in rule)) for t, *rule in rules])
 
     def _scores(self, trial: int) -> LinearScores:
         if trial not in self._linear:
