@@ -1,7 +1,6 @@
 """Simulations: paired, repeatable, equal to a campaign driven by hand, and right on average."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -61,17 +60,23 @@ def by_hand(strategy, seed, trial, budget, *, source=I, learner=None, **settings
     return choices, kinds, c
 
 
-BOTH_LOSSES = RULES + [
-    replace(rule, loss="log") for rule in RULES if hasattr(rule, "loss") and getattr(rule, "bound", None) is None
-]
+def own(model, X, y):
+    return 0.5 * (model.predict(X) != y), X[:, 0] > 0
 
 
-@pytest.mark.parametrize("rule", BOTH_LOSSES, ids=lambda rule: getattr(rule, "__name__", str(rule)))
-def test_a_lockstep_trial_is_a_campaign_choice_by_choice(rule):
-    risk = as_risk("log" if getattr(rule, "loss", None) == "log" else "error")
-    record = run_block(I, rule, eh.Logistic(), Settings(160, seed=11, risk=risk), range(3, 9))
+RISKS = [("log",), ("fnr", 1), ("fpr", 1), ("balanced",), ("costs:0,1;5,0",), (own,)]
+RULES_BY_RISK = [(rule, ("error",)) for rule in RULES] + [(eh.Optimistic(c1=0.2, window=8), risk) for risk in RISKS]
+
+
+@pytest.mark.parametrize(
+    ("rule", "risk"), RULES_BY_RISK, ids=lambda given: str(given) if isinstance(given, tuple | eh.Optimistic) else None
+)
+def test_a_lockstep_trial_is_a_campaign_choice_by_choice(rule, risk):
+    trials, budget = (range(3, 9), 160) if risk == ("error",) else ([3], 100)
+    record = run_block(I, rule, eh.Logistic(), Settings(budget, seed=11, risk=as_risk(*risk)), trials)
+    given = dict(zip(("risk", "positive"), risk, strict=False), classes=[0, 1])
     for j, trial in enumerate(record.trials):
-        choices, _, c = by_hand(rule, 11, int(trial), 160)
+        choices, _, c = by_hand(rule, 11, int(trial), budget, **given)
         assert record.chosen[:, j].tolist() == choices
         assert record.counts[-1, j].tolist() == list(c.counts.values())
         standing = c.standing()

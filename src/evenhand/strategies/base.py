@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Protocol
 
@@ -19,19 +19,16 @@ __all__ = ["UNIFORMS", "Rule", "Strategy", "choose_start", "decide", "draw", "ei
 UNIFORMS = 3
 """Uniform numbers a request is given: for ties, for whether to explore, for which group to explore."""
 
-Loss = str | Callable[[Any, Any, Any], Floats]
-"""`"zero_one"`, `"log"`, or a callable `(model, X, y)` that gives one number per example."""
-
 WARM_UP, FORCED, EXPLORE, SCORE, FEWEST, POPULATION, CERTIFY, TEST = range(len(KINDS))
 
 
 class Strategy(Protocol):
     """Which group next: a pure function of the standing and the request's own uniforms.
 
-    Any callable of this form is a strategy. It may carry `loss` (default `"zero_one"`), `window` (accuracies to
-    remember, default 20), `needs_scores` (False spares the fits), `needs_trend` (False spares a simulation the recent
-    accuracies), `needs_population` (True asks for shares), `buys_first` (True: `simulate` only) and `passes` (rounds for
-    every round the budget buys, default 1).
+    Any callable of this form is a strategy. It may carry `window` (accuracies to remember, default 20), `needs_scores`
+    (False spares the fits), `needs_trend` (False spares a simulation the recent accuracies), `needs_population` (True
+    asks for shares), `buys_first` (True: `simulate` only) and `passes` (rounds for every round the budget buys,
+    default 1). What a loss is, the risk of the campaign or simulation says.
     """
 
     def __call__(self, standing: Standing, uniforms: Floats) -> Decision:

@@ -10,7 +10,7 @@ import numpy as np
 from evenhand.arrays import Floats
 from evenhand.errors import InputError
 from evenhand.strategies import terms as named
-from evenhand.strategies.base import EXPLORE, SCORE, WARM_UP, Loss, Rule, choose_start, decide, draw, either, pick
+from evenhand.strategies.base import EXPLORE, SCORE, WARM_UP, Rule, choose_start, decide, draw, either, pick
 from evenhand.strategies.decision import Decision
 from evenhand.strategies.standing import Standing
 
@@ -24,13 +24,11 @@ class EpsilonGreedy(Rule):
     Args:
         epsilon: the share of exploring rounds, in [0, 1].
         explore: explore by the `"population"` shares or `"uniform"`ly.
-        loss: `"zero_one"`, `"log"` or a callable `(model, X, y)`.
     """
 
     name: ClassVar[str] = "epsilon-greedy"
     epsilon: float = 0.1
     explore: str = "population"
-    loss: Loss = "zero_one"
 
     def __post_init__(self) -> None:
         if not 0 <= self.epsilon <= 1:
@@ -63,8 +61,7 @@ class Greedy(Rule):
     """Always the group with the largest validation loss: what happens without exploration."""
 
     name: ClassVar[str] = "greedy"
-    loss: Loss = "zero_one"
 
     def __call__(self, standing: Standing, uniforms: Floats) -> Decision:
         """ε-greedy with ε = 0."""
-        return EpsilonGreedy(epsilon=0.0, explore="uniform", loss=self.loss)(standing, uniforms)
+        return EpsilonGreedy(epsilon=0.0, explore="uniform")(standing, uniforms)

@@ -13,7 +13,7 @@ from evenhand.arrays import Floats
 from evenhand.claims.bounds import as_bound, bound_settings
 from evenhand.errors import InputError
 from evenhand.strategies import terms as named
-from evenhand.strategies.base import FORCED, SCORE, WARM_UP, Loss, Rule, decide, either, pick
+from evenhand.strategies.base import FORCED, SCORE, WARM_UP, Rule, decide, either, pick
 from evenhand.strategies.decision import Decision
 from evenhand.strategies.standing import Standing
 
@@ -33,7 +33,6 @@ class Optimistic(Rule):
         c1: weight of the Mann–Kendall trend of recent accuracies.
         window: how many recent accuracies the trend looks at.
         xi: exponent of forced exploration, in (0, 1).
-        loss: `"zero_one"`, `"log"` or a callable `(model, X, y)`.
         terms: your own terms; each takes the standing and returns one number per group.
         bound: deviation sequence `e_z(N)`, or a list with one per group.
         C: constant of the coupling term `C·max(2ρ, resolution)/π_t(z)`, ρ = Σ π_t e; None leaves the term out.
@@ -49,7 +48,6 @@ class Optimistic(Rule):
     c1: float = 0.0
     window: int = 20
     xi: float = 0.5
-    loss: Loss = "zero_one"
     terms: tuple[named.Term, ...] = ()
     bound: Any = None
     C: float | None = None
@@ -68,11 +66,8 @@ class Optimistic(Rule):
             raise InputError(f"window must be 3 or more (a trend needs three values), not {self.window}")
         self._check_coupling()
         self._check_terms()
-        if self.bound is None:
-            return
-        if self.loss == "log":
-            raise InputError("a bound speaks of losses in [0, 1], which the log loss leaves: use loss='zero_one'")
-        object.__setattr__(self, "bound", as_bound(self.bound))
+        if self.bound is not None:
+            object.__setattr__(self, "bound", as_bound(self.bound))
 
     def _check_coupling(self) -> None:
         """C with its resolution or κ, and either only beside a bound."""
@@ -117,7 +112,6 @@ class Optimistic(Rule):
         bound: Callable[..., Floats] | Sequence[Callable[..., Floats]],
         C: float | None = 1.0,
         xi: float | None = None,
-        loss: Loss = "zero_one",
         *,
         resolution: float = 0.0,
         kappa: float | None = None,
@@ -129,7 +123,7 @@ class Optimistic(Rule):
         constant = C if kappa is None else None
         if xi is None:
             xi = 0.7 if constant is None and kappa is None else 0.5
-        return cls(xi=xi, loss=loss, bound=bound, C=constant, resolution=resolution, kappa=kappa)
+        return cls(xi=xi, bound=bound, C=constant, resolution=resolution, kappa=kappa)
 
     def settings(self) -> dict[str, Any]:
         """The settings that differ from their defaults, those of the bound spelt out."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from evenhand.arrays import Floats
 from evenhand.errors import InputError
-from evenhand.strategies.base import Loss, Rule
+from evenhand.strategies.base import Rule
 from evenhand.strategies.decision import Decision
 from evenhand.strategies.epsilon_greedy import EpsilonGreedy
 from evenhand.strategies.standing import Standing
@@ -30,7 +30,6 @@ class Peers(Rule):
         epsilon: the share of exploring rounds, in [0, 1].
         rate: step size.
         passes: rounds for every round the other strategies have.
-        loss: `"zero_one"`, `"log"` or a callable `(model, X, y)`: what chooses the group.
 
     >>> str(Peers(epsilon=0.2, passes=10))
     'peers:epsilon=0.2,passes=10'
@@ -41,7 +40,6 @@ class Peers(Rule):
     epsilon: float = 0.1
     rate: float = 0.1
     passes: int = 1
-    loss: Loss = "zero_one"
 
     def __post_init__(self) -> None:
         EpsilonGreedy(self.epsilon)
@@ -57,4 +55,4 @@ class Peers(Rule):
 
     def __call__(self, standing: Standing, uniforms: Floats) -> Decision:
         """ε-greedy, exploring by the population's shares."""
-        return EpsilonGreedy(self.epsilon, loss=self.loss)(standing, uniforms)
+        return EpsilonGreedy(self.epsilon)(standing, uniforms)
