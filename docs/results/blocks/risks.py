@@ -15,10 +15,17 @@ def comparison(found: dict[str, Any]) -> str:
     )
     rows = []
     for label, rule in found["rules"].items():
-        worst = [f"{short(rule['worst'][name]['mean'])} ± {short(rule['worst'][name]['sd'])}" for name in ("fnr", "error")]
+        worst = [
+            f"{short(rule['worst'][name]['mean'])} ± {short(rule['worst'][name]['sd'])}" for name in ("fnr", "error")
+        ]
         shares = " / ".join(short(rule["mixture"][group], 2) for group in groups)
         rows.append([label, *worst, shares])
-    header = ["", "false negative rate of the worst group", "error of the worst group", f"shares ({' / '.join(groups)})"]
+    header = [
+        "",
+        "false negative rate of the worst group",
+        "error of the worst group",
+        f"shares ({' / '.join(groups)})",
+    ]
     less = [
         [f"{other} − A_opt by fnr", *(points(value[name]) for name in ("fnr", "error"))]
         for other, value in found["less"].items()
