@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from evenhand.arrays import Floats, Ints, Mask
+from evenhand.arrays import Floats, Ints, Mask, Values
 from evenhand.errors import InputError
 from evenhand.extending import is_factory, make
 
@@ -70,7 +70,7 @@ class Risk:
         """The risk of the running statement: the error where a group's risk is no mean of numbers in [0, 1]."""
         return ERROR if self.name in ("log", "balanced") else self
 
-    def for_classes(self, classes: Sequence[Any] | NDArray[Any], *, final: bool = True) -> Measure:
+    def for_classes(self, classes: Sequence[Any] | Values, *, final: bool = True) -> Measure:
         """The risk for these classes, sorted; `final=False` where more classes may come."""
         labels = np.asarray(classes).tolist()
         K = len(labels)
@@ -276,7 +276,7 @@ class Measure:
             return Outcomes(values, relevant, codes != predicted, np.zeros_like(codes))
         return self.of_codes(codes, predicted, log_losses(model, X, labels) if self.table is None else None)
 
-    def _own(self, model: Any, X: Any, y: NDArray[Any]) -> tuple[Floats, Mask]:
+    def _own(self, model: Any, X: Any, y: Values) -> tuple[Floats, Mask]:
         """What the user's function gives, checked."""
         assert self.risk.function is not None
         # sparse or not is our affair: a risk that looks at features may rely on an array

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.arrays import Values
 from evenhand.errors import InputError
 from evenhand.ledger.base import Event
 from evenhand.strategies.decision import Decision
@@ -123,7 +124,7 @@ class Examples(NamedTuple):
     """Labelled examples in the order they were told: features in the kind they came, labels, group names, ids."""
 
     X: Any
-    y: NDArray[Any]
+    y: Values
     groups: NDArray[np.str_]
     ids: NDArray[np.str_]
 

@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from evenhand.arrays import Floats
+from evenhand.arrays import Floats, Values
 from evenhand.errors import InputError
 from evenhand.files import write_atomically
 from evenhand.learners.storing import dump_model, load_model
@@ -48,7 +47,7 @@ class CuratedModel:
     choice: Any = None
 
     @property
-    def classes(self) -> NDArray[Any]:
+    def classes(self) -> Values:
         """The labels it knows, sorted."""
         return np.asarray(self.classifier.classes)
 
@@ -57,7 +56,7 @@ class CuratedModel:
         """The columns it predicts from."""
         return self.layout.columns
 
-    def predict(self, rows: Any) -> NDArray[Any]:
+    def predict(self, rows: Any) -> Values:
         """The predicted label of every row of a frame or file."""
         return np.concatenate([np.asarray(self.classifier.predict(X)) for X in self._features(rows)])
 
@@ -122,7 +121,7 @@ class CuratedModel:
         return cls(layout, encoder, load_model(about["format"], data, learner))
 
 
-def chances_of(model: Any, X: Any, classes: NDArray[Any]) -> Floats | None:
+def chances_of(model: Any, X: Any, classes: Values) -> Floats | None:
     """The probability of every one of these classes; 0 for one the model has not seen, None where it gives none."""
     if not hasattr(model, "predict_proba"):
         return None

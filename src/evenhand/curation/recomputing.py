@@ -16,14 +16,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 from scipy.stats import binomtest
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, confusion_matrix, log_loss, recall_score
 from sklearn.preprocessing import OneHotEncoder
 
-from evenhand.arrays import Floats, Ints
+from evenhand.arrays import Floats, Ints, Values
 from evenhand.errors import InputError
 
 __all__ = ["Files", "features", "figures", "interval", "predictions", "read_rows", "refitted", "risk_of"]
@@ -142,7 +141,7 @@ def predictions(archive: dict[str, bytes], X: Floats) -> tuple[Ints, Floats | No
     return scores.argmax(axis=1), powers / powers.sum(axis=1, keepdims=True)
 
 
-def refitted(archive: dict[str, bytes], X: Floats, y: NDArray[Any], weight: Floats | None) -> Any:
+def refitted(archive: dict[str, bytes], X: Floats, y: Values, weight: Floats | None) -> Any:
     """The model fitted again by scikit-learn; None where its kind cannot be."""
     about = json.loads(archive["about.json"])
     if about["format"] == "skops":

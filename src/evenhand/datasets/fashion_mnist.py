@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.arrays import Values
 from evenhand.datasets.download import Remote, find
 from evenhand.sources.images.images import Images
 
@@ -42,7 +43,7 @@ def fashion_mnist(data_dir: str | Path | None = None, **settings: Any) -> Images
     return Images(images, *as_pairs(labels, FASHION_PAIRS), **(defaults | {"name": "fashion-mnist"} | settings))
 
 
-def as_pairs(label: NDArray[Any], pairs: dict[str, tuple[int, int]]) -> tuple[NDArray[np.int64], NDArray[np.str_]]:
+def as_pairs(label: Values, pairs: dict[str, tuple[int, int]]) -> tuple[NDArray[np.int64], NDArray[np.str_]]:
     """Which of its pair every image is, and the pair."""
     y, group = np.zeros(10, dtype=np.int64), np.empty(10, dtype=object)
     for name, (first, second) in pairs.items():

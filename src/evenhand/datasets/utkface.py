@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from evenhand.arrays import Values
 from evenhand.datasets.download import data_folder
 from evenhand.errors import InputError
 from evenhand.sources.images.images import Images
@@ -117,7 +118,7 @@ def _one_of_twins(faces: _Faces, known: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return kept
 
 
-def _part(faces: _Faces, chosen: NDArray[np.bool_]) -> tuple[LazyStore, NDArray[Any], NDArray[Any]]:
+def _part(faces: _Faces, chosen: NDArray[np.bool_]) -> tuple[LazyStore, Values, Values]:
     rows = np.flatnonzero(chosen)
     store = LazyStore([faces.encoded[row] for row in rows], channels=3, size=_SIZE)
     return store, _SEXES[faces.sex[rows]], np.array(RACES)[faces.race[rows]]

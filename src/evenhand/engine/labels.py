@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.arrays import Values
 from evenhand.errors import InputError
 
 __all__ = ["Labels", "read_labels"]
@@ -44,7 +45,7 @@ class Labels:
         position = {label: i for i, label in enumerate(self.classes)}
         return np.array([position[label] for label in labels], dtype=np.int64)
 
-    def names(self, codes: NDArray[np.int64]) -> NDArray[Any]:
+    def names(self, codes: NDArray[np.int64]) -> Values:
         """The label at each position."""
         return np.asarray(self.classes)[codes]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol, runtime_checkable
 
-from numpy.typing import NDArray
+from evenhand.arrays import Values
 
 __all__ = ["Learner", "Model"]
 
@@ -17,10 +17,10 @@ class Model(Protocol):
     """
 
     @property
-    def classes(self) -> NDArray[Any]:
+    def classes(self) -> Values:
         """The labels it knows, sorted."""
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> Values:
         """The predicted label of every row."""
 
 

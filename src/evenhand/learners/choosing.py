@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from evenhand.arrays import Floats
+from evenhand.arrays import Floats, Values
 from evenhand.learners.bootstrap import worst_risks
 from evenhand.learners.crossing import CrossFit, Rows, group_places, group_weights
 from evenhand.learners.minimax import find_weights
@@ -121,11 +120,11 @@ class FinalModel:
     choice: Choice
 
     @property
-    def classes(self) -> NDArray[Any]:
+    def classes(self) -> Values:
         """The labels it knows."""
         return np.asarray(self.model.classes)
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> Values:
         """The predicted label of every row."""
         return np.asarray(self.model.predict(X))
 
@@ -159,9 +158,7 @@ def choose(learner: Any, X: Any, y: Any, groups: Any, *, risk: Risk = ERROR, see
     return _compare(learner, X, np.asarray(y), groups, risk, seed)[0]
 
 
-def _compare(
-    learner: Any, X: Any, y: NDArray[Any], groups: Any, risk: Risk, seed: int
-) -> tuple[Choice, Candidate | None]:
+def _compare(learner: Any, X: Any, y: Values, groups: Any, risk: Risk, seed: int) -> tuple[Choice, Candidate | None]:
     names, place = group_places(groups, len(y))
     reason = _why_plain(learner, y, len(names))
     if reason is not None:
@@ -172,9 +169,7 @@ def _compare(
         return _compared(learner, rows, measure, names, seed)
 
 
-def _compared(
-    learner: Any, rows: Rows, measure: Measure, names: NDArray[Any], seed: int
-) -> tuple[Choice, Candidate | None]:
+def _compared(learner: Any, rows: Rows, measure: Measure, names: Values, seed: int) -> tuple[Choice, Candidate | None]:
     # other folds than those the weights may have been found on, so that weights fitted to chance do not look good
     cross = CrossFit(learner, rows, measure, len(names), min(FOLDS, len(rows.y)), seed + 1)
     if np.isnan(cross.risks(cross.outcomes(np.ones(len(names)), 0.0))).all():
@@ -187,7 +182,7 @@ def _compared(
     return Choice(chosen.name, why, str(measure.risk), weights, candidates), chosen
 
 
-def _why_plain(learner: Any, y: NDArray[Any], groups: int) -> str | None:
+def _why_plain(learner: Any, y: Values, groups: int) -> str | None:
     """Why nothing is compared; None where something is."""
     name = type(getattr(learner, "estimator", learner)).__name__
     if getattr(learner, "needs_groups", False):
@@ -214,7 +209,7 @@ def _weights(learner: Any, rows: Rows, measure: Measure, cross: CrossFit, groups
     return find_weights(learner, rows, measure.risk, groups, folds=min(FOLDS, len(rows.y)), **settings).q
 
 
-def _candidates(cross: CrossFit, q: Floats, own: float | None, names: NDArray[Any]) -> tuple[Candidate, ...]:
+def _candidates(cross: CrossFit, q: Floats, own: float | None, names: Values) -> tuple[Candidate, ...]:
     """Every strength with every penalty, the plain fit first."""
     penalties: list[float | None] = [own] if own is None else [own, *(C for C in PENALTIES if own != C)]
     tried = [(strength, C) for strength in STRENGTHS for C in penalties]

@@ -6,9 +6,8 @@ from copy import deepcopy
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evenhand.arrays import Floats, Ints
+from evenhand.arrays import Floats, Ints, Values
 from evenhand.errors import InputError
 from evenhand.learners.base import Model
 from evenhand.learners.penalty import with_penalty
@@ -21,7 +20,7 @@ class Rows(NamedTuple):
     """Labelled rows: features, labels, the place of each one's group, and how often each counts."""
 
     X: Any
-    y: NDArray[Any]
+    y: Values
     group: Ints
     weight: Floats
 
@@ -44,7 +43,7 @@ def take_rows(X: Any, places: Ints) -> Any:
     return frame[places.tolist()].to_native() if isinstance(frame, nw.DataFrame) else X[places]
 
 
-def group_places(groups: Any, n: int) -> tuple[NDArray[Any], Ints]:
+def group_places(groups: Any, n: int) -> tuple[Values, Ints]:
     """The groups' names, sorted, and the place of every row's group among them."""
     if groups is None:
         raise InputError("the group of every row is needed: give groups=...")
@@ -89,7 +88,7 @@ class Refits(Protocol):
 class _AnyRefits:
     """Any learner, fitted anew each time; one that goes on from its model does."""
 
-    def __init__(self, learner: Any, X: Any, y: NDArray[Any], seed: int) -> None:
+    def __init__(self, learner: Any, X: Any, y: Values, seed: int) -> None:
         self.learner, self.X, self.y, self.seed = learner, X, y, seed
         self.last: Model | None = None
 
@@ -101,7 +100,7 @@ class _AnyRefits:
         return measure.of_model(self.last, X, np.asarray(measure.classes)[y])
 
 
-def refits_of(learner: Any, X: Any, y: NDArray[Any], seed: int, tol: float | None = None) -> Refits:
+def refits_of(learner: Any, X: Any, y: Values, seed: int, tol: float | None = None) -> Refits:
     """Refits of this learner: its own where it has a quick way, `learner.refits(X, y, tol)`."""
     own = getattr(learner, "refits", None)
     found: Refits = _AnyRefits(learner, X, y, seed) if own is None else own(X, y, tol)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from evenhand.arrays import Floats
+from evenhand.arrays import Floats, Values
 from evenhand.errors import InputError
 from evenhand.learners.crossing import CrossFit, Rows, group_places, group_weights
 from evenhand.learners.simplex import maximise
@@ -199,7 +198,7 @@ class Minimax(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
             raise InputError(f"rate must be a positive number, not {self.rate!r}")
         return learner, as_risk(self.risk, self.positive)
 
-    def _keep(self, found: Weighting, names: NDArray[Any]) -> None:
+    def _keep(self, found: Weighting, names: Values) -> None:
         import pandas as pd
 
         index = pd.Index(names, name="group")
@@ -237,11 +236,11 @@ class Minimax(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         return learner is None or bool(getattr(learner, "gives_probabilities", hasattr(learner, "predict_proba")))
 
     @property
-    def classes(self) -> NDArray[Any]:
+    def classes(self) -> Values:
         """The labels seen, sorted."""
         return self.classes_
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> Values:
         """The predicted label of every row."""
         check_is_fitted(self)
         return np.asarray(self.model_.predict(X))

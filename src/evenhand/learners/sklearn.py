@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.arrays import Values
 from evenhand.errors import InputError
 from evenhand.learners.weights import as_weights, weight_key
 
@@ -22,11 +23,11 @@ class ConstantModel:
     examples: int
 
     @property
-    def classes(self) -> NDArray[Any]:
+    def classes(self) -> Values:
         """The one class seen."""
         return np.array([self.label])
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> Values:
         """That class, for every row."""
         return np.full(len(X) if not hasattr(X, "shape") else X.shape[0], self.label)
 
@@ -42,11 +43,11 @@ class SklearnModel:
     estimator: Any
 
     @property
-    def classes(self) -> NDArray[Any]:
+    def classes(self) -> Values:
         """The labels it knows."""
         return np.asarray(self.estimator.classes_)
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> Values:
         """The predicted label of every row."""
         return np.asarray(self.estimator.predict(X))
 

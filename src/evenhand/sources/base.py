@@ -13,7 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.arrays import Floats, Ints
+from evenhand.arrays import Floats, Ints, Values
 from evenhand.risks import ERROR, Measure, Risk
 
 __all__ = [
@@ -70,7 +70,7 @@ class Source(Protocol):
         """The names of the groups."""
 
     @property
-    def classes(self) -> NDArray[Any]:
+    def classes(self) -> Values:
         """The labels, sorted."""
 
     @property

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.arrays import Floats
+from evenhand.arrays import Floats, Values
 from evenhand.errors import InputError
 from evenhand.strategies.decision import KINDS, Decision
 from evenhand.strategies.standing import Standing
@@ -80,7 +80,7 @@ def either(condition: Any, yes: Any, no: Any) -> Any:
     return np.where(condition[..., None] if np.ndim(yes) > axes else condition, yes, no)
 
 
-def pick(score: NDArray[Any], allowed: NDArray[np.bool_], uniform: Floats) -> NDArray[np.int64]:
+def pick(score: Values, allowed: NDArray[np.bool_], uniform: Floats) -> NDArray[np.int64]:
     """The allowed group with the largest score on the last axis, ties broken by the uniform."""
     masked = np.where(allowed, score, -np.inf)
     best = np.maximum.reduce(masked, axis=-1, keepdims=True)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from evenhand.arrays import Floats, Positions
+from evenhand.arrays import Floats, Positions, Values
 from evenhand.errors import InputError
 from evenhand.learners import as_learner
 from evenhand.learners.weights import fit_learner, takes_weights
@@ -26,7 +26,7 @@ class Measured:
 
     learner: Any
     X: Any
-    y: NDArray[Any]
+    y: Values
     names: NDArray[np.str_]
     groups: tuple[str, ...]
     train: list[Positions]

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.arrays import Floats, Ints
+from evenhand.arrays import Floats, Ints, Values
 from evenhand.learners.base import Model
 from evenhand.risks import TREND_IS_ACCURACY, Measure, Outcomes, Risk, Tally
 
@@ -90,7 +90,7 @@ class RunningTally:
         own = self._sums.plus(Tally.empty(int(np.prod(self._shape)), self.measure.strata))
         return Scores.of(self.measure, own, self._shape[0])
 
-    def _by_trial(self, array: NDArray[Any]) -> NDArray[Any]:
+    def _by_trial(self, array: Values) -> Values:
         return array.reshape(self._shape + array.shape[1:])
 
 

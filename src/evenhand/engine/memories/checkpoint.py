@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from evenhand.arrays import Values
 from evenhand.engine.memories.base import Scores
 from evenhand.errors import InputError
 from evenhand.files import write_atomically
@@ -97,9 +97,7 @@ class Checkpoint:
         self.events.append({"kind": "score", "n": examples} | _tensors(scores))
         return scores
 
-    def answers(
-        self, examples: int, compute: Callable[[], NDArray[Any]], kind: str, what: str = "predict"
-    ) -> NDArray[Any]:
+    def answers(self, examples: int, compute: Callable[[], Values], kind: str, what: str = "predict") -> Values:
         """What the network says of other examples (a test set): for `predict` the places of the classes, else numbers."""
         import torch
 

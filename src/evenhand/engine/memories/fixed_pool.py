@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import expit
 
-from evenhand.arrays import Floats, Ints
+from evenhand.arrays import Floats, Ints, Values
 from evenhand.engine.memories.base import Scores
 from evenhand.errors import InputError
 from evenhand.learners.base import Model
@@ -59,7 +59,7 @@ class PoolMemory:
 
     def __init__(
         self,
-        classes: NDArray[Any],
+        classes: Values,
         groups: Sequence[str],
         trials: int,
         rate: float,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +14,11 @@ from evenhand.learners.logistic.objectives import Rows
 
 __all__ = ["DenseRows", "GrowableSet", "SparseRows", "enlarged"]
 
+_Kind = TypeVar("_Kind", bound=np.generic)
 _GROWTH = 1.5  # at a move old and new stand side by side: 2.5 times the rows held
 
 
-def enlarged(array: NDArray[Any], size: int, axis: int = 0) -> NDArray[Any]:
+def enlarged(array: NDArray[_Kind], size: int, axis: int = 0) -> NDArray[_Kind]:
     """The array with room for at least `size` along the axis; what is beyond the old end is not set."""
     if size <= array.shape[axis]:
         return array

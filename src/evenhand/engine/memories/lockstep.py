@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from evenhand.arrays import Floats
+from evenhand.arrays import Floats, Values
 from evenhand.engine.memories.base import Scores
 from evenhand.engine.memories.lockstep_binary import BinaryTrials
 from evenhand.engine.memories.lockstep_softmax import SoftmaxTrials
@@ -45,7 +45,7 @@ class LockstepLogistic:
     def __init__(
         self,
         learner: Logistic,
-        classes: Sequence[Any] | NDArray[Any],
+        classes: Sequence[Any] | Values,
         groups: int,
         trials: int = 1,
         capacity: int = 64,

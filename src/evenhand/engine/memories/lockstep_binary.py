@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from evenhand.arrays import Floats, Ints, Mask, Positions
+from evenhand.arrays import Floats, Ints, Mask, Positions, Values
 from evenhand.engine.memories.base import RunningTally, Scores
 from evenhand.engine.memories.dense_blocks import DenseBlock, Pick
 from evenhand.engine.memories.growable import enlarged
@@ -34,7 +33,7 @@ class BinaryTrials:
     def __init__(
         self,
         learner: Logistic,
-        classes: NDArray[Any],
+        classes: Values,
         groups: int,
         trials: int,
         X: Any,
@@ -203,7 +202,7 @@ def _kind_of_block(X: Any) -> Any:
     return SparseBlocks
 
 
-def _alike(wanted: Mask, *keys: NDArray[Any], limit: int | None = None) -> Iterator[Pick]:
+def _alike(wanted: Mask, *keys: Values, limit: int | None = None) -> Iterator[Pick]:
     """The wanted trials in sets that agree in every key, of at most `limit` trials; slices where that is possible."""
     trials = np.flatnonzero(wanted)
     if not trials.size:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from evenhand.arrays import Floats, Ints
+from evenhand.arrays import Floats, Ints, Values
 from evenhand.engine.memories.base import RunningTally, Scores
 from evenhand.engine.memories.growable import GrowableSet
 from evenhand.engine.memories.lockstep_binary import STEP
@@ -28,7 +28,7 @@ class SoftmaxTrials:
     def __init__(
         self,
         learner: Logistic,
-        classes: NDArray[Any],
+        classes: Values,
         groups: int,
         trials: int,
         X: Any,
@@ -73,7 +73,7 @@ class _Trial:
     def __init__(
         self,
         learner: Logistic,
-        classes: NDArray[Any],
+        classes: Values,
         groups: int,
         features: int,
         measure: Measure,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.arrays import Values
 from evenhand.engine.memories.base import Scores
 from evenhand.engine.memories.rows import stack, take
 from evenhand.errors import InputError
@@ -33,7 +34,7 @@ class SingleMemory:
     def __init__(
         self,
         learner: Learner,
-        labels: Callable[[NDArray[np.int64]], NDArray[Any]],
+        labels: Callable[[NDArray[np.int64]], Values],
         groups: int,
         seed: int,
         measure: Measure,
@@ -60,7 +61,7 @@ class SingleMemory:
         if validation.any():
             self._validation.append((take(X, validation), y[validation], group[validation]))
 
-    def training(self, rows: int | None = None) -> tuple[Any, NDArray[Any], NDArray[np.int64]]:
+    def training(self, rows: int | None = None) -> tuple[Any, Values, NDArray[np.int64]]:
         """The training set, or its first rows: rows, labels, groups."""
         X, y, group = zip(*self._training, strict=True)
         self._training = [(stack(X), np.concatenate(y), np.concatenate(group))]
@@ -88,7 +89,7 @@ class SingleMemory:
             self.model = self._fitted(*self.training(n), previous=self.model)
         self.fits = list(fits)
 
-    def _fitted(self, X: Any, y: NDArray[Any], group: NDArray[np.int64], previous: Model | None = None) -> Model:
+    def _fitted(self, X: Any, y: Values, group: NDArray[np.int64], previous: Model | None = None) -> Model:
         fitted: Model = fit_learner(self.learner, X, y, self.names[group], previous=previous, seed=self.seed)
         return fitted
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.arrays import Values
 from evenhand.engine.memories.base import Scores
 from evenhand.engine.memories.checkpoint import Checkpoint
 from evenhand.engine.memories.rows import take
@@ -210,22 +211,23 @@ class _Told:
     state: Callable[[], dict[str, Any]]
 
     @property
-    def classes(self) -> NDArray[Any]:
+    def classes(self) -> Values:
         return self.model.classes
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        def places() -> NDArray[Any]:
+    def predict(self, X: Any) -> Values:
+        def places() -> NDArray[np.int16]:
             return np.searchsorted(self.classes, self.model.predict(X)).astype(np.int16)
 
         return np.asarray(self.classes[self._told("predict", X, places)])
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        return self._told("predict_log_proba", X, lambda: self.model.predict_log_proba(X))
+        found = self._told("predict_log_proba", X, lambda: self.model.predict_log_proba(X))
+        return np.asarray(found, dtype=np.float64)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         return np.asarray(np.exp(self.predict_log_proba(X)))
 
-    def _told(self, what: str, X: Any, compute: Callable[[], NDArray[Any]]) -> NDArray[Any]:
+    def _told(self, what: str, X: Any, compute: Callable[[], Values]) -> Values:
         live = not self.checkpoint.replaying
         found = self.checkpoint.answers(X.shape[0], compute, self.kind, what)
         if self.kind == "final" and live:

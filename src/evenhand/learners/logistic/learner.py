@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from evenhand.arrays import Floats, Positions
+from evenhand.arrays import Floats, Positions, Values
 from evenhand.errors import InputError
 from evenhand.learners.logistic.objectives import BinaryRows, Rows, Softmax, softmax
 from evenhand.learners.logistic.solver import DENSE_LIMIT, minimise
@@ -50,7 +49,7 @@ class Logistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         True
     """
 
-    classes_: NDArray[Any]
+    classes_: Values
     coef_: Floats
     intercept_: Floats
     gradient_norm_: float
@@ -90,19 +89,19 @@ class Logistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         return LogisticRefits(self, X, y, tol)
 
     @classmethod
-    def fitted(cls, settings: Logistic, classes: NDArray[Any], theta: Floats, norm: float) -> Self:
+    def fitted(cls, settings: Logistic, classes: Values, theta: Floats, norm: float) -> Self:
         """A fitted model from the parameters of its classes, each with the intercept last."""
         model = cls(C=settings.C, tol=settings.tol)
         model.classes_, model.gradient_norm_ = classes, float(norm)
         return model._set_parameters(theta)
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> Values:
         """The predicted label of every row."""
         score = self.decision_function(X)
         if len(self.classes_) == 1:
             return np.repeat(self.classes_, len(score))
         best: Any = (score > 0).astype(np.intp) if score.ndim == 1 else score.argmax(axis=1)
-        labels: NDArray[Any] = self.classes_[best]
+        labels: Values = self.classes_[best]
         return labels
 
     def decision_function(self, X: Any) -> Floats:
@@ -127,7 +126,7 @@ class Logistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         return log_chances(self.decision_function(X), len(self.classes_))
 
     @property
-    def classes(self) -> NDArray[Any]:
+    def classes(self) -> Values:
         """The labels seen, sorted."""
         return self.classes_
 

@@ -18,7 +18,11 @@ import numba
 import numpy as np
 from numba import uint32
 
+from evenhand.arrays import Floats, Indices, Ints, Positions, Singles
+
 __all__ = ["BLOCK", "append_rows", "refit_sparse", "write_margins"]
+
+Room = Floats | Singles  # inverse Hessians only steer: large ones are kept in single precision
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -42,18 +46,18 @@ def _compiled(function: _F) -> _F:
 
 @_compiled
 def append_rows(
-    trial: Any,
-    rows: Any,
-    sign: Any,
-    indptr: Any,
-    indices: Any,
-    data: Any,
+    trial: Ints,
+    rows: Positions,
+    sign: Floats,
+    indptr: Indices,
+    indices: Indices,
+    data: Floats,
     features: int,
-    n: Any,
-    start: Any,
-    column: Any,
-    values: Any,
-    size: Any,
+    n: Ints,
+    start: Indices,
+    column: Indices,
+    values: Floats,
+    size: Floats,
 ) -> None:
     """Write some CSR rows behind the n of their trials, with a trailing 1, times their signs; add up their sizes."""
     for k in range(len(trial)):
@@ -70,7 +74,9 @@ def append_rows(
 
 
 @_compiled
-def write_margins(trials: Any, first: int, start: Any, column: Any, values: Any, theta: Any, margin: Any) -> None:
+def write_margins(
+    trials: Positions, first: int, start: Indices, column: Indices, values: Floats, theta: Floats, margin: Floats
+) -> None:
     """Scores of the rows from `first` on of some trials, (k, rows)."""
     for k in range(len(trials)):
         t = trials[k]
@@ -80,22 +86,22 @@ def write_margins(trials: Any, first: int, start: Any, column: Any, values: Any,
 
 @_compiled
 def refit_sparse(
-    trials: Any,
-    n: Any,
-    fitted: Any,
-    start: Any,
-    column: Any,
-    values: Any,
-    scale: Any,
+    trials: Positions,
+    n: Ints,
+    fitted: Ints,
+    start: Indices,
+    column: Indices,
+    values: Floats,
+    scale: Floats,
     C: float,
     tol: float,
     small: float,
-    theta: Any,
-    inverse: Any,
-    norm: Any,
-    work: Any,
-    thin: Any,
-    slope: Any,
+    theta: Floats,
+    inverse: Room,
+    norm: Floats,
+    work: Floats,
+    thin: Room,
+    slope: Floats,
 ) -> None:
     """Bring some trials, fitted on their first rows, to the optimum of all n.
 
@@ -111,16 +117,16 @@ def refit_sparse(
 
 @_compiled
 def _take_in(
-    start: Any,
-    column: Any,
-    values: Any,
+    start: Indices,
+    column: Indices,
+    values: Floats,
     first: int,
     last: int,
     C: float,
-    theta: Any,
-    inverse: Any,
-    gradient: Any,
-    thin: Any,
+    theta: Floats,
+    inverse: Room,
+    gradient: Floats,
+    thin: Room,
 ) -> None:
     """Let parameters and inverse follow, to first order, the rows first … last − 1."""
     p = len(theta)
@@ -152,19 +158,19 @@ def _take_in(
 
 @_compiled
 def _passes(
-    start: Any,
-    column: Any,
-    values: Any,
+    start: Indices,
+    column: Indices,
+    values: Floats,
     n: int,
-    scale: Any,
+    scale: Floats,
     C: float,
     tol: float,
     small: float,
-    theta: Any,
-    inverse: Any,
-    work: Any,
-    thin: Any,
-    slope: Any,
+    theta: Floats,
+    inverse: Room,
+    work: Floats,
+    thin: Room,
+    slope: Floats,
 ) -> float:
     """Passes until the tolerance is reached: the norm there, or infinity where the solver has to do it."""
     gradient, change, step = work[0], work[1], work[2]
@@ -200,7 +206,7 @@ def _passes(
 
 
 @_compiled
-def _margin(start: Any, column: Any, values: Any, row: int, theta: Any) -> float:
+def _margin(start: Indices, column: Indices, values: Floats, row: int, theta: Floats) -> float:
     total = 0.0
     for k in range(uint32(start[row]), uint32(start[row + 1])):
         total += values[k] * theta[uint32(column[k])]
@@ -208,7 +214,9 @@ def _margin(start: Any, column: Any, values: Any, row: int, theta: Any) -> float
 
 
 @_compiled
-def _gradient(start: Any, column: Any, values: Any, n: int, C: float, theta: Any, gradient: Any, slope: Any) -> None:
+def _gradient(
+    start: Indices, column: Indices, values: Floats, n: int, C: float, theta: Floats, gradient: Floats, slope: Floats
+) -> None:
     """Gradient of F; `slope` is room for a block of rows."""
     for j in range(len(theta) - 1):
         gradient[j] = theta[j]
@@ -224,7 +232,7 @@ def _gradient(start: Any, column: Any, values: Any, n: int, C: float, theta: Any
 
 
 @_compiled
-def _to_slopes(margin: Any, n: int, C: float) -> None:
+def _to_slopes(margin: Floats, n: int, C: float) -> None:
     """C·σ(−m) in place of m, to 13 digits; e^m is (e^(m/1024))^1024, a Taylor sum squared ten times.
 
     That is five times as fast as `exp`, because the processor does several rows at once. Beyond ±40 nothing changes.
@@ -248,7 +256,7 @@ def _to_slopes(margin: Any, n: int, C: float) -> None:
 
 
 @_compiled
-def _secant(inverse: Any, step: Any, change: Any, thin: Any) -> None:
+def _secant(inverse: Room, step: Floats, change: Floats, thin: Room) -> None:
     """The BFGS update of the inverse, so that it takes the gradient's change to the step."""
     p, image, one, two = len(step), thin[0], thin[1], thin[2]
     _times(inverse, change, one, image)
@@ -267,7 +275,7 @@ def _secant(inverse: Any, step: Any, change: Any, thin: Any) -> None:
 
 
 @_compiled
-def _times(matrix: Any, vector: Any, thin: Any, result: Any) -> None:
+def _times(matrix: Room, vector: Floats, thin: Room, result: Room) -> None:
     """A symmetric matrix times a vector, in the matrix's precision; `thin` is room for the vector."""
     p = len(vector)
     for j in range(p):

@@ -10,7 +10,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.arrays import Floats, Ints
+from evenhand.arrays import Floats, Ints, Values
 from evenhand.errors import InputError
 from evenhand.learners.logistic.learner import Logistic
 from evenhand.risks import Measure, Outcomes
@@ -98,11 +98,11 @@ class TableModel:
     classifier: Logistic
 
     @property
-    def classes(self) -> NDArray[Any]:
+    def classes(self) -> Values:
         """The labels it knows."""
         return self.classifier.classes_
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> Values:
         """The predicted label of every row."""
         return self.classifier.predict(self.encoding(X))
 

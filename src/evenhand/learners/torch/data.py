@@ -10,6 +10,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.arrays import Values
 from evenhand.errors import InputError
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class Kept:
             self._place |= {int(numbers[row]): self.n + i for i, row in enumerate(fresh)}
             self._append(as_tensor(X[fresh]), y[fresh], group[fresh], times[inverse[fresh]])
 
-    def _append(self, X: torch.Tensor, y: NDArray[np.int64], group: NDArray[np.int64], weight: NDArray[Any]) -> None:
+    def _append(self, X: torch.Tensor, y: NDArray[np.int64], group: NDArray[np.int64], weight: Values) -> None:
         import torch
 
         if self._blocks and X.shape[1:] != self._blocks[0].X.shape[1:]:

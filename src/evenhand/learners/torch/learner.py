@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.arrays import Values
 from evenhand.errors import InputError
 from evenhand.learners.torch.data import as_tensor
 from evenhand.learners.torch.device import require_torch
@@ -111,7 +112,7 @@ class TorchModel:
     """A network in training. It changes with the next update of its campaign; `copy()` stays as it is."""
 
     trainer: Trainer
-    classes: NDArray[Any]
+    classes: Values
 
     @property
     def module(self) -> torch.nn.Module:
@@ -126,7 +127,7 @@ class TorchModel:
         """The logarithm of the probability of every class, precise also where that is tiny."""
         return log_softmax(self.trainer.outputs(X)[:, : len(self.classes)])
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> Values:
         """The predicted label of every row."""
         return np.asarray(self.classes[self.trainer.outputs(X)[:, : len(self.classes)].argmax(axis=1)])
 

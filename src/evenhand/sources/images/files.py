@@ -11,6 +11,7 @@ import pandas as pd
 import pyarrow.dataset as ds
 from numpy.typing import NDArray
 
+from evenhand.arrays import Values
 from evenhand.errors import InputError
 from evenhand.sources.table.grouping import GroupColumn, code_column, group_column, intersect
 from evenhand.sources.table.problems import TableError, missing_column
@@ -20,7 +21,7 @@ __all__ = ["SUFFIXES", "Part", "is_manifest", "listed", "tree"]
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".tif", ".tiff", ".webp")
 
-Part = tuple[list[Path], NDArray[Any], NDArray[np.str_]]
+Part = tuple[list[Path], Values, NDArray[np.str_]]
 
 
 def tree(folder: Path) -> dict[str, Part]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.arrays import Values
 from evenhand.errors import InputError
 from evenhand.sources.base import HasDigest
 from evenhand.sources.identity import digest_of
@@ -47,8 +48,8 @@ class Images:
     def __init__(
         self,
         images: Any,
-        labels: Sequence[Any] | NDArray[Any],
-        groups: Sequence[Any] | NDArray[Any],
+        labels: Sequence[Any] | Values,
+        groups: Sequence[Any] | Values,
         *,
         test: float | tuple[Any, Any, Any] | None = 0.3,
         replace: Replace = "halves",
@@ -67,7 +68,7 @@ class Images:
         self.name, self.network, self.transform = name, network, dict(transform or {})
         texts = np.array([str(group) for group in groups])
         self.groups = tuple(dict.fromkeys(order)) if order is not None else tuple(np.unique(texts).tolist())
-        self.classes: NDArray[Any] = np.unique(np.asarray(labels))
+        self.classes: Values = np.unique(np.asarray(labels))
         self._pool = self._part(images, np.asarray(labels), texts, "the pool")
         self._test, self._held_out = self._test_part(test)
         self._replace, self._validation = replace, validation
@@ -85,7 +86,7 @@ class Images:
             raise InputError(f"test images have shape {part.store.shape}, those of the pool {self.shape}")
         return part, 0.0
 
-    def _part(self, images: Any, labels: NDArray[Any], groups: NDArray[Any], what: str) -> ImagePart:
+    def _part(self, images: Any, labels: Values, groups: Values, what: str) -> ImagePart:
         store: Store = images if hasattr(images, "read") else ArrayStore(images)
         if not len(store) == len(labels) == len(groups):
             raise InputError(f"{what} has {len(store)} images, {len(labels)} labels and {len(groups)} groups")

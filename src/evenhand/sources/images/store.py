@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.arrays import Bytes
+from evenhand.arrays import Bytes, Values
 from evenhand.errors import InputError
 from evenhand.sources.identity import digest_of, files
 
@@ -143,6 +143,6 @@ class ImageRows:
     def __getitem__(self, where: Any) -> ImageRows:
         return ImageRows(self.store, self.rows[where])
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Values:
         found = self.store.read(self.rows)
         return found if dtype is None else found.astype(dtype)

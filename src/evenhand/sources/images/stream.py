@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.arrays import Ints
+from evenhand.arrays import Ints, Values
 from evenhand.risks import Measure, is_wrong
 from evenhand.sources.base import Draw
 from evenhand.sources.images.store import ImageRows, Store
@@ -39,7 +39,7 @@ class ImageStream:
         self,
         pool: ImagePart,
         test: ImagePart | None,
-        classes: NDArray[Any],
+        classes: Values,
         groups: int,
         *,
         held_out: float,

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from evenhand.arrays import Values
 from evenhand.sources.table.columns import Coded, Layout, column_problem, counts_the_rows, plan
 from evenhand.sources.table.grouping import (
     OTHER,
@@ -69,7 +70,7 @@ class Pool:
     units: NDArray[np.int64] | None
     by_group: list[NDArray[np.int64]]
     y: NDArray[np.int16]
-    classes: NDArray[Any]
+    classes: Values
     layout: Layout
     rows: CodedRows
     notes: tuple[str, ...]

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.arrays import Values
 from evenhand.sources.identity import digest_of, files
 from evenhand.sources.order import Replace
 from evenhand.sources.table.columns import Coded, Layout
@@ -167,7 +168,7 @@ class Table:
         return list(self._data.schema.names)
 
     @property
-    def classes(self) -> NDArray[Any]:
+    def classes(self) -> Values:
         """The labels, sorted."""
         return self._pool.classes
 
