@@ -236,7 +236,7 @@ def test_campaigns_keep_the_text(shop: Path, monkeypatch: pytest.MonkeyPatch):
             assert request.group == group
             c.tell(request, n=2)
         assert c.verify().problems == []
-        with pytest.raises(InputError, match="is not given again"):
+        with pytest.raises(InputError, match="leave it out of open"):
             eh.Campaign.open(url, "s", strategy=eh.Uniform())
     monkeypatch.delenv("EVENHAND_ALLOW")
     with eh.Campaign.open(url, "s") as c:

@@ -869,7 +869,7 @@ def test_a_lease_that_ends_in_the_middle_of_an_ask(make: Make, clock: Clock, mon
         clock.now += 3600
         fetch_ahead(*given)
 
-    monkeypatch.setattr("evenhand.campaign.campaign.fetch_ahead", slowly)
+    monkeypatch.setattr("evenhand.campaign.asking.fetch_ahead", slowly)
     c.ask()
     monkeypatch.undo()
     in_pools(c)

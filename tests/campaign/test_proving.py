@@ -82,8 +82,8 @@ def test_the_expected_counts_are_certified_there() -> None:
 
 
 def test_a_proof_has_power() -> None:
-    found = [power(seed) for seed in range(5)]
-    assert sum(o == "certified" and n <= 1.6 * EXPECTED for o, n, _ in found) >= 3
+    found = [power(seed) for seed in range(3)]
+    assert sum(o == "certified" and n <= 1.6 * EXPECTED for o, n, _ in found) >= 2
 
 
 @pytest.mark.soak

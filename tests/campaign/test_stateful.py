@@ -23,7 +23,7 @@ from hypothesis.stateful import (
 )
 
 import evenhand as eh
-from evenhand.campaign import campaign as campaign_module
+from evenhand.campaign import asking as campaign_module
 from evenhand.campaign.state import State
 from evenhand.errors import EvenhandError
 from evenhand.ledger import Ledger, MemoryLedger

@@ -157,7 +157,7 @@ def test_a_rule_of_ones_own_is_given_again(url: str) -> None:
         assert c.status()["stopped"] == "it is enough"
         c.change(stop="labels=100")
         assert c.ask().id == 3
-    with pytest.raises(ValueError, match="this campaign's stop is 'labels=100' and is not given again"):
+    with pytest.raises(ValueError, match="this campaign's stop is stored as 'labels=100': leave it out of open"):
         eh.Campaign.open(url, "survey", stop=MyRule())
 
 
