@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
-from evenhand.arrays import Floats, Values
+from evenhand.arrays import Features, Floats, Values
 from evenhand.learners.bootstrap import worst_risks
 from evenhand.learners.crossing import CrossFit, Rows, group_places, group_weights
 from evenhand.learners.minimax import find_weights
@@ -124,7 +125,7 @@ class FinalModel:
         """The labels it knows."""
         return np.asarray(self.model.classes)
 
-    def predict(self, X: Any) -> Values:
+    def predict(self, X: Features) -> Values:
         """The predicted label of every row."""
         return np.asarray(self.model.predict(X))
 
@@ -135,7 +136,7 @@ class FinalModel:
 
 
 def fit_chosen(
-    learner: Any, X: Any, y: Any, groups: Any, *, risk: Risk = ERROR, seed: int = 0, plain: bool = False
+    learner: Any, X: Features, y: ArrayLike, groups: Any, *, risk: Risk = ERROR, seed: int = 0, plain: bool = False
 ) -> FinalModel:
     """The model to deploy, fitted on all these rows; `plain=True` compares nothing."""
     y = np.asarray(y)
@@ -153,12 +154,14 @@ def fit_chosen(
     return FinalModel(fit_learner(using, X, y, groups, sample_weight=weight, seed=seed), choice)
 
 
-def choose(learner: Any, X: Any, y: Any, groups: Any, *, risk: Risk = ERROR, seed: int = 0) -> Choice:
+def choose(learner: Any, X: Features, y: ArrayLike, groups: Any, *, risk: Risk = ERROR, seed: int = 0) -> Choice:
     """Compare the candidates and choose, without fitting the one chosen on all rows."""
     return _compare(learner, X, np.asarray(y), groups, risk, seed)[0]
 
 
-def _compare(learner: Any, X: Any, y: Values, groups: Any, risk: Risk, seed: int) -> tuple[Choice, Candidate | None]:
+def _compare(
+    learner: Any, X: Features, y: Values, groups: Any, risk: Risk, seed: int
+) -> tuple[Choice, Candidate | None]:
     names, place = group_places(groups, len(y))
     reason = _why_plain(learner, y, len(names))
     if reason is not None:

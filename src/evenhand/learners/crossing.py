@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from evenhand.arrays import Floats, Ints, Values
+from evenhand.arrays import Features, Floats, Ints, Values
 from evenhand.errors import InputError
 from evenhand.learners.base import Model
 from evenhand.learners.penalty import with_penalty
@@ -19,7 +19,7 @@ __all__ = ["CrossFit", "Refits", "Rows", "group_places", "group_weights", "make_
 class Rows(NamedTuple):
     """Labelled rows: features, labels, the place of each one's group, and how often each counts."""
 
-    X: Any
+    X: Features
     y: Values
     group: Ints
     weight: Floats
@@ -78,7 +78,7 @@ def group_weights(rows: Rows, q: Floats, strength: float = 1.0) -> Floats:
 class Refits(Protocol):
     """Fits on fixed rows under changing weights."""
 
-    def outcomes(self, weight: Floats, C: float | None, measure: Measure, X: Any, y: Ints) -> Outcomes:
+    def outcomes(self, weight: Floats, C: float | None, measure: Measure, X: Features, y: Ints) -> Outcomes:
         """What the model under these weights does on other rows; `y` are places in the measure's classes.
 
         `C` stands for the learner's own where it has one.
@@ -88,11 +88,11 @@ class Refits(Protocol):
 class _AnyRefits:
     """Any learner, fitted anew each time; one that goes on from its model does."""
 
-    def __init__(self, learner: Any, X: Any, y: Values, seed: int) -> None:
+    def __init__(self, learner: Any, X: Features, y: Values, seed: int) -> None:
         self.learner, self.X, self.y, self.seed = learner, X, y, seed
         self.last: Model | None = None
 
-    def outcomes(self, weight: Floats, C: float | None, measure: Measure, X: Any, y: Ints) -> Outcomes:
+    def outcomes(self, weight: Floats, C: float | None, measure: Measure, X: Features, y: Ints) -> Outcomes:
         learner = deepcopy(self.learner) if C is None else with_penalty(self.learner, C)
         # equal weights are left out, so that a learner without sample_weight can be fitted plainly
         more = {} if np.ptp(weight) == 0 else {"sample_weight": weight}
@@ -100,7 +100,7 @@ class _AnyRefits:
         return measure.of_model(self.last, X, np.asarray(measure.classes)[y])
 
 
-def refits_of(learner: Any, X: Any, y: Values, seed: int, tol: float | None = None) -> Refits:
+def refits_of(learner: Any, X: Features, y: Values, seed: int, tol: float | None = None) -> Refits:
     """Refits of this learner: its own where it has a quick way, `learner.refits(X, y, tol)`."""
     own = getattr(learner, "refits", None)
     found: Refits = _AnyRefits(learner, X, y, seed) if own is None else own(X, y, tol)

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from evenhand.arrays import Floats, Values
+from evenhand.arrays import Features, Floats, Values
 from evenhand.errors import InputError
+from evenhand.learners.base import Model
 from evenhand.learners.crossing import CrossFit, Rows, group_places, group_weights
 from evenhand.learners.simplex import maximise
 from evenhand.learners.weights import as_weights, takes_weights
@@ -162,7 +164,14 @@ class Minimax(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         self.rate = rate
 
     def fit(
-        self, X: Any, y: Any, *, groups: Any = None, sample_weight: Any = None, previous: Any = None, seed: int = 0
+        self,
+        X: Features,
+        y: ArrayLike,
+        *,
+        groups: Any = None,
+        sample_weight: ArrayLike | None = None,
+        previous: Model | None = None,
+        seed: int = 0,
     ) -> Self:
         """Find the groups' weights and fit on all rows; `groups` is the group of every row."""
         learner, risk = self._checked()
@@ -240,13 +249,13 @@ class Minimax(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         """The labels seen, sorted."""
         return self.classes_
 
-    def predict(self, X: Any) -> Values:
+    def predict(self, X: Features) -> Values:
         """The predicted label of every row."""
         check_is_fitted(self)
         return np.asarray(self.model_.predict(X))
 
     @available_if(lambda self: self.gives_probabilities)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: Features) -> Floats:
         """The probability of every class."""
         check_is_fitted(self)
         return np.asarray(self.model_.predict_proba(X))

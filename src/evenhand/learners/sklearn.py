@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from evenhand.arrays import Values
+from evenhand.arrays import Features, Values
 from evenhand.errors import InputError
+from evenhand.learners.base import Model
 from evenhand.learners.weights import as_weights, weight_key
 
 __all__ = ["ConstantModel", "SklearnLearner", "SklearnModel"]
@@ -47,11 +48,11 @@ class SklearnModel:
         """The labels it knows."""
         return np.asarray(self.estimator.classes_)
 
-    def predict(self, X: Any) -> Values:
+    def predict(self, X: Features) -> Values:
         """The predicted label of every row."""
         return np.asarray(self.estimator.predict(X))
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Features) -> NDArray[np.float64]:
         """The probability of every class, where the classifier gives one."""
         return np.asarray(self.estimator.predict_proba(X))
 
@@ -93,17 +94,22 @@ class SklearnLearner:
         return self._weight_key() is not None
 
     def fit(
-        self, X: Any, y: Any, *, sample_weight: Any = None, previous: Any = None, seed: int = 0
+        self,
+        X: Features,
+        y: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+        previous: Model | None = None,
+        seed: int = 0,
     ) -> SklearnModel | ConstantModel:
         """A fitted clone; the constant classifier while there is one class only."""
         from copy import deepcopy
 
-        more = self._weighted(sample_weight, len(y))
+        more = self._weighted(sample_weight, np.size(y))
         seen = np.unique(y)
         if len(seen) == 1:
-            return ConstantModel(seen[0], len(y))
-        goes_on = self.incremental and isinstance(previous, SklearnModel) and np.isin(seen, previous.classes).all()
-        if goes_on:
+            return ConstantModel(seen[0], np.size(y))
+        if self.incremental and isinstance(previous, SklearnModel) and np.isin(seen, previous.classes).all():
             estimator = deepcopy(previous.estimator)
             return SklearnModel(estimator.partial_fit(X, y, **more))
         estimator = self._fresh(seed)
@@ -111,7 +117,7 @@ class SklearnLearner:
             return SklearnModel(estimator.partial_fit(X, y, classes=seen, **more))
         return SklearnModel(estimator.fit(X, y, **more))
 
-    def _weighted(self, sample_weight: Any, n: int) -> dict[str, Any]:
+    def _weighted(self, sample_weight: ArrayLike | None, n: int) -> dict[str, Any]:
         """The weights by the keyword the classifier takes them by; refused where it takes none."""
         if sample_weight is None:
             return {}

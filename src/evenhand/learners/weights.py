@@ -7,9 +7,11 @@ from inspect import Parameter, signature
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from evenhand.arrays import Floats
+from evenhand.arrays import Features, Floats
 from evenhand.errors import InputError
+from evenhand.learners.base import Model
 
 __all__ = ["as_weights", "fit_learner", "takes_weights", "weight_key"]
 
@@ -67,7 +69,14 @@ def weight_key(estimator: Any, method: str = "fit") -> str | None:
 
 
 def fit_learner(
-    learner: Any, X: Any, y: Any, groups: Any, *, sample_weight: Any = None, previous: Any = None, seed: int = 0
+    learner: Any,
+    X: Features,
+    y: ArrayLike,
+    groups: Any,
+    *,
+    sample_weight: ArrayLike | None = None,
+    previous: Model | None = None,
+    seed: int = 0,
 ) -> Any:
     """A fit that hands over weights where there are any, and the groups to a learner that needs them."""
     more = {} if sample_weight is None else {"sample_weight": sample_weight}

@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING, Any, Self
 
 import narwhals as nw
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from evenhand.arrays import Floats, Positions, Values
+from evenhand.arrays import Features, Floats, Positions, Values
 from evenhand.errors import InputError
+from evenhand.learners.base import Model
 from evenhand.learners.logistic.objectives import BinaryRows, Rows, Softmax, softmax
 from evenhand.learners.logistic.solver import DENSE_LIMIT, minimise
 from evenhand.learners.weights import as_weights
@@ -58,23 +60,31 @@ class Logistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         self.C = C
         self.tol = tol
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, previous: Any = None, seed: int = 0) -> Self:
+    def fit(
+        self,
+        X: Features,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        previous: Model | None = None,
+        seed: int = 0,
+    ) -> Self:
         """Fit, starting from the fitted Logistic `previous` if there is one; nothing is random, `seed` is ignored.
 
         A weight of 0 is as if the row were not there.
         """
         self.check_settings()
-        X, y = validate_data(self, numeric(X), y, accept_sparse="csr", dtype=np.float64)
-        check_classification_targets(y)
-        weight = None if sample_weight is None else as_weights(sample_weight, X.shape[0])
+        plain, labels = validate_data(self, numeric(X), y, accept_sparse="csr", dtype=np.float64)
+        check_classification_targets(labels)
+        weight = None if sample_weight is None else as_weights(sample_weight, plain.shape[0])
         if weight is not None:
-            X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
-        self.classes_, codes = np.unique(y, return_inverse=True)
+            plain, labels, weight = plain[weight > 0], labels[weight > 0], weight[weight > 0]
+        self.classes_, codes = np.unique(labels, return_inverse=True)
         K = len(self.classes_)
         if K == 1:
             self.gradient_norm_ = 0.0
-            return self._set_parameters(constant(X.shape[1], X.shape[0] if weight is None else weight.sum()))
-        rows = augment(X)
+            return self._set_parameters(constant(plain.shape[1], plain.shape[0] if weight is None else weight.sum()))
+        rows = augment(plain)
         scale = column_scale(rows, weight, self.C, K)
         theta = self._start(previous, scale.shape[1])
         inverse = np.full((1, theta.size, theta.size), np.nan) if theta.size <= DENSE_LIMIT else None
@@ -82,7 +92,7 @@ class Logistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         self.gradient_norm_ = float(minimise(problem, theta, inverse, self.tol)[0])
         return self._set_parameters(theta)
 
-    def refits(self, X: Any, y: Any, tol: float | None = None) -> LogisticRefits:
+    def refits(self, X: Features, y: ArrayLike, tol: float | None = None) -> LogisticRefits:
         """Fits of these rows under changing weights, each from the last optimum."""
         from evenhand.learners.logistic.reweighting import LogisticRefits
 
@@ -95,7 +105,7 @@ class Logistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         model.classes_, model.gradient_norm_ = classes, float(norm)
         return model._set_parameters(theta)
 
-    def predict(self, X: Any) -> Values:
+    def predict(self, X: Features) -> Values:
         """The predicted label of every row."""
         score = self.decision_function(X)
         if len(self.classes_) == 1:
@@ -104,24 +114,24 @@ class Logistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         labels: Values = self.classes_[best]
         return labels
 
-    def decision_function(self, X: Any) -> Floats:
+    def decision_function(self, X: Features) -> Floats:
         """Scores: (n,) for two classes, the second is predicted where positive; (n, K) for more."""
         check_is_fitted(self)
-        X = numeric(X)
-        if hasattr(X, "columns") and not hasattr(self, "feature_names_in_"):
-            X = X.to_numpy()  # it was fitted on plain numbers
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        scores: Floats = X @ self.coef_.T + self.intercept_
+        given = numeric(X)
+        if hasattr(given, "columns") and not hasattr(self, "feature_names_in_"):
+            given = given.to_numpy()  # it was fitted on plain numbers
+        rows = validate_data(self, given, accept_sparse="csr", dtype=np.float64, reset=False)
+        scores: Floats = rows @ self.coef_.T + self.intercept_
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: Features) -> Floats:
         """The probability of every class; with one class seen, the rest of it belongs to classes not seen yet."""
         score = self.decision_function(X)
         if score.ndim == 1:
             score = np.column_stack((np.zeros_like(score), score))
         return softmax(score)[:, -len(self.classes_) :]
 
-    def predict_log_proba(self, X: Any) -> Floats:
+    def predict_log_proba(self, X: Features) -> Floats:
         """The logarithm of the probability of every class, precise also where that is tiny."""
         return log_chances(self.decision_function(X), len(self.classes_))
 
@@ -160,7 +170,7 @@ class Logistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         return tags
 
 
-def numeric(X: Any) -> Any:
+def numeric(X: Features) -> Any:
     """X in a form scikit-learn reads; the columns of a frame that are not numbers are refused by name."""
     frame = X if isinstance(X, np.ndarray) else nw.from_native(X, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame):
@@ -180,7 +190,7 @@ def constant(features: int, examples: float) -> Floats:
     return np.append(np.zeros(features), np.log(examples + 1.0))
 
 
-def augment(X: Any) -> Rows:
+def augment(X: Rows) -> Rows:
     """Rows with a trailing 1 for the intercept."""
     ones = np.ones((X.shape[0], 1))
     if isinstance(X, np.ndarray):

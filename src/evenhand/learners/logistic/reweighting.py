@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from evenhand.arrays import Floats, Ints
+from evenhand.arrays import Features, Floats, Ints
 from evenhand.learners.logistic.learner import Logistic, augment, constant, log_chances, numeric, problem_of
 from evenhand.learners.logistic.solver import DENSE_LIMIT, minimise
 from evenhand.risks import Measure, Outcomes, of_log_chances
@@ -23,7 +24,7 @@ class LogisticRefits:
         tol: the tolerance of these fits, which may be looser than the learner's: they only compare weights.
     """
 
-    def __init__(self, settings: Logistic, X: Any, y: Any, tol: float | None = None) -> None:
+    def __init__(self, settings: Logistic, X: Features, y: ArrayLike, tol: float | None = None) -> None:
         settings.check_settings()
         self.C, self.tol = settings.C, settings.tol if tol is None else tol
         self.classes, self._codes = np.unique(np.asarray(y), return_inverse=True)
@@ -41,7 +42,7 @@ class LogisticRefits:
         settings = Logistic(C=self.C if C is None else C, tol=self.tol)
         return Logistic.fitted(settings, self.classes, self._theta.copy(), norm)
 
-    def outcomes(self, weight: Floats, C: float | None, measure: Measure, X: Any, y: Ints) -> Outcomes:
+    def outcomes(self, weight: Floats, C: float | None, measure: Measure, X: Features, y: Ints) -> Outcomes:
         """What that model does on other rows, whose labels are places in the measure's classes."""
         if measure.risk.function is not None:
             return measure.of_model(self.fit(weight, C), X, np.asarray(measure.classes)[y])
@@ -72,7 +73,7 @@ class LogisticRefits:
         return float(minimise(problem, self._theta, self._inverse, self.tol, step)[0])
 
 
-def _matrix(X: Any) -> Any:
+def _matrix(X: Features) -> Any:
     """Rows as numbers, whatever kind they come in."""
     X = numeric(X)
     return X.tocsr() if hasattr(X, "tocsr") else np.asarray(X, dtype=float)

@@ -8,10 +8,11 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from evenhand.arrays import Floats, Ints, Values
+from evenhand.arrays import Features, Floats, Ints, Values
 from evenhand.errors import InputError
+from evenhand.learners.base import Model
 from evenhand.learners.logistic.learner import Logistic
 from evenhand.risks import Measure, Outcomes
 
@@ -28,12 +29,20 @@ class TableLearner:
 
     C: float = 1.0
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, previous: Any = None, seed: int = 0) -> TableModel:
+    def fit(
+        self,
+        X: Features,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        previous: Model | None = None,
+        seed: int = 0,
+    ) -> TableModel:
         """The fitted model; nothing is random, and nothing is taken over from `previous`."""
         encoding = Encoding.of(X)
         return TableModel(encoding, Logistic(C=self.C).fit(encoding(X), y, sample_weight))
 
-    def refits(self, X: Any, y: Any, tol: float | None = None) -> TableRefits:
+    def refits(self, X: Features, y: ArrayLike, tol: float | None = None) -> TableRefits:
         """Fits of these rows under changing weights, each from the last optimum."""
         return TableRefits(self, X, y, tol)
 
@@ -102,15 +111,15 @@ class TableModel:
         """The labels it knows."""
         return self.classifier.classes_
 
-    def predict(self, X: Any) -> Values:
+    def predict(self, X: Features) -> Values:
         """The predicted label of every row."""
         return self.classifier.predict(self.encoding(X))
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Features) -> NDArray[np.float64]:
         """The probability of every class."""
         return self.classifier.predict_proba(self.encoding(X))
 
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_log_proba(self, X: Features) -> NDArray[np.float64]:
         """The logarithm of the probability of every class, precise also where that is tiny."""
         return self.classifier.predict_log_proba(self.encoding(X))
 
@@ -118,12 +127,12 @@ class TableModel:
 class TableRefits:
     """Fits of `TableLearner` on fixed rows under changing weights: the encoding does not depend on them."""
 
-    def __init__(self, learner: TableLearner, X: Any, y: Any, tol: float | None = None) -> None:
+    def __init__(self, learner: TableLearner, X: Features, y: ArrayLike, tol: float | None = None) -> None:
         self._encoding = Encoding.of(X)
         self._refits = Logistic(C=learner.C).refits(self._encoding(X), y, tol)
         self._held: tuple[Any, Any] = (None, None)
 
-    def outcomes(self, weight: Floats, C: float | None, measure: Measure, X: Any, y: Ints) -> Outcomes:
+    def outcomes(self, weight: Floats, C: float | None, measure: Measure, X: Features, y: Ints) -> Outcomes:
         """What the model under these weights does on other rows, whose labels are places in the measure's classes."""
         if measure.risk.function is not None:
             model = TableModel(self._encoding, self._refits.fit(weight, C))

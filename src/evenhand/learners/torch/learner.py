@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from evenhand.arrays import Values
+from evenhand.arrays import Features, Values
 from evenhand.errors import InputError
+from evenhand.learners.base import Model
 from evenhand.learners.torch.data import as_tensor
 from evenhand.learners.torch.device import require_torch
 from evenhand.learners.torch.trainer import Trainer
@@ -78,13 +79,22 @@ class TorchLearner:
         if not callable(self.module_factory) or hasattr(self.module_factory, "parameters"):
             raise InputError("module_factory must make a new module when called: give lambda: MyNet(), or the class")
 
-    def fit(self, X: Any, y: Any, *, sample_weight: Any = None, previous: Any = None, seed: int = 0) -> TorchModel:
+    def fit(
+        self,
+        X: Features,
+        y: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+        previous: Model | None = None,
+        seed: int = 0,
+    ) -> TorchModel:
         """One update: of a copy of `previous` where it knows these classes, else of a new network."""
         y = np.asarray(y)
         weight = np.ones(len(y)) if sample_weight is None else as_weights(sample_weight, len(y))
-        goes_on = isinstance(previous, TorchModel) and np.isin(y, previous.classes).all()
-        classes = previous.classes if goes_on else np.unique(y)
-        trainer = previous.trainer.copy() if goes_on else Trainer(self, seed)
+        if isinstance(previous, TorchModel) and np.isin(y, previous.classes).all():
+            classes, trainer = previous.classes, previous.trainer.copy()
+        else:
+            classes, trainer = np.unique(y), Trainer(self, seed)
         rows = as_tensor(X if not hasattr(X, "rows") else np.asarray(X))
         trainer.check(rows, len(classes))
         kept = trainer.kept()
@@ -119,15 +129,15 @@ class TorchModel:
         """The network itself."""
         return self.trainer.module
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Features) -> NDArray[np.float64]:
         """The probability of every class."""
         return np.asarray(np.exp(self.predict_log_proba(X)))
 
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_log_proba(self, X: Features) -> NDArray[np.float64]:
         """The logarithm of the probability of every class, precise also where that is tiny."""
         return log_softmax(self.trainer.outputs(X)[:, : len(self.classes)])
 
-    def predict(self, X: Any) -> Values:
+    def predict(self, X: Features) -> Values:
         """The predicted label of every row."""
         return np.asarray(self.classes[self.trainer.outputs(X)[:, : len(self.classes)].argmax(axis=1)])
 
