@@ -70,6 +70,8 @@ class Result:
     def settings_of(self, label: str) -> dict[str, Any]:
         """All that decides a trial of a strategy, apart from its number."""
         shared = {key: value for key, value in self.settings.items() if key not in _OF_THE_WHOLE}
+        if shared["risk"] == "error":  # trials kept before there were other risks stay good
+            del shared["risk"]
         return {**shared, "strategy": self.settings["strategies"][label], "evenhand": version("evenhand")}
 
     def missing(self, label: str, trials: Sequence[int]) -> tuple[int, ...]:

@@ -87,8 +87,7 @@ class RunningTally:
 
     def scores(self) -> Scores:
         """The scores so far, in arrays of their own."""
-        own = self._sums.plus(Tally.empty(int(np.prod(self._shape)), self.measure.strata))
-        return Scores.of(self.measure, own, self._shape[0])
+        return Scores.of(self.measure, self._sums.copy(), self._shape[0])
 
     def _by_trial(self, array: Values) -> Values:
         return array.reshape(self._shape + array.shape[1:])

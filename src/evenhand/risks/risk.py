@@ -1,15 +1,10 @@
-"""What "worse off" means: the only code that computes losses.
-
-A risk gives every *relevant* example a number in [0, 1] (log loss: from 0 up); a group's risk is the mean over its
-relevant examples. All risks but two depend on the true and the predicted class alone, so `Measure`, a risk for given
-classes, is a table of classes by classes that lockstep trials, campaigns and tests share.
-"""
+"""Risks, and a risk for given classes: a table of losses by true and predicted class."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,20 +12,19 @@ from numpy.typing import ArrayLike
 from evenhand.arrays import Floats, Ints, Mask, Values
 from evenhand.errors import InputError
 from evenhand.extending import is_factory, make
+from evenhand.risks.log_loss import log_losses
+from evenhand.risks.tally import Outcomes, Tally
 
-__all__ = [
-    "ERROR", "NAMES", "Costs", "Measure", "Outcomes", "OwnRisk", "Risk", "TREND_IS_ACCURACY", "Tally", "as_risk",
-    "is_wrong", "log_losses", "margin_log_losses", "of_log_chances", "title_of",
-]  # fmt: skip
+__all__ = ["ERROR", "NAMES", "TREND_IS_ACCURACY", "Costs", "Measure", "OwnRisk", "Risk", "as_risk", "title_of"]
 
 NAMES = ("error", "log", "fnr", "fpr", "balanced")
 """The risks that a name alone describes; `fnr` and `fpr` also need the positive class."""
 
+_TITLES = {"log": "log loss", "fnr": "false negative rate", "fpr": "false positive rate", "balanced": "balanced error"}
+_TITLES["costs"] = "cost"
+
 TREND_IS_ACCURACY = ("error", "log")
 """Risks whose trend is that of the accuracy, as the paper has it; for others it is that of 1 − risk."""
-
-UNSEEN = -float(np.log(1e-15))
-"""The log loss of a label that the model has never seen."""
 
 OwnRisk = Callable[[Any, Any, Any], tuple[ArrayLike, ArrayLike]]
 """A risk of the user's own: `(model, X, y)` gives a number in [0, 1] for every example, and which are relevant."""
@@ -118,9 +112,8 @@ class Risk:
 
     def settings(self) -> dict[str, Any]:
         """The risk as plain values: its text and, where it has them, the positive class and the classes of its costs."""
-        found: dict[str, Any] = {"risk": str(self)}
-        found |= {} if self.positive is None else {"positive": self.positive}
-        return found | ({"cost_classes": list(self.order)} if self.order else {})
+        found: dict[str, Any] = {"risk": str(self), "positive": self.positive, "cost_classes": list(self.order) or None}
+        return {name: value for name, value in found.items() if value is not None}
 
     def __str__(self) -> str:
         if self.name == "costs":
@@ -130,9 +123,7 @@ class Risk:
 
 def title_of(text: str) -> str:
     """What a risk is called where people read it, from its text."""
-    titles = {"log": "log loss", "fnr": "false negative rate", "fpr": "false positive rate"}
-    titles |= {"balanced": "balanced error", "costs": "cost"}
-    return titles.get(text.partition(":")[0], text)
+    return _TITLES.get(text.partition(":")[0], text)
 
 
 def _short(value: float) -> str:
@@ -204,27 +195,6 @@ def _read(given: str | Risk | OwnRisk) -> Risk:
         f"unknown risk {given!r}: use {', '.join(map(repr, NAMES))}, Costs(...), 'costs:0,1;5,0' or a function "
         "(model, X, y) that gives values and which examples are relevant"
     )
-
-
-class Outcomes(NamedTuple):
-    """How a model does on examples, one number each.
-
-    Attributes:
-        values: the loss of each example.
-        relevant: which of them the risk is about.
-        wrong: which of them it errs on.
-        stratum: the class of each where class means are averaged, else 0.
-    """
-
-    values: Floats
-    relevant: Mask
-    wrong: Mask
-    stratum: Ints
-
-    @classmethod
-    def joined(cls, parts: Sequence[Outcomes]) -> Outcomes:
-        """The examples of all parts, one after the other."""
-        return cls(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -326,84 +296,3 @@ class Measure:
             np.bincount(cell, counted * outcomes.wrong, cells).round().astype(np.int64),
             np.bincount(cell, counted, cells).round().astype(np.int64),
         )
-
-
-class Tally(NamedTuple):
-    """Losses by cell, in as many parts as the risk has strata.
-
-    Attributes:
-        total: sum of the losses of relevant examples, (cells, strata).
-        relevant: how many there are, (cells, strata).
-        wrong: errors, (cells,).
-        n: examples, (cells,).
-    """
-
-    total: Floats
-    relevant: Ints
-    wrong: Ints
-    n: Ints
-
-    @classmethod
-    def empty(cls, cells: int, strata: int) -> Tally:
-        """No examples yet."""
-        whole = (np.zeros(shape, dtype=np.int64) for shape in ((cells, strata), cells, cells))
-        return cls(np.zeros((cells, strata)), *whole)
-
-    def plus(self, other: Tally) -> Tally:
-        """Both together."""
-        return Tally(
-            self.total + other.total, self.relevant + other.relevant, self.wrong + other.wrong, self.n + other.n
-        )
-
-    @property
-    def behind(self) -> Ints:
-        """How many relevant examples are behind each cell's risk."""
-        return np.asarray(self.relevant.sum(axis=-1))
-
-    @property
-    def mean(self) -> Floats:
-        """The risk of each cell, the mean of its strata that have examples; NaN without any."""
-        some = self.relevant > 0
-        means = np.where(some, self.total / np.maximum(self.relevant, 1), 0.0)
-        parts = some.sum(axis=-1)
-        return np.asarray(np.where(parts > 0, means.sum(axis=-1) / np.maximum(parts, 1), np.nan))
-
-    @property
-    def loss_sum(self) -> Floats:
-        """The risk times the examples behind it: for one stratum simply the sum of the losses."""
-        if self.total.shape[-1] == 1:
-            return np.asarray(self.total[..., 0])
-        return np.asarray(np.nan_to_num(self.mean) * self.behind)
-
-
-def is_wrong(model: Any, X: Any, y: ArrayLike) -> Mask:
-    """Which examples a model errs on; `y` are labels."""
-    return np.asarray(np.asarray(model.predict(X)) != np.asarray(y))
-
-
-def log_losses(model: Any, X: Any, y: ArrayLike) -> Floats:
-    """−log of the probability that the model gives each label."""
-    own = getattr(model, "predict_log_proba", None)
-    if own is None and not hasattr(model, "predict_proba"):
-        raise InputError(
-            f"risk='log' needs probabilities, which {type(model).__name__} does not give: use risk='error'"
-        )
-    logs = np.log(np.clip(np.asarray(model.predict_proba(X)), 1e-15, 1.0)) if own is None else np.asarray(own(X))
-    place = {label: k for k, label in enumerate(np.asarray(model.classes).tolist())}
-    return of_log_chances(logs, np.array([place.get(label, -1) for label in np.asarray(y).tolist()], dtype=np.int64))
-
-
-def of_log_chances(logs: Floats, column: Ints) -> Floats:
-    """Log losses from the log-probabilities of a model's classes, (n, K), and the column of each label.
-
-    Column −1 is a label the model has never seen: it costs what is left of the probability where only one class was
-    seen, else the log loss of 1e-15.
-    """
-    found = -logs[np.arange(len(column)), column]
-    rest = -np.log(-np.expm1(np.minimum(logs[:, 0], -1e-300))) if logs.shape[1] == 1 else UNSEEN
-    return np.asarray(np.where(column >= 0, found, rest))
-
-
-def margin_log_losses(margin: Floats, positive: Mask) -> Floats:
-    """Log losses of two classes from the log odds of the second, and whether that is the label."""
-    return np.asarray(np.logaddexp(0.0, np.where(positive, -margin, margin)))

@@ -1,0 +1,15 @@
+"""What "worse off" means: the only code that computes losses.
+
+A risk gives every *relevant* example a number in [0, 1] (log loss: from 0 up); a group's risk is the mean over its
+relevant examples. All risks but two depend on the true and the predicted class alone, so `Measure`, a risk for given
+classes, is a table of classes by classes that lockstep trials, campaigns and tests share.
+"""
+
+from evenhand.risks.log_loss import is_wrong, log_losses, margin_log_losses, of_log_chances
+from evenhand.risks.risk import ERROR, NAMES, TREND_IS_ACCURACY, Costs, Measure, OwnRisk, Risk, as_risk, title_of
+from evenhand.risks.tally import Outcomes, Tally
+
+__all__ = [
+    "ERROR", "NAMES", "TREND_IS_ACCURACY", "Costs", "Measure", "Outcomes", "OwnRisk", "Risk", "Tally", "as_risk", "is_wrong",
+    "log_losses", "margin_log_losses", "of_log_chances", "title_of",
+]  # fmt: skip

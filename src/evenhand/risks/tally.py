@@ -1,0 +1,79 @@
+"""How a model does on examples, one by one and in sums by group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from evenhand.arrays import Floats, Ints, Mask
+
+__all__ = ["Outcomes", "Tally"]
+
+
+class Outcomes(NamedTuple):
+    """How a model does on examples, one number each.
+
+    Attributes:
+        values: the loss of each example.
+        relevant: which of them the risk is about.
+        wrong: which of them it errs on.
+        stratum: the class of each where class means are averaged, else 0.
+    """
+
+    values: Floats
+    relevant: Mask
+    wrong: Mask
+    stratum: Ints
+
+    @classmethod
+    def joined(cls, parts: Sequence[Outcomes]) -> Outcomes:
+        """The examples of all parts, one after the other."""
+        return cls(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+
+class Tally(NamedTuple):
+    """Losses by cell, in as many parts as the risk has strata.
+
+    Attributes:
+        total: sum of the losses of relevant examples, (cells, strata).
+        relevant: how many there are, (cells, strata).
+        wrong: errors, (cells,).
+        n: examples, (cells,).
+    """
+
+    total: Floats
+    relevant: Ints
+    wrong: Ints
+    n: Ints
+
+    @classmethod
+    def empty(cls, cells: int, strata: int) -> Tally:
+        """No examples yet."""
+        whole = (np.zeros(shape, dtype=np.int64) for shape in ((cells, strata), cells, cells))
+        return cls(np.zeros((cells, strata)), *whole)
+
+    def copy(self) -> Tally:
+        """The same sums in arrays of their own."""
+        return Tally(self.total.copy(), self.relevant.copy(), self.wrong.copy(), self.n.copy())
+
+    @property
+    def behind(self) -> Ints:
+        """How many relevant examples are behind each cell's risk."""
+        return np.asarray(self.relevant.sum(axis=-1))
+
+    @property
+    def mean(self) -> Floats:
+        """The risk of each cell, the mean of its strata that have examples; NaN without any."""
+        some = self.relevant > 0
+        means = np.where(some, self.total / np.maximum(self.relevant, 1), 0.0)
+        parts = some.sum(axis=-1)
+        return np.asarray(np.where(parts > 0, means.sum(axis=-1) / np.maximum(parts, 1), np.nan))
+
+    @property
+    def loss_sum(self) -> Floats:
+        """The risk times the examples behind it: for one stratum simply the sum of the losses."""
+        if self.total.shape[-1] == 1:
+            return np.asarray(self.total[..., 0])
+        return np.asarray(np.nan_to_num(self.mean) * self.behind)
