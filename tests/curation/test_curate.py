@@ -19,6 +19,7 @@ from sklearn.metrics import accuracy_score
 
 from evenhand.curation.curate import Curated, curate
 from evenhand.curation.model import CuratedModel
+from evenhand.curation.verify import verify
 from evenhand.datasets import load
 from evenhand.learners import Logistic
 from evenhand.sources.table.table import Table
@@ -181,16 +182,45 @@ def test_every_column_of_the_comparison_comes_from_the_same_trials() -> None:
     comparison, final = found.summary["comparison"], found.result.final
     assert comparison["trials"] == 4
     assert comparison["rules"] == ["optimistic", "uniform", "uncurated"]
-    by_trial = final.pivot_table(index="trial", columns=["strategy", "group"], values="final_test_accuracy")
+    by_trial = 1 - final.pivot_table(index="trial", columns=["strategy", "group"], values="final_test_accuracy")
     for rule in comparison["rules"]:
         for group in ("f", "m"):
             assert comparison["by_group"][rule][group]["mean"] == pytest.approx(by_trial[rule][group].mean())
             assert comparison["by_group"][rule][group]["sd"] == pytest.approx(by_trial[rule][group].std())
-        assert comparison["worst"][rule]["mean"] == pytest.approx(by_trial[rule].min(axis=1).mean())
+        assert comparison["worst"][rule]["mean"] == pytest.approx(by_trial[rule].max(axis=1).mean())
     for difference in comparison["differences"]:
-        d = by_trial["optimistic"].min(axis=1) - by_trial[difference["b"]].min(axis=1)
+        d = by_trial[difference["b"]].max(axis=1) - by_trial["optimistic"].max(axis=1)
         interval = ttest_1samp(d, 0).confidence_interval(0.975)  # two comparisons: each at half of 5 %
         assert (difference["low"], difference["high"]) == (pytest.approx(interval.low), pytest.approx(interval.high))
+
+
+@pytest.mark.parametrize("risk", ["fnr", "fpr", "balanced", "log", "costs:0,1;5,0"])
+def test_another_risk_is_the_one_everywhere(tmp_path: Path, risk: str) -> None:
+    found = curated(pool(1200), risk=risk, positive="no", compare=2, budget=80)
+    rows, summary = found.test_rows, found.summary
+    truth, said, chance = rows["y"] == "no", rows["predicted"] == "no", found.model.predict_proba(rows)
+    cost = np.select([truth & ~said, ~truth & said], [0.2, 1.0], 0.0)  # 1 and 5, scaled by the dearest
+    values = {"fnr": ~said, "fpr": said, "log": -np.log(np.where(truth, chance[:, 0], chance[:, 1])), "costs": cost}
+    relevant = {"fnr": truth, "fpr": ~truth}.get(risk, truth | True)
+    for group, row in found.by_group.iterrows():
+        part = (rows["group"] == group) & relevant
+        if risk == "balanced":
+            expected = np.mean([(truth != said)[part & (truth == t)].mean() for t in (True, False)])
+        else:
+            expected = np.mean(np.asarray(values[risk.split(":")[0]])[part])
+        assert row["risk"] == pytest.approx(expected)
+        assert row["relevant"] == part.sum()
+    assert summary["worst"]["group"] == found.by_group["risk"].idxmax()
+    assert found.by_group.loc["f", "false_negative_rate"] == pytest.approx(
+        np.mean(~said[truth & (rows["group"] == "f")])
+    )
+    own = found.result.final.query("strategy == 'optimistic' and trial == 0").set_index("group")["final_test_risk"]
+    np.testing.assert_allclose(found.by_group["risk"], own)
+    worst = found.result.final.groupby(["strategy", "trial"])["final_test_risk"].max().groupby("strategy").mean()
+    assert summary["comparison"]["worst"]["uniform"]["mean"] == pytest.approx(worst["uniform"])
+    assert f"Worst-off: {summary['worst']['group']}" in found.report()
+    found.save(tmp_path / "train.parquet")
+    assert not [check for check in verify(tmp_path) if check.ok is False]
 
 
 def test_groups_with_few_test_rows_stand_apart() -> None:
@@ -309,7 +339,7 @@ def test_a_checkpoint_is_kept_while_it_runs(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr("evenhand.curation.rounds.KEEP_EVERY", 0.0)
     path = tmp_path / "deep" / "train.parquet"
     with pytest.raises(OSError, match="gone"):
-        curated(strategy=Dying(), checkpoint=path)
+        curated(strategy=Dying(), out=path)
     assert [found.name for found in path.parent.iterdir()] == ["train.checkpoint.json"]
     resumed = curated(strategy=Optimistic(), resume=path)
     pd.testing.assert_frame_equal(resumed.rows, curated(strategy=Optimistic()).rows)
@@ -329,7 +359,7 @@ def test_outputs_never_replace_an_input(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     frame.to_parquet(tmp_path / "folder" / "part.parquet")
     with pytest.raises(ValueError, match="onto the input"):
-        curate(tmp_path / "folder", checkpoint=tmp_path / "folder" / "train.parquet", **asked)
+        curate(tmp_path / "folder", out=tmp_path / "folder" / "train.parquet", **asked)
 
 
 def test_giveaway_columns_and_copies_are_noted() -> None:

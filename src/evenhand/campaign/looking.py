@@ -291,7 +291,7 @@ class Looking:
         return names
 
     def to_label(self, requests: Sequence[Request]) -> tuple[list[str], list[list[Any]]]:
-        """The rows of pool requests with all their columns, and an empty column for the label: names and rows."""
+        """The rows of pool requests that have no label yet, with all their columns and an empty one: names and rows."""
         from evenhand.ledger.text import from_text
 
         with self.kept.moment() as (reader, state):
@@ -307,8 +307,22 @@ class Looking:
             [name, request.id, request.group, *from_text(str(found[name].features)), None]
             for request in requests
             for name in request.examples
+            if found[name].label is None and found[name].fate is None
         ]
         return names, rows
+
+    def labelled(self) -> tuple[list[str], Any, list[Any]]:
+        """Every labelled example: ids, their rows with all columns as a frame, and for each its role, group, request and label."""
+        from evenhand.campaign.features import decode
+        from evenhand.campaign.labels import as_label
+
+        with self.kept.moment() as (reader, state):
+            rows = [row for row in reader.changed() if row.counts]
+            kind, columns = state.label_kind, {k: v for k, v in (state.columns or {}).items() if k != "features"}
+        if not rows:
+            raise InputError("there are no labelled examples yet: tell some first")
+        facts = [(row.role, row.group, row.request, as_label(row.label or "", kind)) for row in rows]
+        return [row.id for row in rows], decode(columns, [row.features for row in rows if row.features]), facts
 
     def export(self, path: str | PathLike[str], *, force: bool = False) -> int:
         """Write the data set gathered so far, with ids, groups, roles and labels; gives the number of rows."""

@@ -38,7 +38,7 @@ class PoolTable:
     Attributes:
         data: where the rows are.
         ids: the id of every row.
-        groups, codes: the groups there are, and every row's place among them.
+        groups, codes: the groups there are, and every row's place among them; −1 for a row that is left out.
         labels: the labels that are there already, by row number.
         columns: what the rows look like, as the ledger keeps it.
         file: path, size, time and digest of a Parquet file, which stays where it is; None for what is copied.
@@ -101,39 +101,48 @@ def read_pool(
     features: Sequence[str] | None,
     label: str,
     ignore: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    merge_below: int = 0,
+    use_group_as_feature: bool = False,
+    form: Mapping[str, Any] | None = None,
     needs_numbers: bool = False,
     earlier: Mapping[str, Any] | None = None,
 ) -> PoolTable:
-    """Read what a pool needs to know of a frame or file; every problem is named with its rows."""
-    from evenhand.sources.table.grouping import code_column, group_column, intersect
-    from evenhand.sources.table.parquet import ParquetFiles
-    from evenhand.sources.table.reading import CsvFormat, is_parquet, read
+    """Read what a pool needs to know of a frame or file; every problem is named with its rows.
 
-    if id is None:
-        raise InputError("name the column of the ids, id=...: every example needs its own")
+    Without an `id` the number of a row, from 0 up, is its id. `form` is how a CSV file is written.
+    """
+    from evenhand.sources.table.grouping import code_column, group_column, intersect, merge_small
+    from evenhand.sources.table.parquet import ParquetFiles
+    from evenhand.sources.table.reading import CsvFormat, check_effects, is_parquet, read
+
     wanted = [group] if isinstance(group, str) else list(group)
     if not wanted:
         raise InputError("name the column that tells the group, group=...")
-    form = CsvFormat(text=(id, label))
-    table: Frame | ParquetFiles = ParquetFiles(data) if is_parquet(data) else read(data, form)
+    check_effects([data], form or {})
+    given = {key: value for key, value in (form or {}).items() if value is not None}
+    csv = CsvFormat(**given, text=(label,) if id is None else (id, label))
+    table: Frame | ParquetFiles = ParquetFiles(data) if is_parquet(data) else read(data, csv)
     available = table.schema.names
     by = [group_column(text, available) for text in wanted]
     if features is None and "features" in (earlier or {}):
         features = [name for name in (earlier or {})["features"] if name in available]
-    columns = _columns(table, features, id, label, ignore, {column.name for column in by}, needs_numbers)
+    kept = set() if use_group_as_feature else {column.name for column in by}
+    columns = _columns(table, features, id, label, ignore, kept, needs_numbers)
     for name in (id, label, *columns["names"]):
         if name in table.broken:
             raise InputError(table.broken[name])
-    ids = _ids(table, id)
+    ids = _row_numbers(table) if id is None else _ids(table, id)
     codings = [code_column(table.column(column.name), column) for column in by]
     for column, coding in zip(by, codings, strict=True):
         if coding.missing:
             rows = np.flatnonzero(coding.codes == len(coding.values)).tolist()
             raise InputError(f"{len(rows)} rows have no {column.name!r}, which tells their group: {_rows(rows)}")
-    found = intersect([column.name for column in by], codings)
+    found = merge_small(intersect([column.name for column in by], codings, exclude), merge_below)[0]
+    labels = {row: value for row, value in _labels(table, label).items() if found.codes[row] >= 0}
     written = isinstance(data, str | Path) and not is_parquet(data)
     file = _file_facts(Path(data), table) if isinstance(table, ParquetFiles) else None
-    return PoolTable(table, ids, found.names, found.codes, _labels(table, label), columns, file, written)
+    return PoolTable(table, ids, found.names, found.codes, labels, columns, file, written)
 
 
 def _rows(rows: Sequence[int]) -> str:
@@ -142,6 +151,14 @@ def _rows(rows: Sequence[int]) -> str:
 
 
 # -------------------------------------------------------------------- ids, labels
+
+
+def _row_numbers(table: Frame | ParquetFiles) -> pa.Array:
+    """Numbers of the rows, from 0 up, as ids."""
+    import pyarrow as pa
+
+    first = table.schema.names[0]
+    return pa.array(np.arange(sum(len(chunk) for chunk in table.column(first)))).cast(pa.string())
 
 
 def _ids(table: Frame | ParquetFiles, id: str) -> pa.Array:
@@ -207,7 +224,7 @@ def _labels(table: Frame | ParquetFiles, label: str) -> dict[int, Any]:
 def _columns(
     table: Frame | ParquetFiles,
     features: Sequence[str] | None,
-    id: str,
+    id: str | None,
     label: str,
     ignore: Sequence[str],
     by: set[str],
@@ -217,7 +234,8 @@ def _columns(
     from evenhand.sources.table.problems import missing_column
 
     available = table.schema.names
-    for name, what in ((id, "the id"), *((f, "a feature") for f in features or ()), *((i, "ignored") for i in ignore)):
+    named = [] if id is None else [(id, "the id")]
+    for name, what in (*named, *((f, "a feature") for f in features or ()), *((i, "ignored") for i in ignore)):
         if name not in available and name != label:
             raise InputError(missing_column(name, list(available), what))
     names = [name for name in available if name not in {id, label, *ignore}]

@@ -41,21 +41,31 @@ class Pooling(Altering):
     def pool(
         self,
         data: Any,
-        id: str = "id",
+        id: str | None = "id",
         group: str | Sequence[str] = "group",
         features: Sequence[str] | None = None,
         *,
         ignore: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        merge_below: int = 0,
+        use_group_as_feature: bool = False,
+        separator: str | None = None,
+        decimal: str | None = None,
+        encoding: str | None = None,
         by: str | None = None,
     ) -> Pooled:
         """Register examples that are not labelled yet; may be called again with more.
 
         Args:
             data: a pandas, polars or Arrow table, or the path of a CSV file, a Parquet file or a folder of Parquet files.
-            id: the column of the ids.
+            id: the column of the ids; None takes the numbers of the rows, from 0 up, and then there is one pool only.
             group: the columns that tell the group; a number may have bins, like `"age:30,60"`.
             features: the columns to learn from; by default all but id, group and label.
             ignore: columns to leave out altogether.
+            exclude: groups to leave out, by name.
+            merge_below: groups with fewer rows become one, called other.
+            use_group_as_feature: whether to learn from the group columns too.
+            separator, decimal, encoding: how a CSV file is written; separator and decimal comma are recognised.
             by: who registers it.
 
         Rows whose label column has a value are taken in as `add` does. A Parquet file stays where it is and must not
@@ -64,8 +74,16 @@ class Pooling(Altering):
         state = self.kept.refresh()
         table = read_pool(
             data, id=id, group=group, features=features, label=state.settings["label"], ignore=ignore,
+            exclude=exclude, merge_below=merge_below, use_group_as_feature=use_group_as_feature,
+            form={"separator": separator, "decimal": decimal, "encoding": encoding},
             needs_numbers=self.kept.parts.needs_numbers, earlier=state.columns,
         ).like(state)  # fmt: skip
+        if id is None:
+            if state.pool is not None:
+                raise InputError(
+                    "rows of a second table cannot be told apart by their numbers: name a column of ids, id=..."
+                )
+            id = _free("row", (*table.columns["names"], state.settings["label"]))
         found: list[Pooled] = []
         self.kept.write(lambda s, w: found.append(self._register(s, w, table, id, by)), still_open=True)
         fetch_ahead(self.kept)
@@ -186,6 +204,13 @@ class Pooling(Altering):
         """Bring in rows as they were read from a file with a group column."""
         options = Options(by, partial)
         return self.kept.deliver(lambda s, r: self.kept.intake.add(s, r, delivery, charge, options), dry_run)
+
+
+def _free(name: str, taken: Sequence[str]) -> str:
+    """A name for a column that none has yet."""
+    while name in taken:
+        name = f"{name}_"
+    return name
 
 
 def _files(state: State, writer: Writer, table: PoolTable) -> list[dict[str, Any]]:

@@ -115,6 +115,8 @@ def _entries(
     seed, seq, first = state.settings["seed"], state.seq + 1, state.last_row + 1
     for k, name in enumerate(names):
         row, earlier = start + k, known.get(name)
+        if table.codes[row] < 0 and earlier is None:
+            continue
         if earlier is not None and (earlier.label is not None or earlier.fate is not None):
             continue
         if earlier is not None and earlier.role is not None:  # handed out: its row and its role stay

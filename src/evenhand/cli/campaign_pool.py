@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from evenhand.cli import table_options as options
 from evenhand.cli.campaign_shared import DEFAULT, AsJson, Database, Name, Reason, User, opened, say, user_name
 
 if TYPE_CHECKING:
@@ -23,8 +24,14 @@ def pool(
     group: Annotated[
         list[str] | None, typer.Option("--group", help="a column that tells the group, bins as age:30,60; repeat")
     ] = None,
-    features: Annotated[list[str] | None, typer.Option("--feature", help="a column to learn from; default all")] = None,
-    ignore: Annotated[list[str] | None, typer.Option("--ignore", help="a column to leave out; repeat")] = None,
+    features: options.Feature = None,
+    ignore: options.Ignore = None,
+    exclude: options.Exclude = None,
+    merge_below: options.MergeBelow = None,
+    use_group_as_feature: options.UseGroup = False,
+    separator: options.Separator = None,
+    decimal: options.Decimal = None,
+    encoding: options.Encoding = None,
     by: User = None,
     db: Database = DEFAULT,
     as_json: AsJson = False,
@@ -36,8 +43,16 @@ def pool(
             id=id,
             group=group or campaign.settings["group"],
             features=features,
-            ignore=ignore or (),
             by=user_name(by),
+            **options.given(
+                ignore=ignore,
+                exclude=exclude,
+                merge_below=merge_below,
+                use_group_as_feature=use_group_as_feature,
+                separator=separator,
+                decimal=decimal,
+                encoding=encoding,
+            ),
         )
         notes = [f"{sum(found.groups.values()):,} examples in the pool"]
         notes += [f"{found.labelled:,} labelled rows taken in"] if found.labelled else []

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["print_summary"]
+    from evenhand.curation.labelling import Labelling
+
+__all__ = ["print_labelling", "print_summary"]
 
 
 def print_summary(summary: dict[str, Any], written: Sequence[Path]) -> None:
@@ -33,7 +38,7 @@ def print_summary(summary: dict[str, Any], written: Sequence[Path]) -> None:
     if summary["worst_off"]:
         low, high = (words.value(summary["risk"], summary["worst_off"][end]) for end in ("low", "high"))
         console.print(f"{summary['risk_title'].capitalize()} of the worst-off, whoever it is: {low} to {high}")
-    _comparison(console, summary["comparison"])
+    _comparison(console, summary)
     for name, at in summary["used_up"].items():
         console.print(f"{name} ran out after round {at:,}; the others went on")
     for head, sentences in (("Next:", summary["next"]), ("Good to know:", summary["notes"])):
@@ -42,6 +47,32 @@ def print_summary(summary: dict[str, Any], written: Sequence[Path]) -> None:
         for sentence in sentences:
             console.print(f"- {sentence}")
     console.print(f"written: {', '.join(map(str, written))}", soft_wrap=True)
+
+
+def print_labelling(labelling: Labelling, out: Path, as_json: bool) -> None:
+    """Write what is known so far and the rows to label next, and say what to do with them."""
+    from evenhand.curation.labelling import todo_path
+
+    todo = todo_path(out)
+    count = labelling.write_todo(todo)
+    written = labelling.save(out) if labelling.begun else []
+    used, budget = labelling.campaign.labels_used, labelling.campaign.budget
+    if as_json:
+        found = {key: value for key, value in labelling.summary.items() if key != "rounds"} if labelling.begun else {}
+        typer.echo(json.dumps({**found, "todo": str(todo), "to_label": count, "used": used, "done": labelling.done}))
+        return
+    if labelling.begun:
+        print_summary(labelling.summary, written)
+    else:
+        for note in labelling.notes:
+            typer.echo(note)
+    typer.echo(f"{used:,} of {budget:,} labels")
+    if count:
+        typer.echo(
+            f"{todo}: {count:,} rows to label; fill in the last column, then the same command with --labels {todo}"
+        )
+    else:
+        typer.echo("done: every label that the budget buys is there")
 
 
 def _groups(console: Console, summary: dict[str, Any], rows: Sequence[dict[str, Any]]) -> None:
@@ -71,18 +102,22 @@ def _groups(console: Console, summary: dict[str, Any], rows: Sequence[dict[str, 
     console.print(table)
 
 
-def _comparison(console: Console, found: dict[str, Any]) -> None:
+def _comparison(console: Console, summary: dict[str, Any]) -> None:
     from evenhand.curation import words
 
+    found, risk = summary["comparison"], summary["risk"]
     if len(found["rules"]) < 2 or not found["trials"]:
         return
-    console.print(f"Right for the worst-off on all labels, mean ± sd over the same {found['trials']} trials:")
+    what = summary["risk_title"].capitalize()
+    console.print(f"{what} of the worst-off on all labels, mean ± sd over the same {found['trials']} trials:")
     for rule in found["rules"]:
         worst = found["worst"][rule]
-        console.print(f"- {rule}: {words.percent(worst['mean'])} ± {100 * worst['sd']:.1f}")
+        sd = f"{100 * worst['sd']:.1f}" if words.is_rate(risk) else f"{worst['sd']:.3f}"
+        console.print(f"- {rule}: {words.value(risk, worst['mean'])} ± {sd}")
     for d in found["differences"]:
         sure = "" if d["low"] > 0 or d["high"] < 0 else ", no clear difference"
-        ends = f"[{words.points(d['low'])}, {words.points(d['high'])}]"
-        console.print(f"- {d['a']} − {d['b']}: {words.points(d['mean'])} points {ends}{sure}")
+        mean, low, high = (words.gain(risk, d[key]) for key in ("mean", "low", "high"))
+        unit = " points" if words.is_rate(risk) else ""
+        console.print(f"- {d['a']} against {d['b']}: {mean}{unit} better for the worst-off [{low}, {high}]{sure}")
     if len(found["differences"]) > 1:
         console.print(f"  (paired over trials; intervals hold for all {len(found['differences'])} at once)")

@@ -11,7 +11,7 @@ import pandas as pd
 from evenhand.claims.intervals import paired_difference
 from evenhand.simulation.metrics import spread
 
-__all__ = ["compared"]
+__all__ = ["compared", "no_comparison"]
 
 DELTA = 0.05
 
@@ -19,14 +19,15 @@ DELTA = 0.05
 def compared(final: pd.DataFrame, rules: Sequence[str], groups: Sequence[str], column: str) -> dict[str, Any]:
     """Means over trials of every rule and group, and how much better the first rule serves the worst-off.
 
-    Worst-off is the group with the lowest accuracy of the trial, among `groups`: those with enough test rows. The
-    intervals of the differences hold for all of them at once (each at delta divided by their number).
+    Worst-off is the group with the largest risk of the trial, among `groups`: those with enough test rows. A difference
+    is how much lower that risk is under the first rule: above 0 it serves the worst-off better. The intervals of the
+    differences hold for all of them at once (each at delta divided by their number).
 
     Args:
         final: a row for each trial, strategy and group.
         rules: the strategies; the first one is compared with every other.
         groups: which groups count.
-        column: the accuracy of the model one would deploy.
+        column: the risk of the model one would deploy.
     """
     known = final[final["group"].isin(list(groups)) & final[column].notna()]
     tables = {rule: _by_trial(known[known["strategy"] == rule], column) for rule in rules}
@@ -34,7 +35,7 @@ def compared(final: pd.DataFrame, rules: Sequence[str], groups: Sequence[str], c
     # every figure from the trials that all rules have, whole
     trials = sorted(set.intersection(*(set(map(int, tables[rule].index)) for rule in kept))) if kept else []
     found = {rule: tables[rule].loc[trials] for rule in kept}
-    worst = {rule: table.min(axis="columns") for rule, table in found.items()}
+    worst = {rule: table.max(axis="columns") for rule, table in found.items()}
     others = kept[1:] if kept[:1] == list(rules[:1]) else []
     level = 1 - DELTA / max(len(others), 1)
     return {
@@ -55,13 +56,18 @@ def compared(final: pd.DataFrame, rules: Sequence[str], groups: Sequence[str], c
     }
 
 
+def no_comparison() -> dict[str, Any]:
+    """What stands in a report without other rules."""
+    return compared(pd.DataFrame(columns=["trial", "strategy", "group", "none"]), (), (), "none")
+
+
 def _by_trial(rows: pd.DataFrame, column: str) -> pd.DataFrame:
     """A row for each trial, a column for each group; trials that lack a group are left out."""
     return rows.pivot_table(index="trial", columns="group", values=column, observed=True, sort=False).dropna()
 
 
 def _difference(a: str, b: str, worst: dict[str, pd.Series], level: float) -> dict[str, Any]:
-    mean, low, high, _ = paired_difference(worst[a], worst[b], level)
+    mean, low, high, _ = paired_difference(worst[b], worst[a], level)
     return {"a": a, "b": b, "mean": mean, "low": low, "high": high}
 
 

@@ -2,167 +2,38 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
-import pyarrow as pa
 
-from evenhand.arrays import Ints
 from evenhand.curation.checkpoint import Checkpoint, checkpoint_path
-from evenhand.curation.figures import Predictions
-from evenhand.curation.files import check_output, like_given, with_columns, write_rows, write_text
-from evenhand.curation.model import CuratedModel
+from evenhand.curation.curated import Curated
+from evenhand.curation.files import check_output
+from evenhand.curation.labelling import Labelling
 from evenhand.curation.noting import notes_on
-from evenhand.curation.page import render
-from evenhand.curation.rounds import Curation, hold_interrupt
-from evenhand.curation.summary import Facts, frame_of, summarise
+from evenhand.curation.rounds import Curation
+from evenhand.curation.starting import Plan, ledger_path, start
+from evenhand.curation.unlabelled import labels_in
 from evenhand.engine.run import Settings
 from evenhand.engine.settings import check_settings, forced_warning
 from evenhand.errors import InputError
 from evenhand.learners import Logistic, as_learner
 from evenhand.notation import lasting_text
-from evenhand.risks import ERROR, Risk
+from evenhand.risks import OwnRisk, Risk, as_risk
 from evenhand.simulation.result import Result
 from evenhand.simulation.simulate import label_of, simulate
 from evenhand.sources.table.table import Table
 from evenhand.strategies import Optimistic, Uncurated, Uniform, parse_strategy, strategy_text
 
-__all__ = ["Curated", "curate"]
+__all__ = ["Curated", "Labelling", "curate"]
 
 MIN_TEST = 30
-
-
-@dataclass
-class Curated:
-    """The rows chosen, how they were chosen, the model they give, and how well it serves every group.
-
-    Attributes:
-        model: fitted on every chosen row, with its encoder: `curated.model.predict(frame)`.
-        result: the run beside Uniform and Uncurated on the same trials, as `simulate` gives it.
-        interrupted: whether Ctrl-C came before the budget was spent, or before the comparison was done.
-        notes: what is worth knowing about the settings.
-    """
-
-    model: CuratedModel
-    result: Result
-    interrupted: bool
-    notes: tuple[str, ...]
-    _data: Any
-    _run: Curation
-    _settings: dict[str, Any]
-    _risk: Risk
-    _positive: Any
-    _min_test: int
-
-    @property
-    def rows(self) -> Any:
-        """The chosen rows with all their columns, and row number, round, role and group; the frame type given."""
-        return like_given(self._data, self._run.rows, self._extra(), self._arrow)
-
-    @property
-    def test_rows(self) -> Any:
-        """The test rows with all their columns, and row number, role, group and the label predicted."""
-        given = self._data if self._run.table.holds_out else None
-        return like_given(given, self._run.test_part().numbers, self._test_extra(), self._test_arrow)
-
-    def _extra(self) -> dict[str, Any]:
-        run = self._run
-        roles = np.where(run.validates, "validation", "train")
-        return {"row": run.rows, "round": run.round_of_row, "role": roles, "group": self._names(run.group_of_row)}
-
-    def _test_extra(self) -> dict[str, Any]:
-        tested, numbers = self._tested, self._run.test_part().numbers
-        labels = [*self._run.table.classes.tolist(), None]  # −1, a label that is no class, takes the last entry
-        predicted = [labels[k] for k in tested.predicted.tolist()]
-        roles = np.full(len(numbers), "test")
-        return {"row": numbers, "role": roles, "group": self._names(tested.group), "predicted": predicted}
-
-    def _names(self, groups: Ints) -> Any:
-        return np.array(self._run.table.groups)[groups]
-
-    def _arrow(self) -> pa.Table:
-        return with_columns(self._run.table.take(self._run.rows), self._extra())
-
-    def _test_arrow(self) -> pa.Table:
-        return with_columns(self._run.table.take_test(self._run.test_part().numbers), self._test_extra())
-
-    @cached_property
-    def _tested(self) -> Predictions:
-        return self._run.tested(self.model, self._risk, _positive(self._positive, self._risk, self._run.table))
-
-    @cached_property
-    def summary(self) -> dict[str, Any]:
-        """Everything the report shows, as plain values."""
-        run, table = self._run, self._run.table
-        trained, validated = (
-            np.bincount(run.group_of_row[part], minlength=len(table.groups)) for part in (~run.validates, run.validates)
-        )
-        facts = Facts(
-            settings=self._settings,
-            group_columns=table.group_columns,
-            features=table.feature_columns,
-            notes=[*table.notes, *self.notes, *_unstored(self.model)],
-            interrupted=self.interrupted,
-            labels=run.labels,
-            counts={"train": trained, "validation": validated, "pool": table.counts},
-            used_up=run.used_up,
-            min_test=self._min_test,
-            rounds=run.rounds,
-        )
-        return summarise(facts, self._tested, self.result, "final_test_accuracy")
-
-    @property
-    def by_group(self) -> pd.DataFrame:
-        """Figures of every group, as fairlearn's `MetricFrame.by_group`; index: the group's name.
-
-        `accuracy` with `low` and `high`, which hold for all groups at once with 95 % confidence; `count`, the test rows
-        behind it; how many rows train and validate; further measures.
-        """
-        return frame_of(self.summary["by_group"])
-
-    @property
-    def overall(self) -> pd.Series:
-        """The same figures for all test rows together, as fairlearn's `MetricFrame.overall`."""
-        return pd.Series(self.summary["overall"], dtype=float)
-
-    def report(self) -> str:
-        """The report as a self-contained HTML page."""
-        return render(self.summary)
-
-    def save(self, path: str | PathLike[str]) -> list[Path]:
-        """Write the rows (`.parquet` or `.csv`) and what goes with them; gives back the files.
-
-        For `train.parquet` these are also `train.test.parquet`, `train.model.zip`, `train.report.html`,
-        `train.report.json` and `train.checkpoint.json`. A model that cannot be stored safely is left out.
-        """
-        target = Path(path)
-        check_output(target, self._run.table.inputs)
-        with hold_interrupt() as stopped:
-            rows, page, values = self._arrow(), self.report(), json.dumps(self.summary, allow_nan=False)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            write_rows(target, rows)
-            Checkpoint.of(self._run, self._settings).write(checkpoint_path(target))
-            written = [target]
-            if self.summary["test"]:
-                written.append(target.with_suffix(f".test{target.suffix}"))
-                write_rows(written[-1], self._test_arrow())
-            if self.model.problem() is None:
-                written.append(target.with_suffix(".model.zip"))
-                self.model.save(written[-1])
-            for ending, text in ((".report.html", page), (".report.json", values)):
-                written.append(target.with_suffix(ending))
-                write_text(written[-1], text)
-        if stopped():
-            raise KeyboardInterrupt
-        return written
+LABEL = "label"
+"""The column to predict where none is named."""
 
 
 def curate(
@@ -173,6 +44,8 @@ def curate(
     *,
     strategy: Any = None,
     learner: Any = None,
+    risk: str | Risk | OwnRisk = "error",
+    positive: Any = None,
     batch: int = 1,
     warmup: int | None = None,
     seed: int = 0,
@@ -182,10 +55,17 @@ def curate(
     jobs: int = 1,
     progress: bool = False,
     resume: str | PathLike[str] | None = None,
-    checkpoint: str | PathLike[str] | None = None,
+    out: str | PathLike[str] | None = None,
+    labels: Any = None,
+    test_labels: int = 0,
+    per_round: int | None = None,
     **settings: Any,
-) -> Curated:
+) -> Any:
     """Choose the rows of a pool that serve the worst-off group best.
+
+    Where all rows have a label, the rows are chosen at once and the result is a `Curated`. Where labels are missing, they
+    are made step by step: the result is a `Labelling`, whose `todo` has the rows to label next, and whose `tell` takes
+    their labels; rows that have one already are taken in.
 
     Args:
         data: a pandas, polars or Arrow table, the path of a CSV or Parquet pool, or a `Table`.
@@ -194,6 +74,10 @@ def curate(
         budget: how many rows to choose, to train on and to validate together.
         strategy: which group next; `Optimistic()` by default.
         learner: what is trained; `Logistic()` by default.
+        risk: what worse off means: `"error"`, `"log"`, `"fnr"`, `"fpr"`, `"balanced"`, `Costs(...)`, or a function
+            `(model, X, y)` that gives values and which examples are relevant.
+        positive: the positive class, for `"fnr"` and `"fpr"` and for these figures in every report; of two classes the
+            second by default.
         batch: rows of each role a round takes.
         warmup: warm-up rounds, groups in turn.
         seed: the same seed, the same rows.
@@ -204,7 +88,11 @@ def curate(
         progress: whether to show a bar.
         resume: the path an earlier, interrupted run was saved to; its `.checkpoint.json` is read, nothing else. All
             settings must be the same, but the budget may be larger.
-        checkpoint: the path it will be saved to, to keep a checkpoint there while it runs.
+        out: the path it will be saved to: a checkpoint is kept beside it while rows are chosen, and the ledger of a
+            labelling, which a later call goes on from.
+        labels: labels for rows of `todo`: a file, a frame, or a mapping from ids; for tables whose labels are made.
+        test_labels: how many labels of the budget only test, asked for first; for tables whose labels are made.
+        per_round: how many rows `todo` has, by default a tenth of the budget; for tables whose labels are made.
         settings: as for `Table`: `test`, `features`, `ignore`, `use_group_as_feature` and so on.
 
     >>> from evenhand.datasets import load
@@ -212,8 +100,31 @@ def curate(
     >>> len(curated.rows), curated.by_group.index.tolist()
     (40, ['men', 'women'])
     """
+    where = None if out is None else Path(out)
+    if not isinstance(data, Table) and not groups:
+        raise InputError("name the label and the groups: label='y', groups=['sex'] (--label, --group).")
+    if _is_unlabelled(data, label, where, settings):
+        _refuse(
+            {"compare": compare != 5, "jobs": jobs != 1, "resume": resume is not None, "evaluate": evaluate != 50}, True
+        )
+        asked = {
+            "strategy": strategy or "optimistic",
+            "learner": learner,
+            "risk": risk,
+            "batch": batch,
+            "warmup": warmup,
+        }
+        asked |= {"seed": seed, "validation": settings.pop("validation", 0.5)}
+        asked |= {"positive": positive} if _needs_positive(risk) else {}
+        columns = [groups] if isinstance(groups, str) else list(groups or ())
+        plan = Plan(data, label or LABEL, columns, budget, test_labels, asked, settings)
+        labelling = start(plan, where, per_round=per_round, min_test=min_test, positive=positive)
+        if labels is not None:
+            labelling.tell(labels)
+        return labelling
+    _refuse({"labels": labels is not None, "test_labels": test_labels, "per_round": per_round is not None}, False)
     table = _as_table(data, label, groups, settings)
-    for path in (resume, checkpoint):
+    for path in (resume, out):
         if path is not None:
             check_output(Path(path), table.inputs)
     if not compare and jobs != 1:
@@ -221,8 +132,10 @@ def curate(
     strategy = Optimistic() if strategy is None else strategy
     rule = parse_strategy(strategy)[1] if isinstance(strategy, str) else strategy
     name = strategy_text(strategy) if isinstance(strategy, str) else label_of(strategy)
-    fitted = as_learner(Logistic() if learner is None else learner)
-    plan = Settings(budget, batch, warmup, table.validation, seed, evaluate)
+    what = _risk(risk, positive)
+    fitted = as_learner(Logistic() if learner is None else learner, what)
+    trial = Settings(budget, batch, warmup, table.validation, seed, evaluate, what)
+    shown = _positive(positive, what, table)
     check_settings(table.groups, rule, budget=budget, batch=batch, warmup=warmup, validation=table.validation)
     chosen = {
         "pool": table.name,
@@ -230,19 +143,21 @@ def curate(
         "holds_out": table.holds_out,
         "strategy": name,
         "learner": lasting_text(fitted),
+        "risk": str(what),
+        "positive": None if shown is None else table.classes[shown].item(),
         "seed": seed,
         "batch": batch,
         "warmup": warmup,
         "budget": budget,
     }
-    run = Curation(table, rule, fitted, plan)
+    run = Curation(table, rule, fitted, trial)
     if resume is not None:
         earlier = Checkpoint.read(checkpoint_path(Path(resume)))
         earlier.check(chosen)
         run.replay(earlier.rounds, earlier.rows, earlier.digest)
     step = _bar("labels", budget, progress, run.labels)
     try:
-        run.run(step, _keeper(run, chosen, checkpoint))
+        run.run(step, _keeper(run, chosen, where))
     finally:
         step(0)
     warning = forced_warning(rule, len(table.groups), budget * (1 - table.validation))
@@ -255,24 +170,49 @@ def curate(
         _data=data,
         _run=run,
         _settings=chosen,
-        _risk=ERROR,
-        _positive=None,
+        _risk=what,
+        _positive=shown,
         _min_test=min_test,
     )
 
 
-def _keeper(run: Curation, settings: dict[str, Any], path: str | PathLike[str] | None) -> Callable[[], None]:
+def _is_unlabelled(data: Any, label: str | None, out: Path | None, settings: dict[str, Any]) -> bool:
+    """Whether labels are still to be made: some are missing, or a ledger beside the output says that this was begun."""
+    if isinstance(data, Table):
+        return False
+    if out is not None and ledger_path(out).exists():
+        return True
+    form = {key: settings.get(key) for key in ("separator", "decimal", "encoding")}
+    own_test = isinstance(settings.get("test"), str | Path)  # then a CSV file may be the test file
+    return labels_in(data, label or LABEL, {} if own_test else form).missing > 0
+
+
+def _refuse(given: dict[str, Any], making: bool) -> None:
+    """Refuse settings of the other kind of table."""
+    useless = [key for key, value in given.items() if value]
+    if useless:
+        why = (
+            "labels are still to be made" if making else "every row has a label: it is for tables whose labels are made"
+        )
+        raise InputError(f"{useless[0]} has no effect here, {why}.")
+
+
+def _needs_positive(risk: Any) -> bool:
+    return (risk if isinstance(risk, str) else getattr(risk, "name", "")) in ("fnr", "fpr")
+
+
+def _keeper(run: Curation, settings: dict[str, Any], path: Path | None) -> Callable[[], None]:
     """Writes a checkpoint of the run as it stands; does nothing without a path."""
     if path is None:
         return lambda: None
-    target = checkpoint_path(Path(path))
+    target = checkpoint_path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     return lambda: Checkpoint.of(run, settings).write(target)
 
 
-def _unstored(model: CuratedModel) -> list[str]:
-    problem = model.problem()
-    return [] if problem is None else [f"the model is not among the files: {problem}"]
+def _risk(given: str | Risk | OwnRisk, positive: Any) -> Risk:
+    """The risk; the positive class is part of those that need one."""
+    return as_risk(given, positive if _needs_positive(given) else None)
 
 
 def _positive(given: Any, risk: Risk, table: Table) -> int | None:
@@ -313,6 +253,7 @@ def _compare(run: Curation, name: str, rule: Any, learner: Any, trials: int, job
                 batch=plan.batch,
                 warmup=plan.warmup,
                 validation=plan.validation,
+                risk=plan.risk,
                 trace="none",
                 progress=progress,
             )

@@ -18,30 +18,30 @@ from evenhand.errors import InputError
 from evenhand.files import write_atomically
 from evenhand.sources.table.table import Table
 
-__all__ = ["check_output", "like_given", "outputs", "with_columns", "write_rows", "write_text"]
+__all__ = ["check_output", "free_names", "like_given", "outputs", "with_columns", "write_rows", "write_text"]
 
 
 def like_given(given: Any, rows: Ints, columns: dict[str, Any], arrow: Callable[[], pa.Table]) -> Any:
     """Rows by number in the frame type that was given, with more columns; pandas where a file was given."""
     if isinstance(given, pd.DataFrame):
-        return given.iloc[rows].assign(**_free(columns, list(given.columns)))
+        return given.iloc[rows].assign(**free_names(columns, list(given.columns)))
     if given is None or isinstance(given, str | PathLike | Table):
         return arrow().to_pandas()
     frame = nw.from_native(given)
     eager = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
-    free = _free(columns, eager.columns)
+    free = free_names(columns, eager.columns)
     added = [nw.new_series(name, values, backend=eager.implementation) for name, values in free.items()]
     return eager[rows.tolist()].with_columns(*added).to_native()
 
 
 def with_columns(table: pa.Table, columns: dict[str, Any]) -> pa.Table:
     """An Arrow table with more columns."""
-    for name, values in _free(columns, table.column_names).items():
+    for name, values in free_names(columns, table.column_names).items():
         table = table.append_column(name, pa.array(values))
     return table
 
 
-def _free(columns: dict[str, Any], taken: list[str]) -> dict[str, Any]:
+def free_names(columns: dict[str, Any], taken: Sequence[str]) -> dict[str, Any]:
     """The columns under names that are not taken: `row`, or else `evenhand_row`."""
     return {f"evenhand_{name}" if name in taken else name: values for name, values in columns.items()}
 

@@ -16,13 +16,14 @@ import pyarrow as pa
 from evenhand.arrays import Floats, Values
 from evenhand.errors import InputError
 from evenhand.files import write_atomically
+from evenhand.learners.base import Model
 from evenhand.learners.storing import dump_model, load_model
 from evenhand.sources.table.columns import Coded, Layout
 from evenhand.sources.table.encoding import Encoders
 from evenhand.sources.table.problems import missing_column
 from evenhand.sources.table.reading import CsvFormat, read
 
-__all__ = ["CuratedModel", "chances_of"]
+__all__ = ["CHUNK", "CuratedModel", "chances_of", "save_model", "unstored"]
 
 CHUNK = 20_000
 """Rows encoded at a time, so that many test rows need no room at once."""
@@ -79,46 +80,59 @@ class CuratedModel:
         parts = [rows[i : i + CHUNK] for i in range(0, len(rows), CHUNK)]
         return [self.encoder.encode(part, np.zeros(len(part), dtype=np.int64)) for part in parts]
 
-    def problem(self) -> str | None:
-        """Why the model cannot be stored safely, or None where it can."""
-        try:
-            dump_model(self.classifier)
-        except InputError as error:
-            return str(error)
-        return None
-
     def save(self, path: str | PathLike[str]) -> None:
         """Write a zip archive: `encoder.json`, `about.json` and the classifier as plain arrays, skops or safetensors."""
-        form, data = dump_model(self.classifier)
-        name = f"classifier.{_ENDINGS[form]}"
-        about = {"schema": 1, "format": form, "classifier": name, "classes": self.classes.tolist()}
-
-        def write(file: Path) -> None:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-                archive.writestr("about.json", json.dumps(about))
-                archive.writestr("encoder.json", json.dumps(self._encoder()))
-                archive.writestr(name, data)
-
-        write_atomically(Path(path), write)
+        save_model(path, self.classifier, self._encoder())
 
     def _encoder(self) -> dict[str, Any]:
         arrays = {name: getattr(self.encoder, name)[0].tolist() for name in ("low", "scale", "fill", "seen")}
         return {**asdict(self.layout), "names": self.layout.names, **arrays, "dense": self.encoder.dense}
 
     @classmethod
-    def load(cls, path: str | PathLike[str], learner: Any = None) -> CuratedModel:
-        """What `save` wrote; nothing in it is run. A network also needs its learner, whose factory makes the module."""
+    def load(cls, path: str | PathLike[str], learner: Any = None) -> CuratedModel | Model:
+        """What `save` wrote; nothing in it is run. A network also needs its learner, whose factory makes the module.
+
+        A model of a table whose labels were made step by step has its encoder inside, and comes back as it is.
+        """
         try:
             with zipfile.ZipFile(path) as archive:
-                about, kept = (json.loads(archive.read(name)) for name in ("about.json", "encoder.json"))
+                about = json.loads(archive.read("about.json"))
                 data = archive.read(about["classifier"])
+                kept = json.loads(archive.read("encoder.json")) if "encoder.json" in archive.namelist() else None
         except (FileNotFoundError, zipfile.BadZipFile, KeyError, ValueError) as error:
             raise InputError(f"{path} holds no model of a curated set: {error}") from None
+        if kept is None:
+            return load_model(about["format"], data, learner)
         categories = tuple((name, tuple(values), missing) for name, values, missing in kept["categories"])
         layout = Layout(tuple(kept["numbers"]), tuple(kept["gaps"]), categories)
         low, scale, fill, seen = (np.array(kept[name], dtype=float)[None] for name in ("low", "scale", "fill", "seen"))
         encoder = Encoders(low, scale, fill, seen, bool(kept["dense"]))
         return cls(layout, encoder, load_model(about["format"], data, learner))
+
+
+def save_model(path: str | PathLike[str], classifier: Any, encoder: dict[str, Any] | None = None) -> None:
+    """Write a model as a zip archive that anybody may open: what it is, how rows become features, and its arrays."""
+    form, data = dump_model(classifier)
+    name = f"classifier.{_ENDINGS[form]}"
+    about = {"schema": 1, "format": form, "classifier": name, "classes": np.asarray(classifier.classes).tolist()}
+
+    def write(file: Path) -> None:
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("about.json", json.dumps(about))
+            if encoder is not None:
+                archive.writestr("encoder.json", json.dumps(encoder))
+            archive.writestr(name, data)
+
+    write_atomically(Path(path), write)
+
+
+def unstored(model: Any) -> list[str]:
+    """A note on why a model is not among the files; nothing where it is."""
+    try:
+        dump_model(model.classifier if isinstance(model, CuratedModel) else model)
+    except InputError as error:
+        return [f"the model is not among the files: {error}"]
+    return []
 
 
 def chances_of(model: Any, X: Any, classes: Values) -> Floats | None:

@@ -49,13 +49,19 @@ def render(summary: dict[str, Any]) -> str:
         lstrip_blocks=True,
     )
     environment.filters |= {"percent": words.percent, "count": lambda value: f"{value:,}", "points": words.points}
-    environment.filters["risk"] = lambda value: words.value(summary["risk"], value)
+    risk = summary["risk"]
+    environment.filters |= {
+        "risk": lambda value: words.value(risk, value),
+        "gain": lambda value: words.gain(risk, value),
+    }
     rows = [summary["by_group"][z] for z in _worst_first(summary)]
     enough = [row for row in rows if not row["few"]]
     return environment.get_template("report.html").render(
         s=summary,
         rows=enough,
         few=[row for row in rows if row["few"]],
+        unit="points" if words.is_rate(risk) else risk,
+        spread=lambda sd: f"{100 * sd:.1f}" if words.is_rate(risk) else f"{sd:.3f}",
         measures={key: head for key, head in MEASURES.items() if any(row.get(key) is not None for row in rows)},
         accuracy_chart=_accuracy_chart(enough[:MOST_GROUPS], summary),
         hidden=max(len(enough) - MOST_GROUPS, 0),

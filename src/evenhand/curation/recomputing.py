@@ -25,7 +25,17 @@ from sklearn.preprocessing import OneHotEncoder
 from evenhand.arrays import Floats, Ints, Values
 from evenhand.errors import InputError
 
-__all__ = ["Files", "features", "figures", "interval", "predictions", "read_rows", "refitted", "risk_of"]
+__all__ = [
+    "Files",
+    "features",
+    "figures",
+    "interval",
+    "predictions",
+    "read_rows",
+    "refitted",
+    "risk_of",
+    "table_features",
+]
 
 
 @dataclass(frozen=True)
@@ -99,6 +109,36 @@ def features(table: pa.Table, encoder: dict[str, Any]) -> Floats:
     return np.column_stack([scaled, *(b * seen[_place(i, blocks, len(low))] for i, b in enumerate(blocks))])
 
 
+def table_features(table: pa.Table, data: bytes) -> Floats:
+    """Rows as the learner `table` encodes them: numbers standardised and their gaps beside them, text one-hot."""
+    with np.load(io.BytesIO(data), allow_pickle=False) as found:
+        about, centre, scale = json.loads(found["about"].tobytes()), found["centre"], found["scale"]
+    parts = []
+    for name, middle, spread, values in zip(about["columns"], centre, scale, about["values"], strict=True):
+        if values is None:
+            numbers = (_numbers(table.column(name)) - middle) / spread
+            gaps = ~np.isfinite(numbers)
+            parts += [np.where(gaps, 0.0, numbers)[:, None], gaps[:, None].astype(float)]
+        else:
+            cells = np.array(["" if v is None else str(v) for v in table.column(name).to_pylist()], dtype=object)[
+                :, None
+            ]
+            known = np.array(values, dtype=object)
+            encoder = OneHotEncoder(categories=[known], handle_unknown="ignore", sparse_output=False)
+            parts.append(encoder.fit(known[:, None]).transform(cells))
+    return np.hstack(parts)
+
+
+def classifier_of(archive: dict[str, bytes]) -> tuple[str, bytes]:
+    """The classifier's format and arrays; that of the learner `table` lies within its own."""
+    about = json.loads(archive["about.json"])
+    data = archive[about["classifier"]]
+    if about["format"] != "table":
+        return about["format"], data
+    with np.load(io.BytesIO(data), allow_pickle=False) as found:
+        return "logistic", found["classifier"].tobytes()
+
+
 def _place(i: int, blocks: list[Floats], first: int) -> slice:
     start = first + sum(block.shape[1] for block in blocks[:i])
     return slice(start, start + blocks[i].shape[1])
@@ -118,18 +158,17 @@ def _numbers(column: pa.ChunkedArray) -> Floats:
 
 def predictions(archive: dict[str, bytes], X: Floats) -> tuple[Ints, Floats | None]:
     """Predicted classes, as places, and probabilities, from what the archive holds."""
-    about = json.loads(archive["about.json"])
-    data = archive[about["classifier"]]
-    if about["format"] == "constant":
+    about, (form, data) = json.loads(archive["about.json"]), classifier_of(archive)
+    if form == "constant":
         return np.zeros(len(X), dtype=np.int64), None
-    if about["format"] == "skops":
+    if form == "skops":
         from skops.io import loads
 
         estimator = loads(data)
         chances = np.asarray(estimator.predict_proba(X)) if hasattr(estimator, "predict_proba") else None
         return _codes(estimator.predict(X), about["classes"]), chances
-    if about["format"] != "logistic":
-        raise InputError(f"a model stored as {about['format']!r} cannot be recomputed by scikit-learn")
+    if form != "logistic":
+        raise InputError(f"a model stored as {form!r} cannot be recomputed by scikit-learn")
     with np.load(io.BytesIO(data), allow_pickle=False) as found:
         scores = X @ found["coef"].T + found["intercept"]
     if len(about["classes"]) == 1:
@@ -143,14 +182,14 @@ def predictions(archive: dict[str, bytes], X: Floats) -> tuple[Ints, Floats | No
 
 def refitted(archive: dict[str, bytes], X: Floats, y: Values, weight: Floats | None) -> Any:
     """The model fitted again by scikit-learn; None where its kind cannot be."""
-    about = json.loads(archive["about.json"])
-    if about["format"] == "skops":
+    about, (form, data) = json.loads(archive["about.json"]), classifier_of(archive)
+    if form == "skops":
         from skops.io import loads
 
-        return clone(loads(archive[about["classifier"]])).fit(X, y)
-    if about["format"] != "logistic" or len(about["classes"]) < 2:
+        return clone(loads(data)).fit(X, y)
+    if form != "logistic" or len(about["classes"]) < 2:
         return None
-    with np.load(io.BytesIO(archive[about["classifier"]]), allow_pickle=False) as found:
+    with np.load(io.BytesIO(data), allow_pickle=False) as found:
         C = float(found["settings"][0])
     solver = "newton-cholesky" if X.shape[1] <= 2000 else "lbfgs"
     return LogisticRegression(C=C, solver=solver, tol=1e-10, max_iter=10_000).fit(X, y, weight)

@@ -154,15 +154,16 @@ class Curation:
 
     def model(self) -> CuratedModel:
         """The model fitted on every chosen row, with its encoder."""
-        stream = self._trial.stream
-        assert isinstance(stream, TableStream)
-        return CuratedModel(self.table.layout, stream.encoder(0), self._trial.memory.final_models()[0])
+        return CuratedModel(self.table.layout, self._stream.encoder(0), self._trial.memory.final_models()[0])
 
     def test_part(self) -> TestPart:
         """The test rows."""
-        stream = self._trial.stream
-        assert isinstance(stream, TableStream)
-        return stream.tests()[0]
+        return self._stream.tests()[0]
+
+    @property
+    def _stream(self) -> TableStream:
+        assert isinstance(self._trial.stream, TableStream)  # a table's stream is
+        return self._trial.stream
 
     def tested(self, model: CuratedModel, risk: Risk, positive: int | None) -> Predictions:
         """What a model makes of the test rows."""
@@ -191,6 +192,7 @@ class Curation:
     def record(self) -> Record:
         """The run as a simulation of one trial would tell it."""
         rounds, m = self.rounds, len(self.table.groups)
+        models, risk = self._trial.memory.final_models(), self.settings.risk
         accuracy = [[None] * m if found is None else found for found in rounds.accuracy]
         if rounds.accuracy and rounds.accuracy[-1] is None:
             accuracy[-1] = _plain(self._trial.accuracies()[0])
@@ -203,8 +205,10 @@ class Curation:
             counts=np.array(rounds.counts)[:, None, :],
             validation_loss=np.array(rounds.validation_loss, dtype=float)[:, None, :],
             accuracy=np.array(accuracy, dtype=float)[:, None, :],
-            final_accuracy=np.asarray(self._trial.stream.accuracies(self._trial.memory.final_models())),
+            final_accuracy=np.asarray(self._trial.stream.accuracies(models)),
             seconds=0.0,
+            risk=None if risk.is_error else np.full((len(rounds), 1, m), np.nan),
+            final_risk=None if risk.is_error else self._stream.risks(models, risk.for_classes(self.table.classes)),
         )
 
 

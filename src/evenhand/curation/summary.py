@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -13,10 +13,8 @@ import pandas as pd
 
 from evenhand.arrays import Ints
 from evenhand.curation import words
-from evenhand.curation.comparison import compared
 from evenhand.curation.figures import DELTA, Predictions, by_group, overall, picked, worst_off
 from evenhand.curation.rounds import Rounds
-from evenhand.simulation.result import Result
 
 __all__ = ["SCHEMA", "Facts", "frame_of", "summarise"]
 
@@ -35,6 +33,8 @@ class Facts:
         counts: by role (train, validation, …) how many rows of each group were taken; `pool` how many there are.
         min_test: groups with fewer relevant test rows are shown apart.
         rounds: the choices and their reasons.
+        choice: how the model was chosen, where it was.
+        progress: budget, rows to label and whether all is done, while labels are made.
     """
 
     settings: dict[str, Any]
@@ -48,10 +48,13 @@ class Facts:
     min_test: int
     rounds: Rounds
     choice: Any = None
+    progress: dict[str, Any] | None = None
 
 
-def summarise(facts: Facts, tested: Predictions, result: Result, measured: str) -> dict[str, Any]:
-    """The summary of a run; `measured` is the column of the result's trials that the deployed model's accuracy is in."""
+def summarise(
+    facts: Facts, tested: Predictions, comparison: Callable[[Sequence[str]], dict[str, Any]] | dict[str, Any]
+) -> dict[str, Any]:
+    """The summary of a run; the comparison may depend on which groups have enough test rows."""
     rows = [
         {**{key: row[key] for key in _FIRST}, **{role: int(n[z]) for role, n in facts.counts.items()}, **row}
         for z, row in enumerate(by_group(tested, facts.min_test))
@@ -84,7 +87,8 @@ def summarise(facts: Facts, tested: Predictions, result: Result, measured: str) 
         "worst": picked(rows),
         "worst_off": worst_off(rows),
         "worst_off_with_few": worst_off(rows, with_few=True),
-        "comparison": compared(result.final, result.labels, enough, measured),
+        "comparison": comparison(enough) if callable(comparison) else comparison,
+        "progress": facts.progress,
         "choice": facts.choice,
         "rounds": asdict(facts.rounds),
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -14,7 +14,17 @@ import pyarrow as pa
 from scipy.stats import t as student
 
 from evenhand.arrays import Floats, Ints
-from evenhand.curation.recomputing import Files, features, figures, interval, predictions, read_rows, refitted, risk_of
+from evenhand.curation.recomputing import (
+    Files,
+    features,
+    figures,
+    interval,
+    predictions,
+    read_rows,
+    refitted,
+    risk_of,
+    table_features,
+)
 from evenhand.errors import InputError
 
 __all__ = ["Check", "verify"]
@@ -43,15 +53,27 @@ def verify(path: str | PathLike[str]) -> list[Check]:
     """Check what `Curated.save(path)` wrote: rows and roles, the model, every figure, the comparison."""
     files = Files(_rows_of(Path(path)))
     report, archive = files.report(), files.model()
-    if "encoder.json" not in archive:
+    if not archive:
         raise InputError(
             f"{files.beside('.model.zip').name} is not there: the report says why, and without it nothing can be recomputed"
         )
-    encoder = json.loads(archive["encoder.json"])
-    text = [report["settings"]["label"], *(name for name, *_ in encoder["categories"])]
+    encode, texts = _encoding(archive)
+    text = [report["settings"]["label"], *texts]
     rows = read_rows(files.rows, text)
     test = read_rows(files.test, [*text, "predicted"]) if report["test"] else rows.slice(0, 0)
-    return [*_roles(report, rows, test), *_model(report, archive, encoder, rows, test), *_trials(report)]
+    return [*_roles(report, rows, test), *_model(report, archive, encode, rows, test), *_trials(report)]
+
+
+def _encoding(archive: dict[str, bytes]) -> tuple[Callable[[pa.Table], Floats], list[str]]:
+    """How rows become features, and which of their columns are text."""
+    if "encoder.json" in archive:
+        encoder = json.loads(archive["encoder.json"])
+        return lambda table: features(table, encoder), [name for name, *_ in encoder["categories"]]
+    about = json.loads(archive["about.json"])
+    if about["format"] != "table":
+        raise InputError(f"a model stored as {about['format']!r} without an encoder cannot be recomputed")
+    data = archive[about["classifier"]]
+    return lambda table: table_features(table, data), []
 
 
 def _rows_of(path: Path) -> Path:
@@ -80,10 +102,11 @@ def _column(table: pa.Table, name: str) -> list[Any]:
 
 
 def _roles(report: dict[str, Any], rows: pa.Table, test: pa.Table) -> Iterator[Check]:
-    numbers, roles, groups = (_column(rows, name) for name in ("row", "role", "group"))
+    id = report["settings"].get("id_column", "row")
+    numbers, roles, groups = (_column(rows, name) for name in (id, "role", "group"))
     yield Check("no row twice", len(set(numbers)) == len(numbers), f"{len(numbers):,} rows")
     if test.num_rows:
-        held_out = _column(test, "row")
+        held_out = _column(test, id)
         shared = set(numbers) & set(held_out) if report["settings"].get("holds_out", True) else set()
         once = len(set(held_out)) == len(held_out) and not shared
         yield Check("no row in two roles", once, f"{len(held_out):,} test rows")
@@ -92,21 +115,25 @@ def _roles(report: dict[str, Any], rows: pa.Table, test: pa.Table) -> Iterator[C
         for role in ("train", "validation"):
             found = sum(g == row["group"] and r == role for g, r in zip(groups, roles, strict=True))
             wrong += [f"{row['group']}: {found} {role}, not {row[role]}"] * (found != row[role])
-    total = report["labels"] == len(numbers)
+    total = report["train"] + report["validation"] == len(numbers)
     yield Check("counts of rows by group and role", total and not wrong, "; ".join(wrong) or f"{len(numbers):,} labels")
 
 
 def _model(
-    report: dict[str, Any], archive: dict[str, bytes], encoder: dict[str, Any], rows: pa.Table, test: pa.Table
+    report: dict[str, Any],
+    archive: dict[str, bytes],
+    encode: Callable[[pa.Table], Floats],
+    rows: pa.Table,
+    test: pa.Table,
 ) -> Iterator[Check]:
     known, classes = json.loads(archive["about.json"])["classes"], report["classes"]
-    X, y = features(rows, encoder), _labels(rows.column(report["settings"]["label"]).to_pylist(), classes)
+    X, y = encode(rows), _labels(rows.column(report["settings"]["label"]).to_pylist(), classes)
     majority = classes[int(np.argmax(np.bincount(y, minlength=len(classes))))]
     yield Check("the most frequent label", majority == report["majority"], str(majority))
     # as they were fitted: rows that train first
     order = np.argsort(np.array(_column(rows, "role")) == "validation", kind="stable")
     place = np.array([classes.index(label) for label in known])
-    tested = features(test, encoder) if test.num_rows else X
+    tested = encode(test) if test.num_rows else X
     predicted, chances = predictions(archive, tested)
     again = refitted(archive, X[order], y[order], None)
     if again is not None and chances is not None:
@@ -183,13 +210,13 @@ def _trials(report: dict[str, Any]) -> Iterator[Check]:
         by_rule[rule] = np.array([[row["by_group"][group] for group in found["groups"]] for row in trials])
     wrong = []
     for rule, values in by_rule.items():
-        pairs = [(found["worst"][rule], values.min(axis=1))]
+        pairs = [(found["worst"][rule], values.max(axis=1))]
         pairs += [(found["by_group"][rule][group], values[:, i]) for i, group in enumerate(found["groups"])]
         for stated, over in pairs:
             sd = over.std(ddof=1) if len(over) > 1 else 0.0
             wrong += [rule] * (not (_same(stated["mean"], over.mean()) and _same(stated["sd"], sd)))
     for stated in found["differences"]:
-        d = by_rule[stated["a"]].min(axis=1) - by_rule[stated["b"]].min(axis=1)
+        d = by_rule[stated["b"]].max(axis=1) - by_rule[stated["a"]].max(axis=1)
         level = 1 - report["delta"] / len(found["differences"])
         half = student.ppf((1 + level) / 2, len(d) - 1) * d.std(ddof=1) / np.sqrt(len(d))
         ends = (d.mean(), d.mean() - half, d.mean() + half)

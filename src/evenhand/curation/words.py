@@ -8,7 +8,7 @@ from typing import Any
 
 from evenhand.claims.planning import labels_for_width
 
-__all__ = ["advice", "joined", "percent", "points", "title", "value"]
+__all__ = ["advice", "gain", "is_rate", "joined", "percent", "points", "title", "value"]
 
 WIDTH = 0.03
 """Half the width of an interval that is narrow enough to plan with."""
@@ -31,15 +31,29 @@ def points(difference: float) -> str:
     >>> points(-0.0123)
     '−1.2'
     """
-    found = round(100 * difference, 1)
-    return f"{found:+.1f}".replace("-", "−") if found else "0.0"
+    return _signed(100 * difference, 1)
+
+
+def gain(risk: str, difference: float) -> str:
+    """A difference of risks with its sign: of rates in points, of other losses as they are."""
+    return points(difference) if is_rate(risk) else _signed(difference, 3)
+
+
+def _signed(number: float, digits: int) -> str:
+    found = round(number, digits)
+    return f"{found:+.{digits}f}".replace("-", "−") if found else f"{0:.{digits}f}"
+
+
+def is_rate(risk: str) -> bool:
+    """Whether a risk is a share of examples, shown in per cent."""
+    return risk == "error" or risk in _RATES
 
 
 def value(risk: str, number: float | None) -> str:
     """A risk as people read it: rates in per cent, other losses as they are."""
     if number is None:
         return "—"
-    return percent(number) if risk == "error" or risk in _RATES else f"{number:.3f}"
+    return percent(number) if is_rate(risk) else f"{number:.3f}"
 
 
 def joined(names: Sequence[str], most: int = 3) -> str:
@@ -58,6 +72,8 @@ def title(summary: dict[str, Any]) -> str:
     worst, risk = summary["worst"], summary["risk"]
     if worst is None:
         tested = any(row["count"] for row in summary["by_group"])
+        if not tested and summary["progress"] and not summary["progress"]["done"]:
+            return f"{summary['labels']:,} of {summary['progress']['budget']:,} labels so far, not tested"
         if not tested:
             return f"{summary['labels']:,} rows chosen, not tested"
         return f"No group has {summary['min_test']:,} test rows: who is worst off is not known"
@@ -79,7 +95,13 @@ def advice(summary: dict[str, Any]) -> list[str]:
 
 
 def _advice(s: dict[str, Any]) -> Iterator[str]:
-    rows, worst = s["by_group"], s["worst"]
+    rows, worst, progress = s["by_group"], s["worst"], s["progress"]
+    if progress and not progress["done"]:
+        yield f"Label the {progress['to_label']:,} rows of todo.csv and give them back (labels=..., --labels todo.csv)."
+    if progress and not any(row["count"] for row in rows):
+        if not s["settings"]["test_labels"]:
+            yield "Set labels aside for testing in your next plan (test_labels=..., --test-labels): nobody knows who is worst off."
+        return
     if not any(row["count"] for row in rows):
         yield "Give a test file or a held-out share (test=0.3, --test 0.3): without test rows nobody knows who is worst off."
         return
@@ -106,7 +128,8 @@ def _advice(s: dict[str, Any]) -> Iterator[str]:
                 f"To know the accuracy for {worst['group']} to ±{100 * WIDTH:.0f} points, test on about {needed:,} of their rows; "
                 f"there are {worst['count']:,}."
             )
-    yield from _halves(s)
+    if s["risk"] == "error":
+        yield from _halves(s)
 
 
 def _against_others(s: dict[str, Any]) -> Iterator[str]:

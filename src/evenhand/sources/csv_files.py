@@ -15,7 +15,7 @@ import pyarrow.csv as pacsv
 
 from evenhand.sources.table.problems import TableError
 
-__all__ = ["CsvFormat", "opened", "read_csv"]
+__all__ = ["CsvFormat", "header_of", "read_column", "read_csv"]
 
 NULLS = ["", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null"]
 BLOCK = 1 << 25
@@ -44,17 +44,7 @@ class CsvFormat:
 
 def read_csv(path: Path, form: CsvFormat) -> pa.Table:
     """The table of a CSV file; rows without any value are left out."""
-    kind = Path(path.stem).suffix if path.suffix in COMPRESSED else path.suffix
-    if kind.lower() not in TEXT_FILES:
-        raise TableError(f"{path.name}: {kind} files cannot be read; save the table as CSV or Parquet.")
-    header = _check_text(path, form.encoding)
-    usual = "\t" if ".tsv" in path.suffixes else max(SEPARATORS, key=header.count)
-    separator = form.separator or usual
-    if separator not in header and usual in header:
-        raise TableError(f"{path.name} looks separated by {usual!r}: say separator={usual!r} (--separator).")
-    decimal = form.decimal or "."
-    if len(separator) != 1 or decimal not in {".", ","} or separator == decimal:
-        raise TableError(f"separator {separator!r} and decimal {decimal!r} do not make a CSV file.")
+    separator, decimal = _marks(path, form)
     table = _read(path, form.encoding, separator, decimal)
     if len(set(table.column_names)) < table.num_columns:
         return table  # who called refuses it, by name
@@ -68,10 +58,45 @@ def read_csv(path: Path, form: CsvFormat) -> pa.Table:
     return _without_blank_rows(table)
 
 
+def header_of(path: Path, form: CsvFormat) -> list[str]:
+    """The names of the columns of a CSV file."""
+    separator, _ = _marks(path, form, whole=False)
+    with _opened(path) as stream:
+        reader = pacsv.open_csv(
+            stream,
+            read_options=pacsv.ReadOptions(encoding=form.encoding),
+            parse_options=pacsv.ParseOptions(delimiter=separator, newlines_in_values=True),
+        )
+        return list(reader.schema.names)
+
+
+def read_column(path: Path, form: CsvFormat, name: str) -> pa.ChunkedArray:
+    """One column of a CSV file as text, missing where a cell says so; nothing else is kept."""
+    separator, _ = _marks(path, form, whole=False)
+    found = _read(path, form.encoding, separator, ".", [name]).column(name)
+    return pc.if_else(pc.is_in(found, value_set=pa.array(NULLS)), pa.scalar(None, pa.string()), found)
+
+
+def _marks(path: Path, form: CsvFormat, *, whole: bool = True) -> tuple[str, str]:
+    """Separator and decimal mark of a file that is text, looked at as a `whole` or only at its beginning."""
+    kind = Path(path.stem).suffix if path.suffix in COMPRESSED else path.suffix
+    if kind.lower() not in TEXT_FILES:
+        raise TableError(f"{path.name}: {kind} files cannot be read; save the table as CSV or Parquet.")
+    header = _check_text(path, form.encoding, whole)
+    usual = "\t" if ".tsv" in path.suffixes else max(SEPARATORS, key=header.count)
+    separator = form.separator or usual
+    if separator not in header and usual in header:
+        raise TableError(f"{path.name} looks separated by {usual!r}: say separator={usual!r} (--separator).")
+    decimal = form.decimal or "."
+    if len(separator) != 1 or decimal not in {".", ","} or separator == decimal:
+        raise TableError(f"separator {separator!r} and decimal {decimal!r} do not make a CSV file.")
+    return separator, decimal
+
+
 def _read(path: Path, encoding: str, separator: str, decimal: str, text: Sequence[str] = ()) -> pa.Table:
     """The whole file, or only some columns, as they are written."""
     try:
-        with opened(path) as stream:
+        with _opened(path) as stream:
             return pacsv.read_csv(
                 stream,
                 read_options=pacsv.ReadOptions(encoding=encoding, block_size=BLOCK),
@@ -91,7 +116,7 @@ def _read(path: Path, encoding: str, separator: str, decimal: str, text: Sequenc
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[pa.NativeFile]:
+def _opened(path: Path) -> Iterator[pa.NativeFile]:
     """The text of a file, unpacked where its ending says that it is packed; a zip archive holds one file."""
     if path.suffix.lower() != ".zip":
         with pa.input_stream(path, compression="detect") as stream:
@@ -136,14 +161,14 @@ def _without_blank_rows(table: pa.Table) -> pa.Table:
     return table.filter(pc.invert(blank))
 
 
-def _check_text(path: Path, encoding: str) -> str:
-    """The header line, once the whole file is known to be text in this encoding."""
+def _check_text(path: Path, encoding: str, whole: bool) -> str:
+    """The header line, once the `whole` file, or its beginning, is known to be text in this encoding."""
     try:
         decoder = codecs.getincrementaldecoder(encoding)()
     except LookupError as error:
         raise TableError(f"unknown encoding {encoding!r}; try 'utf-8', 'latin-1' or 'utf-16'.") from error
     start = b""
-    with opened(path) as stream:
+    with _opened(path) as stream:
         while chunk := stream.read(1 << 20):
             start = start or chunk
             try:
@@ -154,6 +179,8 @@ def _check_text(path: Path, encoding: str) -> str:
                     f"{path.name} is not written in {encoding} ({error.reason}); say its encoding, "
                     f"e.g. encoding={guess!r} (--encoding {guess})."
                 ) from error
+            if not whole:
+                break
     lines = start.decode(encoding, errors="ignore").lstrip("\ufeff").splitlines()
     if not lines or not any(line.strip() for line in lines):
         raise TableError(f"{path.name} is empty.")

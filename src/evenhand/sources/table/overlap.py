@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from evenhand.sources.table.parquet import ParquetFiles
 from evenhand.sources.table.problems import TableError
+from evenhand.sources.table.reading import CsvFormat, read
 from evenhand.sources.table.twins import copies, in_pool, row_keys, too_many_shared
 
 if TYPE_CHECKING:
     from evenhand.sources.table.pool import Columns
     from evenhand.sources.table.reading import Frame
 
-__all__ = ["check_apart", "duplicates"]
+__all__ = ["check_apart", "duplicates", "fingerprint"]
 
 
 def check_apart(pool: Frame | ParquetFiles, test: Frame, columns: Columns) -> tuple[str, ...]:
@@ -62,6 +65,14 @@ def duplicates(table: pa.Table, id: str | None) -> int:
     """How many rows of a table are exact copies of earlier ones, apart from their ids."""
     flat = [n for n in table.column_names if n != id and not pa.types.is_nested(table.schema.field(n).type)]
     return copies(row_keys([table], flat)[0])
+
+
+def fingerprint(data: Any) -> str:
+    """A digest of a frame's names and values."""
+    table = read(data, CsvFormat()).table
+    found = hashlib.blake2b(json.dumps(table.column_names).encode(), digest_size=16)
+    found.update(row_keys([table], table.column_names)[0].tobytes())
+    return found.hexdigest()
 
 
 def _is_nested(pool: Frame, test: Frame, name: str) -> bool:

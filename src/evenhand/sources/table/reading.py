@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from evenhand.sources.csv_files import CsvFormat, read_csv
 from evenhand.sources.table.parquet import ParquetFiles
 from evenhand.sources.table.problems import TableError, names
 
-__all__ = ["CsvFormat", "Frame", "is_parquet", "read"]
+__all__ = ["CsvFormat", "Frame", "check_effects", "is_parquet", "read"]
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,14 @@ class Frame:
 def is_parquet(data: object) -> bool:
     """Whether the data is a path to a Parquet file or a folder of them."""
     return isinstance(data, str | Path) and (Path(data).is_dir() or Path(data).suffix in {".parquet", ".pq"})
+
+
+def check_effects(inputs: Sequence[Any], given: Mapping[str, str | None]) -> None:
+    """Refuse settings for CSV files where there is none."""
+    files = [each for each in inputs if isinstance(each, str | Path) and not is_parquet(each)]
+    useless = [key for key, value in given.items() if value is not None and not files]
+    if useless:
+        raise TableError(f"{useless[0]} has no effect: it is about CSV files, and there is none.")
 
 
 def read(data: Any, form: CsvFormat) -> Frame:

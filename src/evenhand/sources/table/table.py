@@ -21,7 +21,7 @@ from evenhand.sources.table.overlap import check_apart, duplicates
 from evenhand.sources.table.parquet import ParquetFiles, ParquetRows, larger_than
 from evenhand.sources.table.pool import Columns, TestPart, make_pool, make_test
 from evenhand.sources.table.problems import TableError
-from evenhand.sources.table.reading import CsvFormat, Frame, is_parquet, read
+from evenhand.sources.table.reading import CsvFormat, Frame, check_effects, is_parquet, read
 from evenhand.sources.table.stream import Settings, TableStream
 
 __all__ = ["Table"]
@@ -113,7 +113,7 @@ class Table:
         )
         own_test = test is not None and not isinstance(test, int | float)
         inputs = [data, test] if own_test else [data]
-        _check_effects(inputs, {"separator": separator, "decimal": decimal, "encoding": encoding})
+        check_effects(inputs, {"separator": separator, "decimal": decimal, "encoding": encoding})
         if unseen == "ignore" and not own_test:
             raise TableError("unseen='ignore' has no effect: it is about a test table of its own.")
         if merge_below < 0:
@@ -293,14 +293,6 @@ class Table:
 
     def __repr__(self) -> str:
         return f"Table({self.name!r}, label={self._columns.label!r}, groups={list(self.groups)})"
-
-
-def _check_effects(inputs: Sequence[Any], given: dict[str, str | None]) -> None:
-    """Refuse settings for CSV files where there is none."""
-    files = [each for each in inputs if isinstance(each, str | Path) and not is_parquet(each)]
-    useless = [key for key, value in given.items() if value is not None and not files]
-    if useless:
-        raise TableError(f"{useless[0]} has no effect: it is about CSV files, and there is none.")
 
 
 def _check_share(name: str, value: float) -> None:

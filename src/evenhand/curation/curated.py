@@ -1,0 +1,157 @@
+"""A curated set: the rows chosen, the model they give, the test rows and a report on all of it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from evenhand.arrays import Ints
+from evenhand.curation.checkpoint import Checkpoint, checkpoint_path
+from evenhand.curation.comparison import compared
+from evenhand.curation.figures import Predictions
+from evenhand.curation.files import check_output, like_given, with_columns, write_rows, write_text
+from evenhand.curation.model import CuratedModel, unstored
+from evenhand.curation.page import render
+from evenhand.curation.rounds import Curation, hold_interrupt
+from evenhand.curation.summary import Facts, frame_of, summarise
+from evenhand.risks import Risk
+from evenhand.simulation.result import Result
+
+__all__ = ["Curated"]
+
+
+@dataclass
+class Curated:
+    """The rows chosen, how they were chosen, the model they give, and how well it serves every group.
+
+    Attributes:
+        model: fitted on every chosen row, with its encoder: `curated.model.predict(frame)`.
+        result: the run beside Uniform and Uncurated on the same trials, as `simulate` gives it.
+        interrupted: whether Ctrl-C came before the budget was spent, or before the comparison was done.
+        notes: what is worth knowing about the settings.
+    """
+
+    model: CuratedModel
+    result: Result
+    interrupted: bool
+    notes: tuple[str, ...]
+    _data: Any
+    _run: Curation
+    _settings: dict[str, Any]
+    _risk: Risk
+    _positive: int | None
+    _min_test: int
+
+    @property
+    def rows(self) -> Any:
+        """The chosen rows with all their columns, and row number, round, role and group; the frame type given."""
+        return like_given(self._data, self._run.rows, self._extra(), self._arrow)
+
+    @property
+    def test_rows(self) -> Any:
+        """The test rows with all their columns, and row number, role, group and the label predicted."""
+        given = self._data if self._run.table.holds_out else None
+        return like_given(given, self._run.test_part().numbers, self._test_extra(), self._test_arrow)
+
+    def _extra(self) -> dict[str, Any]:
+        run = self._run
+        roles = np.where(run.validates, "validation", "train")
+        return {"row": run.rows, "round": run.round_of_row, "role": roles, "group": self._names(run.group_of_row)}
+
+    def _test_extra(self) -> dict[str, Any]:
+        tested, numbers = self._tested, self._run.test_part().numbers
+        labels = [*self._run.table.classes.tolist(), None]  # −1, a label that is no class, takes the last entry
+        predicted = [labels[k] for k in tested.predicted.tolist()]
+        roles = np.full(len(numbers), "test")
+        return {"row": numbers, "role": roles, "group": self._names(tested.group), "predicted": predicted}
+
+    def _names(self, groups: Ints) -> Any:
+        return np.array(self._run.table.groups)[groups]
+
+    def _arrow(self) -> pa.Table:
+        return with_columns(self._run.table.take(self._run.rows), self._extra())
+
+    def _test_arrow(self) -> pa.Table:
+        return with_columns(self._run.table.take_test(self._run.test_part().numbers), self._test_extra())
+
+    @cached_property
+    def _tested(self) -> Predictions:
+        return self._run.tested(self.model, self._risk, self._positive)
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """Everything the report shows, as plain values."""
+        run, table = self._run, self._run.table
+        trained, validated = (
+            np.bincount(run.group_of_row[part], minlength=len(table.groups)) for part in (~run.validates, run.validates)
+        )
+        facts = Facts(
+            settings=self._settings,
+            group_columns=table.group_columns,
+            features=table.feature_columns,
+            notes=[*table.notes, *self.notes, *unstored(self.model)],
+            interrupted=self.interrupted,
+            labels=run.labels,
+            counts={"train": trained, "validation": validated, "pool": table.counts},
+            used_up=run.used_up,
+            min_test=self._min_test,
+            rounds=run.rounds,
+        )
+        final, rules = self.result.final, self.result.labels
+        # for the plain error the trials carry the accuracy alone
+        risk = final["final_test_risk"] if "final_test_risk" in final else 1 - final["final_test_accuracy"]
+        found = final.assign(final_risk=risk)
+        return summarise(facts, self._tested, lambda groups: compared(found, rules, groups, "final_risk"))
+
+    @property
+    def by_group(self) -> pd.DataFrame:
+        """Figures of every group, as fairlearn's `MetricFrame.by_group`; index: the group's name.
+
+        `accuracy` with `low` and `high`, which hold for all groups at once with 95 % confidence; `count`, the test rows
+        behind it; how many rows train and validate; further measures.
+        """
+        return frame_of(self.summary["by_group"])
+
+    @property
+    def overall(self) -> pd.Series:
+        """The same figures for all test rows together, as fairlearn's `MetricFrame.overall`."""
+        return pd.Series(self.summary["overall"], dtype=float)
+
+    def report(self) -> str:
+        """The report as a self-contained HTML page."""
+        return render(self.summary)
+
+    def save(self, path: str | PathLike[str]) -> list[Path]:
+        """Write the rows (`.parquet` or `.csv`) and what goes with them; gives back the files.
+
+        For `train.parquet` these are also `train.test.parquet`, `train.model.zip`, `train.report.html`,
+        `train.report.json` and `train.checkpoint.json`. A model that cannot be stored safely is left out.
+        """
+        target = Path(path)
+        check_output(target, self._run.table.inputs)
+        with hold_interrupt() as stopped:
+            rows, page, values = self._arrow(), self.report(), json.dumps(self.summary, allow_nan=False)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            write_rows(target, rows)
+            Checkpoint.of(self._run, self._settings).write(checkpoint_path(target))
+            written = [target]
+            if self.summary["test"]:
+                written.append(target.with_suffix(f".test{target.suffix}"))
+                write_rows(written[-1], self._test_arrow())
+            if not unstored(self.model):
+                written.append(target.with_suffix(".model.zip"))
+                self.model.save(written[-1])
+            for ending, text in ((".report.html", page), (".report.json", values)):
+                written.append(target.with_suffix(ending))
+                write_text(written[-1], text)
+        if stopped():
+            raise KeyboardInterrupt
+        return written

@@ -1,0 +1,301 @@
+"""A table whose labels are still to be made: the rows worth labelling next, and the same report at every step."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from evenhand.campaign import Campaign
+from evenhand.campaign.tables import write_csv
+from evenhand.curation.comparison import no_comparison
+from evenhand.curation.figures import Predictions
+from evenhand.curation.files import check_output, free_names, write_rows, write_text
+from evenhand.curation.model import chances_of, save_model, unstored
+from evenhand.curation.page import render
+from evenhand.curation.rounds import Rounds
+from evenhand.curation.summary import Facts, frame_of, summarise
+from evenhand.errors import InputError, NothingToAsk
+from evenhand.risks import Risk
+
+__all__ = ["Labelling", "todo_path"]
+
+_ROLES = {"train": "train", "validate": "validation", "certify": "validation", "test": "test"}
+
+
+def todo_path(out: Path) -> Path:
+    """Where the rows to label next are written: `todo.csv` beside the output."""
+    return out.with_name("todo.csv")
+
+
+@dataclass
+class Labelling:
+    """A pool that is being labelled: `todo` has the rows to label next, `tell` takes their labels and goes on.
+
+    What is known so far is always there: `rows`, `test_rows`, `model`, `by_group`, `report()`, `save(path)`.
+
+    Attributes:
+        campaign: the campaign behind it, for everything else that can be done with one.
+        settings: what was asked for, as plain values.
+        per_round: how many rows `todo` has.
+        min_test: groups with fewer test rows are shown apart.
+        positive: the class whose misses are false negatives; None takes the second of two.
+        inputs: the files that were read, which no output may replace.
+        notes: what is worth knowing about the table.
+    """
+
+    campaign: Campaign
+    settings: dict[str, Any]
+    per_round: int
+    min_test: int
+    positive: Any
+    inputs: tuple[Path, ...]
+    notes: tuple[str, ...] = ()
+    _columns: tuple[str, str] = ("row", "label")
+
+    interrupted = False
+
+    # ---------------------------------------------------------------- the loop
+
+    @property
+    def todo(self) -> pd.DataFrame:
+        """The rows to label next with all their columns, and an empty column for the label; without rows once all is done."""
+        names, rows = self._to_label()
+        return pd.DataFrame(rows, columns=names)
+
+    def _to_label(self) -> tuple[list[str], list[list[Any]]]:
+        return self.campaign.to_label(self.campaign.open_requests)
+
+    def ask(self) -> None:
+        """Fill `todo` up: rows that wait for a label stay in it."""
+        waiting, size = sum(request.outstanding for request in self.campaign.open_requests), 2 * self.settings["batch"]
+        more = max((self.per_round - waiting) // size, 0 if waiting else 1)
+        try:
+            if more:
+                self.campaign.ask_many(more)
+        except NothingToAsk:
+            pass
+
+    def tell(self, labels: Any) -> int:
+        """Take in labels and fill `todo` up again; gives how many were new.
+
+        Args:
+            labels: a file or frame with the columns of `todo`, of which only id and label are looked at, or a mapping from
+                ids to labels. Rows without a label wait on.
+        """
+        given, written = self._read(labels)
+        receipt = self.campaign.tell_labels(given, written=written)
+        self._forget()
+        self.ask()
+        return receipt.rows
+
+    def _read(self, labels: Any) -> tuple[dict[str, Any], bool]:
+        if isinstance(labels, Mapping):
+            return {str(name): label for name, label in labels.items()}, False
+        if isinstance(labels, str | PathLike):
+            names, values, table = self.campaign.labels_in(labels)
+            table.refuse_problems()
+            written = table.written
+        else:
+            frame = nw.from_native(labels, eager_only=True)
+            absent = [name for name in self._columns if name not in frame.columns]
+            if absent:
+                raise InputError(f"the labels have no column {absent[0]!r}: give back the columns of todo, filled in")
+            names, values = ([*frame[name].to_list()] for name in self._columns)
+            names, written = [str(name) for name in names], False
+        given = {name: v for name, v in zip(names, values, strict=True) if v is not None and v == v and v != ""}
+        if not given:
+            raise InputError("no row has a label yet")
+        return given, written
+
+    @property
+    def done(self) -> bool:
+        """Whether every label that the budget buys is there."""
+        return not self.campaign.open_requests and self.campaign.done
+
+    # ---------------------------------------------------------------- what is known so far
+
+    def _forget(self) -> None:
+        for name in ("model", "summary", "_predictions", "_labelled"):
+            self.__dict__.pop(name, None)
+
+    @cached_property
+    def model(self) -> Any:
+        """The model fitted on every label but those for testing; it takes rows as they are. None before the first."""
+        return self.campaign.final_model() if self.begun else None
+
+    @property
+    def begun(self) -> bool:
+        """Whether there is a label to train on."""
+        state = self.campaign.kept.refresh()
+        return sum(state.train) + sum(state.validate) > 0
+
+    @cached_property
+    def _labelled(self) -> pd.DataFrame:
+        """All labelled rows: every column, then id, label, round, role and group."""
+        ids, frame, facts = self.campaign.labelled()
+        roles, groups, requests, labels = zip(*facts, strict=True)
+        id, label = self._columns
+        ours = {"round": requests, "role": [_ROLES[role] for role in roles], "group": groups}
+        known = pd.DataFrame({label: labels} | free_names(ours, [*frame, id, label]))
+        found: pd.DataFrame = pd.concat([pd.DataFrame({id: ids}), frame, known], axis="columns")
+        return found
+
+    @property
+    def rows(self) -> pd.DataFrame:
+        """The rows to train on and those that validated, with id, label, request (`round`), role and group."""
+        return self._with_role(test=False)
+
+    @property
+    def test_rows(self) -> pd.DataFrame:
+        """The rows labelled for testing, with the label predicted."""
+        found = self._with_role(test=True)
+        predicted = self.model.predict(found) if len(found) and self.begun else np.full(len(found), None)
+        return found.assign(**free_names({"predicted": np.asarray(predicted)}, found.columns.tolist()))
+
+    def _with_role(self, *, test: bool) -> pd.DataFrame:
+        found = self._labelled
+        role = found["evenhand_role" if "evenhand_role" in found else "role"]
+        return pd.DataFrame(found[(role == "test") == test]).reset_index(drop=True)
+
+    @cached_property
+    def _predictions(self) -> Predictions:
+        groups, classes = self.campaign.groups, np.unique(self._labelled[self._columns[1]].to_numpy())
+        risk: Risk = self.campaign.kept.parts.risk
+        measure = risk.for_classes(classes)
+        trained, test = self.rows, self.test_rows if self.begun else self.test_rows.head(0)
+        seen = measure.codes(trained[self._columns[1]].to_numpy())
+        majority = int(np.argmax(np.bincount(seen, minlength=len(classes))))
+        place = {group: z for z, group in enumerate(groups)}
+        name = "evenhand_group" if "evenhand_group" in test else "group"
+        positive = self._positive(classes.tolist(), risk)
+        y = test[self._columns[1]].to_numpy()
+        codes = measure.codes(y) if len(test) else np.empty(0, dtype=np.int64)
+        group = np.array([place[g] for g in test[name]], dtype=np.int64)
+        if not len(test):
+            outcomes = measure.of_codes(codes, codes, np.empty(0))
+            return Predictions(groups, group, codes, codes, None, measure, outcomes, majority, positive)
+        predicted, outcomes = measure.codes(self.model.predict(test)), measure.of_model(self.model, test, y)
+        chances = chances_of(self.model, test, classes)
+        return Predictions(groups, group, codes, predicted, chances, measure, outcomes, majority, positive)
+
+    def _positive(self, classes: list[Any], risk: Risk) -> int | None:
+        wanted = risk.positive if self.positive is None else self.positive
+        if wanted is None:
+            return 1 if len(classes) == 2 else None
+        return int(np.flatnonzero(Risk("fnr", positive=wanted).for_classes(classes).relevant)[0])
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """Everything the report shows, as plain values."""
+        status, state = self.campaign.status(), self.campaign.kept.state
+        groups = [status["groups"][group] for group in self.campaign.groups]
+        counts = {
+            "train": np.array([g["training"] for g in groups]),
+            "validation": np.array([g["validation"] + g["certify"] for g in groups]),
+            "pool": np.array([g["left"] + g["training"] + g["validation"] + g["test"] + g["pending"] for g in groups]),
+        }
+        waiting = len(self._to_label()[1])
+        facts = Facts(
+            settings=self.settings,
+            group_columns=self.settings["groups"],
+            features=(state.columns or {})["features"],
+            notes=[*self.notes, *(unstored(self.model) if self.begun else ())],
+            interrupted=False,
+            labels=self.campaign.labels_used,
+            counts=counts,
+            used_up={},
+            min_test=self.min_test,
+            rounds=self._rounds(),
+            progress={"budget": self.campaign.budget, "to_label": waiting, "done": self.done},
+        )
+        return summarise(facts, self._predictions, no_comparison())
+
+    def _rounds(self) -> Rounds:
+        """The requests so far: whom and why, and the training rows as they were asked for."""
+        found, groups = Rounds(), list(self.campaign.groups)
+        counts, labels = [0] * len(groups), 0
+        for event in self.campaign.events():
+            if event["kind"] != "asked":
+                continue
+            facts = event["facts"]
+            decision = facts["decision"]
+            z = groups.index(decision["group"])
+            counts[z] += facts["roles"].count("t")
+            labels += facts["size"]
+            found.group.append(z)
+            found.kind.append(decision["kind"])
+            found.labels.append(labels)
+            terms = {name: values.get(groups[z]) for name, values in decision.get("terms", {}).items()}
+            found.terms.append({name: float(value) for name, value in terms.items() if value is not None})
+            found.counts.append(list(counts))
+            found.validation_loss.append([None] * len(groups))
+            found.accuracy.append(None)
+        return found
+
+    @property
+    def by_group(self) -> pd.DataFrame:
+        """Figures of every group on the test labels, as `Curated.by_group`."""
+        return frame_of(self.summary["by_group"])
+
+    @property
+    def overall(self) -> pd.Series:
+        """The same figures for all test labels together."""
+        return pd.Series(self.summary["overall"], dtype=float)
+
+    def report(self) -> str:
+        """The report as a self-contained HTML page."""
+        return render(self.summary)
+
+    def save(self, path: str | PathLike[str]) -> list[Path]:
+        """Write the rows so far and what goes with them, as `Curated.save`; gives back the files."""
+        target = Path(path)
+        check_output(target, self.inputs)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        written = [target]
+        write_rows(target, pa.Table.from_pandas(self.rows, preserve_index=False))
+        if self.summary["test"]:
+            written.append(target.with_suffix(f".test{target.suffix}"))
+            write_rows(written[-1], pa.Table.from_pandas(self.test_rows, preserve_index=False))
+        if self.begun and not unstored(self.model):
+            written.append(target.with_suffix(".model.zip"))
+            save_model(written[-1], self.model)
+        for ending, text in (
+            (".report.html", self.report()),
+            (".report.json", json.dumps(self.summary, allow_nan=False)),
+        ):
+            written.append(target.with_suffix(ending))
+            write_text(written[-1], text)
+        return written
+
+    def write_todo(self, path: str | PathLike[str]) -> int:
+        """Write the rows to label as CSV, with an empty column for the label; gives their number.
+
+        A file that holds labels nobody has given yet is not replaced.
+        """
+        target = Path(path)
+        if target.exists():
+            self._check_todo(target)
+        names, rows = self._to_label()
+        return write_csv(target, names, rows)
+
+    def _check_todo(self, path: Path) -> None:
+        try:
+            names, values, _ = self.campaign.labels_in(path)
+        except InputError:
+            raise InputError(f"{path} is there already and is no list of rows to label: move it away") from None
+        filled = {name: value for name, value in zip(names, values, strict=True) if value is not None}
+        known = set(self._labelled[self._columns[0]]) if self.campaign.labels_used else set()
+        if new := [name for name in filled if name not in known]:
+            raise InputError(
+                f"{path} has {len(new)} labels that were not given yet: give them with labels={str(path)!r} (--labels {path})"
+            )

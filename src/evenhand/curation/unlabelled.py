@@ -1,0 +1,71 @@
+"""Whether the labels of a table are still to be made, told without reading all of it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from evenhand.sources.csv_files import CsvFormat, header_of, read_column
+from evenhand.sources.table.parquet import ParquetFiles
+from evenhand.sources.table.problems import TableError, missing_column
+from evenhand.sources.table.reading import check_effects, is_parquet, read
+
+__all__ = ["Labels", "labels_in"]
+
+
+class Labels(NamedTuple):
+    """How many rows of a table have a label."""
+
+    there: int
+    rows: int
+
+    @property
+    def missing(self) -> int:
+        """Rows without one."""
+        return self.rows - self.there
+
+
+def labels_in(data: Any, label: str, form: Mapping[str, Any]) -> Labels:
+    """How many rows have a label; a column that is not there has none, unless its name looks like a slip."""
+    check_effects([data], form)
+    if not isinstance(data, str | Path):
+        frame = read(data, CsvFormat())
+        return _counted(
+            label, frame.schema.names, frame.column(label) if label in frame.schema.names else (), frame.table.num_rows
+        )
+    path = Path(data)
+    if not path.exists():
+        raise TableError(f"there is no file {str(path)!r}.")
+    if is_parquet(path):
+        files = ParquetFiles(path)
+        names = list(files.schema.names)
+        rows = sum(size for _, _, size in files.pieces)
+        return _counted(label, names, files.column(label) if label in names else (), rows)
+    csv = CsvFormat(**{key: value for key, value in form.items() if value is not None})
+    names = header_of(path, csv)
+    found = read_column(path, csv, label if label in names else names[0])
+    return _counted(label, names, found.chunks if label in names else (), len(found))
+
+
+def _counted(label: str, names: list[str], chunks: Iterable[pa.Array], rows: int) -> Labels:
+    if label not in names:
+        close = difflib.get_close_matches(label.casefold(), [name.casefold() for name in names], n=1, cutoff=0.6)
+        if close or not rows:
+            raise TableError(missing_column(label, names, "label"))
+        return Labels(0, rows)
+    return Labels(rows - sum(map(_gaps, chunks)), rows)
+
+
+def _gaps(chunk: pa.Array) -> int:
+    """How many values are missing, or text without anything in it."""
+    if pa.types.is_dictionary(chunk.type):
+        chunk = chunk.dictionary_decode()
+    found = pc.is_null(chunk, nan_is_null=True)
+    if pa.types.is_string(chunk.type) or pa.types.is_large_string(chunk.type):
+        found = pc.or_(found, pc.fill_null(pc.equal(pc.utf8_trim_whitespace(chunk), ""), True))
+    return int(pc.sum(found).as_py() or 0)
