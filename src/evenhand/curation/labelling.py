@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from evenhand.campaign import Campaign
 from evenhand.campaign.tables import write_csv
+from evenhand.curation.choice import choice_values
 from evenhand.curation.comparison import no_comparison
 from evenhand.curation.figures import Predictions
 from evenhand.curation.files import check_output, free_names, write_rows, write_text
@@ -216,6 +217,7 @@ class Labelling:
             used_up={},
             min_test=self.min_test,
             rounds=self._rounds(),
+            choice=choice_values(getattr(self.model, "choice", None)),
             progress={"budget": self.campaign.budget, "to_label": waiting, "done": self.done},
         )
         return summarise(facts, self._predictions, no_comparison())

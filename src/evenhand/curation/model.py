@@ -17,6 +17,7 @@ from evenhand.arrays import Floats, Values
 from evenhand.errors import InputError
 from evenhand.files import write_atomically
 from evenhand.learners.base import Model
+from evenhand.learners.choosing import FinalModel
 from evenhand.learners.storing import dump_model, load_model
 from evenhand.sources.table.columns import Coded, Layout
 from evenhand.sources.table.encoding import Encoders
@@ -112,6 +113,7 @@ class CuratedModel:
 
 def save_model(path: str | PathLike[str], classifier: Any, encoder: dict[str, Any] | None = None) -> None:
     """Write a model as a zip archive that anybody may open: what it is, how rows become features, and its arrays."""
+    classifier = fitted(classifier)
     form, data = dump_model(classifier)
     name = f"classifier.{_ENDINGS[form]}"
     about = {"schema": 1, "format": form, "classifier": name, "classes": np.asarray(classifier.classes).tolist()}
@@ -126,10 +128,17 @@ def save_model(path: str | PathLike[str], classifier: Any, encoder: dict[str, An
     write_atomically(Path(path), write)
 
 
+def fitted(model: Any) -> Any:
+    """The model that was fitted, without its encoder or the reason for it."""
+    if isinstance(model, CuratedModel):
+        return fitted(model.classifier)
+    return model.model if isinstance(model, FinalModel) else model
+
+
 def unstored(model: Any) -> list[str]:
     """A note on why a model is not among the files; nothing where it is."""
     try:
-        dump_model(model.classifier if isinstance(model, CuratedModel) else model)
+        dump_model(fitted(model))
     except InputError as error:
         return [f"the model is not among the files: {error}"]
     return []

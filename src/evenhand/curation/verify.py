@@ -135,7 +135,8 @@ def _model(
     place = np.array([classes.index(label) for label in known])
     tested = encode(test) if test.num_rows else X
     predicted, chances = predictions(archive, tested)
-    again = refitted(archive, X[order], y[order], None)
+    weight = _weights(report["choice"], np.array(_column(rows, "group")))
+    again = refitted(archive, X[order], y[order], None if weight is None else weight[order])
     if again is not None and chances is not None:
         distance = float(np.abs(again.predict_proba(tested) - chances).max(initial=0.0))
         yield Check(
@@ -152,6 +153,16 @@ def _model(
         wide[:, place] = chances
     truth = _labels(test.column(report["settings"]["label"]).to_pylist(), classes)
     yield from _figures(report, truth, said, wide, np.array(_column(test, "group")))
+
+
+def _weights(choice: dict[str, Any] | None, group: Any) -> Floats | None:
+    """The weights of the rows where the model was fitted with groups re-weighted."""
+    if not choice or not choice["strength"]:
+        return None
+    names, place, size = np.unique(group, return_inverse=True, return_counts=True)
+    q = np.array([choice["weights"][name] for name in names.tolist()])
+    found = (1 + choice["strength"] * (q * len(group) / size - 1))[place]
+    return np.asarray(found * len(group) / found.sum())
 
 
 def _labels(values: list[Any], classes: list[Any]) -> Ints:
