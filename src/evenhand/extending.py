@@ -13,6 +13,7 @@ import os
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 from evenhand.errors import InputError
@@ -37,7 +38,7 @@ class Factory:
 
     path: str
     function: Callable[..., Any]
-    settings: Mapping[str, Any]
+    settings: Mapping[str, object]
 
     def __call__(self) -> Any:
         """What the function gives; its failure is the input's, since the input named it."""
@@ -80,7 +81,7 @@ def parse_factory(text: str) -> Factory:
     return Factory(path, find(path, "factory"), parse_settings(tail, where=f"factory {path!r}"))
 
 
-def make(text: str, kind: str, wrong: Callable[[Any], str | None]) -> Any:
+def make(text: str, kind: str, wrong: Callable[[object], str | None]) -> Any:
     """What the factory of a text gives; `wrong` says why it is not of the kind, or None."""
     factory = parse_factory(text)
     found = factory()
@@ -92,7 +93,7 @@ def make(text: str, kind: str, wrong: Callable[[Any], str | None]) -> Any:
     return found
 
 
-def find(path: str, what: str) -> Callable[..., Any]:
+def find(path: str, what: str) -> Callable[..., object]:
     """The function at an import path, from packages that `EVENHAND_ALLOW` names; `what` it is, for the errors."""
     module, _, name = path.rpartition(".")
     if not module or not all(part.isidentifier() for part in path.split(".")):
@@ -106,7 +107,7 @@ def find(path: str, what: str) -> Callable[..., Any]:
     home = getattr(found, "__module__", None) if inspect.isroutine(found) or inspect.isclass(found) else None
     if home is not None and not _allowed(home):
         raise InputError(f"the {what} {path!r} is defined in {home!r}, which is not allowed here: {_advice(home)}")
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def _trusted() -> list[str]:
@@ -121,7 +122,7 @@ def _advice(module: str) -> str:
     return f"set {ALLOW}={','.join([*_trusted(), module.partition('.')[0]])} if you trust it"
 
 
-def _imported(module: str, what: str, path: str) -> Any:
+def _imported(module: str, what: str, path: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
@@ -135,7 +136,7 @@ def _imported(module: str, what: str, path: str) -> Any:
         raise InputError(f"the {what} {path!r} cannot be imported: {_described(error)}") from error
 
 
-def _attribute(module: Any, name: str, what: str, path: str) -> Any:
+def _attribute(module: ModuleType, name: str, what: str, path: str) -> object:
     try:
         return getattr(module, name)
     except AttributeError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,6 +22,9 @@ from evenhand.cli.campaign_shared import (
 )
 from evenhand.cli.lazy import lazy_group
 from evenhand.errors import InputError
+
+if TYPE_CHECKING:
+    from evenhand.campaign.requests import Request
 
 __all__ = ["app"]
 
@@ -283,7 +286,7 @@ def close(
         say({"name": name, "closed": reason}, as_json, f"campaign {name!r} is closed")
 
 
-def _request_line(request: Any) -> str:
+def _request_line(request: Request) -> str:
     age = request.scores_age
     scores = "no scores yet" if age is None else f"scores {age:.0f} s old, {request.behind} labels behind"
     until = "" if request.until is None else f" until {request.as_dict()['until']}"

@@ -11,6 +11,8 @@ from evenhand.cli.campaign_shared import DEFAULT, AsJson, Database, Name, opened
 from evenhand.errors import InputError
 
 if TYPE_CHECKING:
+    from evenhand.campaign import Campaign
+    from evenhand.campaign.labels import Label
     from evenhand.campaign.tables import FileTable
 
 __all__ = ["model"]
@@ -41,7 +43,7 @@ def model(
         say(found, as_json, "\n".join(lines))
 
 
-def _about(campaign: Any) -> dict[str, Any]:
+def _about(campaign: Campaign) -> dict[str, Any]:
     """The final model in plain values; accuracies are those of the model in training, which sees no validation label."""
     made = campaign.final_model()
     campaign.refit()
@@ -61,7 +63,7 @@ def _about(campaign: Any) -> dict[str, Any]:
     }
 
 
-def _write(out: Path, table: FileTable, labels: list[Any], sure: list[float] | None) -> int:
+def _write(out: Path, table: FileTable, labels: list[Label], sure: list[float] | None) -> int:
     """Write the rows with two more columns."""
     from evenhand.campaign.tables import write_csv
 

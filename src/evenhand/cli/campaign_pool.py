@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +14,7 @@ from evenhand.cli.campaign_shared import DEFAULT, AsJson, Database, Name, Reason
 
 if TYPE_CHECKING:
     from evenhand.campaign import Campaign
+    from evenhand.campaign.requests import Request
 
 __all__ = ["check_todo", "pool", "skip", "write_todo"]
 
@@ -87,7 +89,7 @@ def check_todo(campaign: Campaign, target: Path) -> None:
         raise InputError("--out writes the rows of a pool, and this campaign has none: register one with campaign pool")
 
 
-def write_todo(campaign: Campaign, requests: list[Any], target: Path) -> int:
+def write_todo(campaign: Campaign, requests: Sequence[Request], target: Path) -> int:
     """Write the rows of requests with all their columns, and an empty label column to fill in."""
     from evenhand.campaign.tables import write_csv
 

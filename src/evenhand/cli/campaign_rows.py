@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -27,7 +27,8 @@ from evenhand.errors import InputError
 if TYPE_CHECKING:
     from evenhand.campaign import Campaign
     from evenhand.campaign.deliveries import Delivery
-    from evenhand.campaign.requests import Receipt
+    from evenhand.campaign.requests import Receipt, Refused
+    from evenhand.campaign.tables import FileTable
 
 __all__ = ["add", "tell"]
 
@@ -154,7 +155,7 @@ def _rejected_file(file: Path, rejected: Path | None) -> Path:
     return target
 
 
-def _set_aside(target: Path, table: Any, refused: Any) -> None:
+def _set_aside(target: Path, table: FileTable, refused: Sequence[Refused]) -> None:
     from evenhand.campaign.intake import write_refused
 
     if refused:

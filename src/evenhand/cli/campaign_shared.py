@@ -7,12 +7,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
     from evenhand.campaign import Campaign
+    from evenhand.campaign.requests import Refused
 
 __all__ = [
     "DEFAULT", "AsJson", "Collector", "Database", "Name", "Reason", "RequestNumber", "User", "counted_from_one", "handled", "opened", "say",
@@ -76,12 +77,12 @@ def opened(database: str, name: str, as_json: bool, *, read_only: bool = False) 
             yield campaign
 
 
-def counted_from_one(refused: Iterable[Any]) -> list[dict[str, Any]]:
+def counted_from_one(refused: Iterable[Refused]) -> list[dict[str, object]]:
     """Refused rows as plain values, numbered as people count the rows of a file."""
     return [{**row._asdict(), "row": row.row + 1} for row in refused]
 
 
-def say(found: Any, as_json: bool, text: str | Callable[[], str]) -> None:
+def say(found: object, as_json: bool, text: str | Callable[[], str]) -> None:
     """Print the result: JSON, or the words for people."""
     if as_json:
         typer.echo(json.dumps(found, indent=1, ensure_ascii=False, default=str))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +12,8 @@ import typer
 from evenhand.errors import InputError
 
 if TYPE_CHECKING:
-    from evenhand.experiments.run import Outcome
+    from evenhand.experiments.base import Experiment
+    from evenhand.experiments.run import Options, Outcome
 
 __all__ = ["reproduce"]
 
@@ -66,7 +68,7 @@ def reproduce(
         raise typer.Exit(SKIPPED)
 
 
-def _with_bars(chosen: list[Any], out: Path, options: Any) -> list[Outcome]:
+def _with_bars(chosen: Sequence[Experiment], out: Path, options: Options) -> list[Outcome]:
     """Run with one bar for each experiment on standard error."""
     from rich.console import Console
     from rich.progress import (
@@ -120,7 +122,7 @@ def _status(outcome: Outcome) -> str:
     return outcome.status if outcome.status == "skipped" else f"{outcome.status}, {outcome.ran} trials run"
 
 
-def _repeat(chosen: list[Any], text: str, options: Any) -> None:
+def _repeat(chosen: Sequence[Experiment], text: str, options: Options) -> None:
     """Run one trial in this process and say how it went."""
     from evenhand.experiments.measures import worst
     from evenhand.simulation.blocks import run_apart

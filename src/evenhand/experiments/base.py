@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 
 from evenhand.engine.run import Record
@@ -80,6 +81,6 @@ class Experiment:
         return {name: study.at(scale, trials, seed, image_rounds) for name, study in self.studies.items()}
 
 
-def judge(text: str, holds: Any, evidence: str, *, tested: Any = True) -> Claim:
+def judge(text: str, holds: bool | np.bool_, evidence: str, *, tested: bool = True) -> Claim:
     """A claim with its verdict; `tested` says whether the trials and budget suffice for one."""
     return Claim(text, (HOLDS if holds else DOES_NOT_HOLD) if tested else NOT_TESTED, evidence)

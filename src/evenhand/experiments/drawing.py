@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from evenhand.arrays import Floats
+from evenhand.arrays import Floats, Ints
 from evenhand.engine.run import Record
 from evenhand.experiments.measures import share, tested_rounds
 from evenhand.plotting.panels import COLOURS, band
@@ -31,7 +31,7 @@ def panels(titles: Sequence[str], x: str, y: str, *, sharey: bool = True) -> tup
     return figure, axes
 
 
-def draw_band(ax: Axes, x: Any, values: Floats, label: str, colour: str) -> None:
+def draw_band(ax: Axes, x: Ints, values: Floats, label: str, colour: str) -> None:
     """Mean over trials (the last axis) with a band of one standard deviation."""
     some = np.unique(np.linspace(0, len(x) - 1, _POINTS).round().astype(int))
     x, values = np.asarray(x)[some], values[some]

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib.resources import files
-from typing import Any
 
 __all__ = ["render"]
 
 
-def render(entries: Mapping[str, Any]) -> str:
+def render(entries: Mapping[str, object]) -> str:
     """The gallery of these entries of `results.json`, as HTML that stands beside the figures."""
     from jinja2 import Environment, StrictUndefined
 

@@ -62,7 +62,7 @@ def mean_number(name: str, values: Floats, paper: float | None = None, paper_sd:
     return Number(name, mean, sd if len(values) > 1 else None, paper, paper_sd)
 
 
-def curves(runs: Mapping[str, Record], **columns: Any) -> pd.DataFrame:
+def curves(runs: Mapping[str, Record], **columns: str) -> pd.DataFrame:
     """Means and standard deviations over trials, a row for each strategy, tested round and group."""
     frames = []
     for label, record in runs.items():

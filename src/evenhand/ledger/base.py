@@ -163,7 +163,7 @@ class Writer(Reader):
         return found
 
     def append(
-        self, kind: str, facts: Mapping[str, Any], *, request: int | None = None, actor: str | None = None
+        self, kind: str, facts: Mapping[str, object], *, request: int | None = None, actor: str | None = None
     ) -> Event:
         """Write down an event that follows the last one; `tail` comes first."""
         text = as_text(facts)  # now, so that what cannot be written down is refused before anything is decided on it

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import time
 import weakref
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Insert, Select, Table, and_, bindparam, delete, func, insert, or_, select, text
+from sqlalchemy import (
+    Connection,
+    Insert,
+    Select,
+    Table,
+    and_,
+    bindparam,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    text,
+)
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import IntegrityError
 
@@ -194,7 +207,7 @@ class _DatabaseWriter(Writer):
     def events(
         self, after: int = 0, *, kinds: Collection[str] = (), request: int | None = None, limit: int | None = None
     ) -> list[Event]:
-        values: dict[str, Any] = {"ours": self._campaign, "after": after}
+        values: dict[str, object] = {"ours": self._campaign, "after": after}
         question = _EVENTS
         if kinds or request is not None or limit is not None:
             question = _events_of(bool(kinds), request is not None, limit is not None)
@@ -289,7 +302,7 @@ class _DatabaseWriter(Writer):
         for first in range(0, len(examples), _CHUNK):
             self._connection.execute(self._upsert, _rows(self._campaign, examples[first : first + _CHUNK]))
 
-    def _read(self, question: Select[Any], values: dict[str, Any]) -> list[Example]:
+    def _read(self, question: Select[Any], values: Mapping[str, object]) -> list[Example]:
         self._put_examples()
         return [_example(row) for row in self._connection.execute(question, {"ours": self._campaign, **values})]
 
@@ -299,7 +312,7 @@ def _at(first: int, last: int | None) -> list[Any]:
     return [_X.position >= first] if last is None else [_X.position.between(first, last)]
 
 
-def _event(row: Any) -> Event:
+def _event(row: Sequence[Any]) -> Event:
     try:
         facts = from_text(row[5])
     except ValueError as error:
@@ -307,19 +320,19 @@ def _event(row: Any) -> Event:
     return Event(row[0], row[1], row[2], row[3], row[4], facts)
 
 
-def _example(row: Any) -> Example:
+def _example(row: Sequence[Any]) -> Example:
     *values, array = row
     found = Example(*values)
     return found if array is None else found._replace(features=bytes(array))
 
 
-def _model(row: Any) -> StoredModel:
+def _model(row: Sequence[Any]) -> StoredModel:
     return StoredModel(row[0], row[1], row[2], bytes(row[3]))
 
 
-def _rows(campaign: int, examples: Sequence[Example]) -> list[dict[str, Any]]:
+def _rows(campaign: int, examples: Sequence[Example]) -> list[dict[str, object]]:
     """Examples as rows of the table, without the columns that are empty in all of them, which a pool has many of."""
-    columns: dict[str, Any] = dict(zip(Example._fields, zip(*examples, strict=True), strict=True))
+    columns: dict[str, Sequence[Any]] = dict(zip(Example._fields, zip(*examples, strict=True), strict=True))
     columns["group_name"] = columns.pop("group")
     columns["array"] = [f if isinstance(f, bytes) else None for f in columns["features"]]
     columns["features"] = [f if isinstance(f, str) else None for f in columns["features"]]

@@ -11,7 +11,7 @@ from evenhand.errors import InputError
 __all__ = ["as_text", "from_text"]
 
 
-def as_text(value: Any) -> str:
+def as_text(value: object) -> str:
     """A value as JSON.
 
     >>> as_text({"share": 0.1})

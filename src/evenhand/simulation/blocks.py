@@ -6,9 +6,9 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
-from typing import Any
 
 from evenhand.engine.run import Record, Settings, run_block
+from evenhand.learners.base import Learner
 from evenhand.sources.base import Source
 from evenhand.strategies import Strategy
 
@@ -31,7 +31,7 @@ class Block:
     strategy: Strategy
     trials: tuple[int, ...]
     settings: Settings
-    open: Callable[[], tuple[Source, Any]]
+    open: Callable[[], tuple[Source, Learner]]
 
 
 def cut(missing: Mapping[str, Sequence[int]], size: int) -> list[tuple[str, tuple[int, ...]]]:

@@ -15,6 +15,7 @@ import pandas as pd
 from evenhand.engine.run import Record, Settings
 from evenhand.errors import InputError
 from evenhand.files import write_atomically
+from evenhand.learners.base import Learner
 from evenhand.notation import lasting_text
 from evenhand.simulation.metrics import worst_by
 from evenhand.simulation.trace import FINAL_COLUMNS, TRACE_COLUMNS, differences, final_frame, summarise, trace_frame
@@ -55,7 +56,14 @@ class Result:
 
     @classmethod
     def empty(
-        cls, source: Source, texts: dict[str, str], learner: Any, settings: Settings, trials: int, jobs: int, trace: str
+        cls,
+        source: Source,
+        texts: dict[str, str],
+        learner: Learner,
+        settings: Settings,
+        trials: int,
+        jobs: int,
+        trace: str,
     ) -> Result:
         """A result with nothing in it yet; the texts of the strategies are by label."""
         chosen: dict[str, Any] = {"source": source.name, "digest": identity(source), "strategies": texts}

@@ -19,6 +19,7 @@ from evenhand.engine.trials import check_tests
 from evenhand.errors import InputError
 from evenhand.extending import is_factory
 from evenhand.learners import Logistic, as_learner
+from evenhand.learners.base import Learner
 from evenhand.notation import lasting_text
 from evenhand.risks import OwnRisk, Risk, as_risk
 from evenhand.simulation.backends import spread
@@ -184,7 +185,13 @@ def _check_risk(source: Source, settings: Settings) -> None:
 
 
 def _check(
-    source: Source, named: dict[str, Strategy], settings: Settings, learner: Any, trials: int, evaluate: int, trace: str
+    source: Source,
+    named: dict[str, Strategy],
+    settings: Settings,
+    learner: Learner,
+    trials: int,
+    evaluate: int,
+    trace: str,
 ) -> None:
     if trials < 1:
         raise InputError(f"trials must be 1 or more, not {trials}")
@@ -208,14 +215,14 @@ def _check(
             warnings.warn(message, stacklevel=3)
 
 
-def _block(settings: Settings, source: Source, named: dict[str, Strategy], learner: Any) -> int:
+def _block(settings: Settings, source: Source, named: dict[str, Strategy], learner: Learner) -> int:
     if not runs_in_lockstep(learner):
         return 1
     rounds = max(settings.rounds_of(strategy) for strategy in named.values())
     return int(np.clip(_RECORD_SIZE // (rounds * len(source.groups)), 1, BLOCK))
 
 
-def _given(source: Source, learner: Any) -> tuple[Source, Any]:
+def _given(source: Source, learner: Learner) -> tuple[Source, Learner]:
     return source, learner
 
 

@@ -9,9 +9,10 @@ import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evenhand.engine.run import Record
 from evenhand.errors import InputError
@@ -19,12 +20,13 @@ from evenhand.files import write_atomically
 
 __all__ = ["Store", "key_of", "read_record"]
 
+_Kind = TypeVar("_Kind", bound=np.generic)
 _BY_ROUND = ("labels", "chosen", "kind", "counts", "validation_loss", "accuracy", "risk")
 _AT_END = ("final_accuracy", "final_risk")
 _SMALL = {"labels": np.int32, "chosen": np.int16, "kind": np.int8, "counts": np.int32}
 
 
-def key_of(settings: Mapping[str, Any]) -> str:
+def key_of(settings: Mapping[str, object]) -> str:
     """A short name that settings alone decide."""
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
 
@@ -38,12 +40,12 @@ class Store:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def missing(self, settings: Mapping[str, Any], trials: Iterable[int]) -> list[int]:
+    def missing(self, settings: Mapping[str, object], trials: Iterable[int]) -> list[int]:
         """The trials that are not there yet."""
         kept = {trial for path in self._files(settings) for trial in _numbers(path)}
         return [trial for trial in trials if trial not in kept]
 
-    def refuse_others(self, wanted: Sequence[Mapping[str, Any]]) -> None:
+    def refuse_others(self, wanted: Sequence[Mapping[str, object]]) -> None:
         """Refuse to go on where there are trials and none has any of these settings: say which setting differs."""
         kept = [json.loads(path.read_text(encoding="utf-8")) for path in self.folder.glob("*/settings.json")]
         if not kept or any(self._files(settings) for settings in wanted):
@@ -57,7 +59,7 @@ class Store:
         for path in self.folder.glob("*/settings.json"):
             shutil.rmtree(path.parent)
 
-    def put(self, settings: Mapping[str, Any], record: Record) -> None:
+    def put(self, settings: Mapping[str, object], record: Record) -> None:
         """Keep the trials of a record."""
         folder = self.folder / key_of(settings)
         folder.mkdir(parents=True, exist_ok=True)
@@ -71,7 +73,7 @@ class Store:
         name = "+".join(f"{run[0]}-{run[-1]}" for run in _runs(record.trials.tolist()))
         write_atomically(folder / f"{name}.npz", lambda path: _write(path, arrays))
 
-    def get(self, settings: Mapping[str, Any], trials: Sequence[int]) -> Record | None:
+    def get(self, settings: Mapping[str, object], trials: Sequence[int]) -> Record | None:
         """One record of these trials in this order, as far as they are there; None without any."""
         records = []
         wanted = set(trials)
@@ -81,11 +83,11 @@ class Store:
                 wanted -= set(_numbers(path))
         return _joined(records, trials) if records else None
 
-    def _files(self, settings: Mapping[str, Any]) -> list[Path]:
+    def _files(self, settings: Mapping[str, object]) -> list[Path]:
         return sorted((self.folder / key_of(settings)).glob("*.npz"))
 
 
-def _differing(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
+def _differing(a: Mapping[str, object], b: Mapping[str, object]) -> list[str]:
     return [key for key in {**a, **b} if json.dumps(a.get(key)) != json.dumps(b.get(key))]
 
 
@@ -130,7 +132,7 @@ def _joined(records: list[Record], trials: Sequence[int]) -> Record:
     )
 
 
-def _padded(values: Any, rounds: int, name: str) -> Any:
+def _padded(values: NDArray[_Kind], rounds: int, name: str) -> NDArray[_Kind]:
     short = rounds - len(values)
     if not short:
         return values

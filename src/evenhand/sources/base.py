@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.arrays import Floats, Ints, Values
+from evenhand.learners.base import Learner, Model
 from evenhand.risks import ERROR, Measure, Risk
 
 __all__ = [
@@ -53,7 +54,7 @@ class Stream(Protocol):
     def left(self) -> NDArray[np.int64] | None:
         """Labels still to be had, shape (T, m); None where there is no end to them."""
 
-    def accuracies(self, models: Sequence[Any]) -> NDArray[np.float64]:
+    def accuracies(self, models: Sequence[Model | None]) -> NDArray[np.float64]:
         """Test accuracy of every trial's model on every group, shape (T, m)."""
 
 
@@ -85,7 +86,7 @@ class Source(Protocol):
 class HasLearner(Protocol):
     """A source that knows which learner suits its examples, such as a network for images."""
 
-    def default_learner(self, **settings: Any) -> Any:
+    def default_learner(self, **settings: Any) -> Learner:
         """The learner that `simulate` trains where none is given; `--learner network:key=value` passes settings."""
 
 
@@ -125,7 +126,7 @@ class ExactStream(Protocol):
 class RiskStream(Protocol):
     """A stream that tests models by any risk; a simulation of another risk than the error needs it."""
 
-    def risks(self, models: Sequence[Any], measure: Measure) -> Floats:
+    def risks(self, models: Sequence[Model | None], measure: Measure) -> Floats:
         """Test risk of every trial's model on every group, (T, m); NaN where there is no model or nothing to test on.
 
         `measure.of_model` and `measure.tally` do it on rows, `measure.of_confusion` from counts.

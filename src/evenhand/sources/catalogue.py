@@ -9,6 +9,7 @@ from typing import Any
 
 from evenhand import extending
 from evenhand.errors import InputError
+from evenhand.learners.base import Learner
 from evenhand.notation import parse_settings
 from evenhand.sources.base import HasLearner, Source
 
@@ -62,7 +63,7 @@ def _refuse(named: dict[str, Any], what: str) -> None:
         raise InputError(f"{given[0]} has no effect on {what}")
 
 
-def _data_set(name: str, load: Callable[..., Any], test: str | None, settings: dict[str, Any]) -> Source:
+def _data_set(name: str, load: Callable[..., Source], test: str | None, settings: dict[str, Any]) -> Source:
     if name in _TABLES:
         _refuse({"data_dir": settings.pop("data_dir", None)}, f"{name!r}, which is bundled")
         if test is not None:
@@ -88,7 +89,7 @@ def parse_test(text: str) -> float | str | None:
         return text
 
 
-def learner_for(source: Source, text: str | None) -> Any:
+def learner_for(source: Source, text: str | None) -> Learner | None:
     """The learner a text describes; `network:update=epoch,…` sets what differs from the source's own network."""
     from evenhand.learners.parsing import parse_learner
 
@@ -96,7 +97,8 @@ def learner_for(source: Source, text: str | None) -> Any:
         return None
     name, _, tail = text.partition(":")
     if name != "network":
-        return parse_learner(text)
+        found: Learner = parse_learner(text)
+        return found
     if not isinstance(source, HasLearner):
         raise InputError(f"the source {source.name} has no network of its own: name another learner")
     try:

@@ -56,7 +56,7 @@ def strategy_text(text: str) -> str:
     return describe_strategy(rule) or bare
 
 
-def describe_strategy(strategy: Any) -> str | None:
+def describe_strategy(strategy: object) -> str | None:
     """The text that `parse_strategy` reads back to this strategy, or None where there is none."""
     if not isinstance(strategy, Rule):
         return None
@@ -74,7 +74,7 @@ def _split_label(text: str) -> tuple[str, str]:
     return (label, text[len(label) + 1 :]) if mark else (text, text)
 
 
-def _why_no_strategy(found: Any) -> str | None:
+def _why_no_strategy(found: object) -> str | None:
     return (
         None if callable(found) else "a strategy is called with the standing and random numbers, and gives a Decision"
     )

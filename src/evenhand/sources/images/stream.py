@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.arrays import Ints, Values
+from evenhand.learners.base import Model
 from evenhand.risks import Measure, is_wrong
 from evenhand.sources.base import Draw
 from evenhand.sources.images.store import ImageRows, Store
@@ -89,7 +90,7 @@ class ImageStream:
         """Images still to be had, shape (T, m); None where the halves are drawn again and again."""
         return None if self._replace == "halves" else self._left
 
-    def accuracies(self, models: Sequence[Any]) -> NDArray[np.float64]:
+    def accuracies(self, models: Sequence[Model | None]) -> NDArray[np.float64]:
         """Test accuracy of every trial's model on every group; NaN for a group without test images."""
         found = np.full(self._taken.shape, np.nan)
         for t, model in enumerate(models):
@@ -99,7 +100,7 @@ class ImageStream:
                 found[t] = by_group((~is_wrong(model, X, y)[:, None]).astype(float), counts)[:, 0]
         return found
 
-    def risks(self, models: Sequence[Any], measure: Measure) -> NDArray[np.float64]:
+    def risks(self, models: Sequence[Model | None], measure: Measure) -> NDArray[np.float64]:
         """Test risk of every trial's model on every group; NaN for a group without test images it is about."""
         found = np.full(self._taken.shape, np.nan)
         for t, model in enumerate(models):

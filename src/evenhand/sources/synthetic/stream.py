@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evenhand.arrays import Floats, Ints
+from evenhand.learners.base import Model
 from evenhand.learners.logistic.learner import Logistic
 from evenhand.risks import Measure, is_wrong
 from evenhand.sources.base import Draw
@@ -77,12 +78,12 @@ class SyntheticStream:
     def left(self) -> None:
         """None: a synthetic group never runs out."""
 
-    def accuracies(self, models: Sequence[Any]) -> Floats:
+    def accuracies(self, models: Sequence[Model | None]) -> Floats:
         """Accuracy of every trial's model on a large held-out sample, the same for every trial."""
         values = [[np.mean(1.0 - is_wrong(f, X, y)) for X, y in self._sample()] for f in models]
         return np.asarray(values, dtype=float).reshape(len(models), len(self._model.groups))
 
-    def risks(self, models: Sequence[Any], measure: Measure) -> Floats:
+    def risks(self, models: Sequence[Model | None], measure: Measure) -> Floats:
         """Risk of every trial's model on every group: exact for logistic regression where it can be, else on the sample."""
         found = np.full((len(models), len(self._model.groups)), np.nan)
         for t, model in enumerate(models):

@@ -99,7 +99,7 @@ def code_column(chunks: Iterator[pa.Array], column: GroupColumn, *, keep_order: 
     return _with_missing(lookup[codes], values)
 
 
-def value_text(value: Any) -> str:
+def value_text(value: object) -> str:
     """A label or group as text, the same for the same value: 0 and 0.0 are one.
 
     >>> value_text(0.0), value_text(0), value_text(0.5), value_text(True)
@@ -108,7 +108,7 @@ def value_text(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def _is_nan(value: Any) -> bool:
+def _is_nan(value: object) -> bool:
     return isinstance(value, float) and value != value
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -38,7 +38,7 @@ _ROLES = {"train", "validation", "test"}
 class CodedRows(Protocol):
     """Coded rows by row number."""
 
-    def __getitem__(self, rows: Any) -> Coded: ...
+    def __getitem__(self, rows: NDArray[np.int64]) -> Coded: ...
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.arrays import Floats, Ints
+from evenhand.learners.base import Model
 from evenhand.risks import Measure, is_wrong
 from evenhand.sources.base import Draw
 from evenhand.sources.order import Order, Replace
@@ -182,7 +183,7 @@ class TableStream:
         """The encoder of one trial, by its place in the block."""
         return self._encoders.of(trial)
 
-    def accuracies(self, models: Sequence[Any]) -> Floats:
+    def accuracies(self, models: Sequence[Model | None]) -> Floats:
         """Test accuracy of every trial's model on every group; NaN without a model or without test rows."""
 
         def plain(model: Any, X: Any, y: NDArray[Any], counts: Ints) -> Floats:
@@ -190,7 +191,7 @@ class TableStream:
 
         return self._tested(models, LinearScores.accuracies, plain)
 
-    def risks(self, models: Sequence[Any], measure: Measure) -> Floats:
+    def risks(self, models: Sequence[Model | None], measure: Measure) -> Floats:
         """Test risk of every trial's model on every group; NaN without a model or without test rows it is about."""
 
         def plain(model: Any, X: Any, y: NDArray[Any], counts: Ints) -> Floats:
@@ -203,7 +204,7 @@ class TableStream:
         return self._tested(models, None if measure.table is None else linear, plain)
 
     def _tested(
-        self, models: Sequence[Any], linear: Callable[..., Floats] | None, plain: Callable[..., Floats]
+        self, models: Sequence[Model | None], linear: Callable[..., Floats] | None, plain: Callable[..., Floats]
     ) -> Floats:
         """What `linear` gives for rules on unscaled rows, and `plain` for all other models, by trial and group."""
         found, tests = np.full(self._taken.shape, np.nan), self.tests()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from evenhand.arrays import Values
@@ -279,11 +280,11 @@ class Table:
         """Whether the test rows are rows of the table itself."""
         return self._test_data is None
 
-    def take_test(self, rows: NDArray[np.int64]) -> Any:
+    def take_test(self, rows: NDArray[np.int64]) -> pa.Table:
         """Test rows by number, as an Arrow table: of the test table where there is one, else of the table itself."""
         return self.take(rows) if self._test_data is None else self._test_data.table.take(rows)
 
-    def take(self, rows: NDArray[np.int64]) -> Any:
+    def take(self, rows: NDArray[np.int64]) -> pa.Table:
         """Rows of the table by number, every column as it is, as an Arrow table."""
         if isinstance(self._data, ParquetFiles):
             order = np.argsort(rows, kind="stable")
