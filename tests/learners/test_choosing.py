@@ -18,10 +18,14 @@ from sklearn.preprocessing import StandardScaler
 
 import evenhand as eh
 from evenhand.learners import as_learner
-from evenhand.learners.choosing import PENALTIES, choose, fit_chosen
+from evenhand.learners.choosing import FEW_PENALTIES, PENALTIES, fit_chosen
 from evenhand.learners.crossing import Rows, group_weights, make_folds
 from evenhand.learners.logistic.table import TableLearner
 from evenhand.risks import as_risk
+
+
+def choose(*given, **settings):
+    return fit_chosen(*given, **settings).choice
 
 
 def unequal(n=(900, 100), seed=0):
@@ -177,7 +181,7 @@ def test_frames_sparse_rows_pipelines_and_several_classes():
     assert len(table.choice.candidates) == 3 * len(PENALTIES)
     X, y, group = unequal((50, 10))
     pipeline = as_learner(make_pipeline(StandardScaler(), LogisticRegression()))
-    assert len(choose(pipeline, X, y, group).candidates) == 3 * len(PENALTIES)
+    assert len(choose(pipeline, X, y, group).candidates) == 3 * len(FEW_PENALTIES)
     forest = as_learner(RandomForestClassifier(n_estimators=2))
     assert [c.name for c in choose(forest, X, y, group).candidates] == ["plain", "half weights", "full weights"]
     data, kind = load_wine(return_X_y=True)

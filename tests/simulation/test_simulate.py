@@ -5,8 +5,10 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 
 import evenhand as eh
 from evenhand.engine.run import Settings, run_block
@@ -23,6 +25,10 @@ def favour_v(standing):
 
 def alternate(standing, uniforms):
     return eh.Decision.of(standing, standing.groups[int(standing.counts.sum() % len(standing.groups))])
+
+
+def seldom_v(standing, uniforms):
+    return eh.Decision.of(standing, "v" if standing.counts.sum() % 8 == 7 else "u")
 
 
 RULES = [
@@ -248,9 +254,43 @@ def test_test_accuracy_on_synthetic_models_is_the_closed_form():
     risk = I.group_risk(model.coef_[0], model.intercept_[0])
     last = result.trace.query("trial == 2 and round == 15")["test_accuracy"]
     assert np.allclose(last, 1 - risk, atol=1e-7)
-    final = c.final_model()
+    final = c.final_model(plain=True)
     risk = I.group_risk(final.coef_[0], final.intercept_[0])
     assert np.allclose(result.final.query("trial == 2")["final_test_accuracy"], 1 - risk, atol=1e-7)
+
+
+def test_the_chosen_model_is_the_one_a_campaign_chooses():
+    rules = {"few": seldom_v, "even": eh.Uniform()}
+    result = eh.simulate(I, rules, budget=160, trials=4, seed=5, final="chosen")
+    differs = False
+    for label, rule in rules.items():
+        for trial in (1, 3):
+            _, _, c = by_hand(rule, 5, trial, 160)
+            model = c.final_model()
+            risk = I.group_risk(model.coef_[0], model.intercept_[0])
+            own = result.final[(result.final["strategy"] == label) & (result.final["trial"] == trial)]
+            assert np.allclose(own["chosen_test_accuracy"], 1 - risk, atol=1e-6)
+            differs |= model.choice.chosen != "plain, C=1"
+    assert differs
+    summary = result.summary()["strategies"]["few"]
+    worst = result.final.query("strategy == 'few'").groupby("trial")["chosen_test_accuracy"].min()
+    assert summary["chosen_worst_group_accuracy"]["mean"] == pytest.approx(worst.mean())
+    metrics = {d["metric"] for d in result.summary()["differences"]}
+    assert metrics == {"worst_group_accuracy", "final_worst_group_accuracy", "chosen_worst_group_accuracy"}
+
+
+def test_plain_is_the_default_and_learners_without_weights_stay_plain(tmp_path):
+    plain = eh.simulate(I, [eh.Uniform()], budget=30, trials=2)
+    assert "chosen_worst_group_accuracy" not in plain.summary()["strategies"]["uniform"]
+    settings = {"budget": 30, "trials": 2, "evaluate": 1, "final": "chosen"}
+    for learner in (KNeighborsClassifier(1), eh.TorchLearner(lambda: torch.nn.Linear(2, 2))):
+        final = eh.simulate(I, [eh.Uniform()], learner, **settings).final
+        assert np.array_equal(final["chosen_test_accuracy"], final["final_test_accuracy"])
+    result = eh.simulate(eh.datasets.load("german"), [eh.Uniform()], **settings)
+    result.save(tmp_path)
+    assert eh.Result.load(tmp_path).summary()["strategies"] == result.summary()["strategies"]
+    with pytest.raises(ValueError, match="final must be 'plain' or 'chosen'"):
+        eh.simulate(I, [eh.Uniform()], budget=30, trials=2, final="best")
 
 
 def test_an_interrupted_run_keeps_finished_trials_and_goes_on(tmp_path):

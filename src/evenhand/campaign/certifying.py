@@ -214,9 +214,11 @@ def _fewer(new: int | None, kept: int | None) -> bool:
 
 def _as_model(given: Any) -> Any:
     """A model of the user's own, a bare fitted scikit-learn classifier wrapped."""
-    from evenhand.learners import Logistic, SklearnModel
+    from evenhand.learners import Logistic, Minimax, SklearnModel
+    from evenhand.learners.choosing import FinalModel
 
-    bare = hasattr(given, "get_params") and not isinstance(given, Logistic)
+    given = given.model if isinstance(given, FinalModel) else given
+    bare = hasattr(given, "get_params") and not isinstance(given, Logistic | Minimax)
     return SklearnModel(given) if bare else given
 
 

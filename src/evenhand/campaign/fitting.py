@@ -187,7 +187,14 @@ class Fitter:
             X = X if runs_in_lockstep(self.learner) else matrix(self.learner, X)
             with learner_errors(state):
                 return fit_chosen(
-                    deepcopy(self.learner), X, y, groups, risk=self.parts.risk, seed=self.seed, plain=plain
+                    deepcopy(self.learner),
+                    X,
+                    y,
+                    groups,
+                    risk=self.parts.risk,
+                    classes=sorted({*(self.parts.settings["classes"] or ()), *y.tolist()}),
+                    seed=self.seed,
+                    plain=plain,
                 )
         self.catch_up(reader, state)
         with learner_errors(state):

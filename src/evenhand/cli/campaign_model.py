@@ -35,6 +35,7 @@ def model(
         lines = [
             f"{found['learner']}, trained on {found['labels']:,} labels; classes {', '.join(map(str, found['classes']))}",
             *(f"  {group}: {text}" for group, text in found["validation"].items()),
+            f"chosen to deploy: {found['choice']['chosen']} ({found['choice']['why']})",
         ]
         if file is not None and out is not None:
             table, labels, sure = campaign.predict_file(file)
@@ -60,6 +61,7 @@ def _about(campaign: Campaign) -> dict[str, Any]:
         "labels": status["examples"],
         "classes": classes,
         "validation": validation,
+        "choice": made.choice.as_dict(),
     }
 
 

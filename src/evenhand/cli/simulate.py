@@ -53,6 +53,9 @@ def simulate(
         ),
     ] = "error",
     positive: Annotated[str | None, typer.Option(help="the class that fnr and fpr are about")] = None,
+    final: Annotated[
+        str, typer.Option(help="plain, or chosen: also the model that final_model would choose to deploy")
+    ] = "plain",
     batch: Annotated[int, typer.Option(help="examples of each role a round draws")] = 1,
     warmup: Annotated[int | None, typer.Option(help="warm-up rounds, groups in turn")] = None,
     validation: Annotated[float, typer.Option(help="share of the labels that validates")] = 0.5,
@@ -119,6 +122,7 @@ def simulate(
             validation=validation,
             risk=risk,
             positive=positive,
+            final=final,
             trace=trace,
             progress=True,
             keep=None if out is None else out / _TRIALS,
@@ -165,11 +169,15 @@ def print_result(result: Result, out: Path | None = None) -> None:
         whose = "worst group" if len(measures) == 1 else f"worst group's {measure}"
         table.add_column(f"{whose}\n(trained on half)", justify="right")
         table.add_column(f"{whose}\n(all labels)", justify="right")
+    if result.settings["final"] == "chosen":
+        table.add_column("worst group\n(chosen)", justify="right")
     shown = result.groups[:6]
     for group in shown:
         table.add_column(f"share of\n{group}", justify="right")
     for label, found in summary["strategies"].items():
         worst = [found[f"{kind}worst_group_{measure}"] for measure in measures for kind in ("", "final_")]
+        if result.settings["final"] == "chosen":
+            worst.append(found["chosen_worst_group_accuracy"])
         shares = [found["mixture"].get(group, {"mean": None, "sd": None}) for group in shown]
         table.add_row(label, *(_spread(value) for value in (*worst, *shares)))
     console.print(table)

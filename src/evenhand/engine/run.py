@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from evenhand.arrays import Floats, Ints
+from evenhand.engine.deploying import choose_models
 from evenhand.engine.fixed_pool import PooledTrials
 from evenhand.engine.memories.fixed_pool import PoolMemory
 from evenhand.engine.memories.lockstep import LockstepLogistic
@@ -43,6 +44,7 @@ class Record:
     seconds: float
     risk: Floats | None = None
     final_risk: Floats | None = None
+    chosen_accuracy: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -143,10 +145,21 @@ def run_block(
         )
         forms = _Forms.of(block)
         log = _log(block, forms, tick)
-        final, final_risk = _final(block, forms)
+        models: list[Any] = list(block.memory.final_models())
+        final, final_risk = _final(block, forms, models)
+        chosen = None
+        if settings.final == "chosen":
+            deployed = choose_models(block, source, learner, models) if block.drawn else models
+            chosen = _final(block, forms, deployed)[0]
     seconds = time.perf_counter() - started
     return Record(
-        source.groups, np.asarray(trials), **log, final_accuracy=final, final_risk=final_risk, seconds=seconds
+        source.groups,
+        np.asarray(trials),
+        **log,
+        final_accuracy=final,
+        final_risk=final_risk,
+        chosen_accuracy=chosen,
+        seconds=seconds,
     )
 
 
@@ -199,9 +212,8 @@ def _log(block: Trials, forms: _Forms, tick: Callable[[], None] | None) -> dict[
     return found | ({} if accuracy is None else {"accuracy": accuracy}) | ({} if risk is None else {"risk": risk})
 
 
-def _final(block: Trials, forms: _Forms) -> tuple[Floats, Floats | None]:
-    """Test accuracy, and risk if it is not the error, of models fitted on training and validation examples together."""
-    models: list[Any] = list(block.memory.final_models())
+def _final(block: Trials, forms: _Forms, models: list[Any]) -> tuple[Floats, Floats | None]:
+    """Test accuracy, and risk if it is not the error, of one model for every trial."""
     accuracy, risk = None, None
     if forms.accuracies is not None:
         coef, intercept = (np.stack([getattr(f, name)[0] for f in models]) for name in ("coef_", "intercept_"))

@@ -35,6 +35,7 @@ class Settings:
     seed: int = 0
     evaluate: int = 100
     risk: Risk = ERROR
+    final: str = "plain"
 
     @property
     def rounds(self) -> int:
@@ -90,6 +91,8 @@ class Trials:
             risk=settings.risk,
         )
         self.used = np.zeros(len(trials), dtype=np.int64)
+        self.drawn: list[Draw] = []
+        """All draws, where the final model will be chosen from them."""
 
     def make_memory(self, source: Source, strategy: Strategy, learner: Any, trials: Sequence[int]) -> Memory:
         """The example sets and models of these trials."""
@@ -125,6 +128,8 @@ class Trials:
     def take(self, group: Ints, size: Ints) -> tuple[Draw, NDArray[np.bool_]]:
         """Draw from these groups and record what came."""
         drawn = self.stream.draw(group, size)
+        if self.settings.final == "chosen":
+            self.drawn.append(drawn)
         validation = self.engine.record(drawn.trial, drawn.group, drawn.X, drawn.y, drawn.validation)
         self.engine.asked += group >= 0
         self.used += np.bincount(drawn.trial, minlength=len(self.used))

@@ -6,16 +6,16 @@ that is better by more than a standard error of the difference, so that nothing 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
 from evenhand.arrays import Features, Floats, Values
 from evenhand.learners.bootstrap import worst_risks
-from evenhand.learners.crossing import CrossFit, Rows, group_places, group_weights
+from evenhand.learners.crossing import CrossFit, Rows, group_places, group_weights, measure_of
 from evenhand.learners.minimax import find_weights
 from evenhand.learners.penalty import penalty_of, with_penalty
 from evenhand.learners.weights import fit_learner, takes_weights
@@ -24,12 +24,14 @@ from evenhand.risks import ERROR, Measure, Risk
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Candidate", "Choice", "FinalModel", "choose", "fit_chosen"]
+__all__ = ["Candidate", "Choice", "FinalModel", "fit_chosen", "why_plain"]
 
 FOLDS = 5
 STRENGTHS = {0.0: "none", 0.5: "half", 1.0: "full"}
 PENALTIES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
-_ROUNDS, _RATE = 30, 2.0
+FEW_PENALTIES = (0.1, 1.0, 10.0)
+"""For learners that have no quick way to be fitted again under other weights."""
+_ROUNDS, _FEW_ROUNDS, _RATE = 30, 10, 2.0
 _FLATTERED = 0.5
 """Risks in sample below this part of those out of fold say nothing: the weights are then found out of fold."""
 
@@ -136,56 +138,65 @@ class FinalModel:
 
 
 def fit_chosen(
-    learner: Any, X: Features, y: ArrayLike, groups: Any, *, risk: Risk = ERROR, seed: int = 0, plain: bool = False
+    learner: Any,
+    X: Any,
+    y: Any,
+    groups: Any,
+    *,
+    risk: Risk = ERROR,
+    classes: Sequence[Any] | None = None,
+    seed: int = 0,
+    plain: bool = False,
+    fitted: Any = None,
 ) -> FinalModel:
-    """The model to deploy, fitted on all these rows; `plain=True` compares nothing."""
+    """The model to deploy, fitted on all these rows.
+
+    Args:
+        learner: what is trained.
+        X, y, groups: the rows, their labels and their groups.
+        risk: what worse off means.
+        classes: the labels there may be, where more are known than these rows have.
+        seed: of folds and fits.
+        plain: compare nothing.
+        fitted: the plain model, where it is there already.
+    """
     y = np.asarray(y)
-    fitted = fit_learner(learner, X, y, groups, seed=seed)
+    fitted = fit_learner(learner, X, y, groups, seed=seed) if fitted is None else fitted
     if plain:
         return FinalModel(fitted, Choice("plain", "asked for", str(risk)))
-    choice, best = _compare(learner, X, y, groups, risk, seed)
-    if best is None or (best.strength == 0 and best is choice.candidates[0]):
-        return FinalModel(fitted, choice)
     names, place = group_places(groups, len(y))
     rows = Rows(X, y, place, np.ones(len(y)))
-    q = np.array([(choice.weights or {})[name] for name in names.tolist()])
+    with threadpool_limits(1):  # many small fits: threads would wait for each other
+        choice, best = _compare(learner, rows, measure_of(risk, y, classes), names, seed)
+    if best is None:
+        return FinalModel(fitted, choice)
+    q = np.array(list((choice.weights or {}).values()))
     weight = None if best.strength == 0 else group_weights(rows, q, best.strength)
     using = learner if best.C is None else with_penalty(learner, best.C)
     return FinalModel(fit_learner(using, X, y, groups, sample_weight=weight, seed=seed), choice)
 
 
-def choose(learner: Any, X: Features, y: ArrayLike, groups: Any, *, risk: Risk = ERROR, seed: int = 0) -> Choice:
-    """Compare the candidates and choose, without fitting the one chosen on all rows."""
-    return _compare(learner, X, np.asarray(y), groups, risk, seed)[0]
-
-
-def _compare(
-    learner: Any, X: Features, y: Values, groups: Any, risk: Risk, seed: int
-) -> tuple[Choice, Candidate | None]:
-    names, place = group_places(groups, len(y))
-    reason = _why_plain(learner, y, len(names))
+def _compare(learner: Any, rows: Rows, measure: Measure, names: Values, seed: int) -> tuple[Choice, Candidate | None]:
+    """What is chosen, and the candidate where it is not the plain model."""
+    reason = why_plain(learner, rows.y, len(names))
     if reason is not None:
-        return Choice("plain", reason, str(risk)), None
-    rows = Rows(X, y, place, np.ones(len(y)))
-    measure = risk.for_classes(np.unique(y))
-    with threadpool_limits(1):  # many small fits: threads would wait for each other
-        return _compared(learner, rows, measure, names, seed)
-
-
-def _compared(learner: Any, rows: Rows, measure: Measure, names: Values, seed: int) -> tuple[Choice, Candidate | None]:
+        return Choice("plain", reason, str(measure.risk)), None
     # other folds than those the weights may have been found on, so that weights fitted to chance do not look good
     cross = CrossFit(learner, rows, measure, len(names), min(FOLDS, len(rows.y)), seed + 1)
     if np.isnan(cross.risks(cross.outcomes(np.ones(len(names)), 0.0))).all():
         return Choice("plain", "no example is relevant to the risk so far", str(measure.risk)), None
     q = _weights(learner, rows, measure, cross, len(names), seed)
-    candidates = _candidates(cross, q, penalty_of(learner), names)
-    best = min(candidates, key=lambda c: c.risk)
-    chosen, why = _decide(candidates[0], best)
+    own = penalty_of(learner)
+    others = PENALTIES if _is_quick(learner) else FEW_PENALTIES
+    penalties: list[float | None] = [None] if own is None else [own, *(C for C in others if own != C)]
+    candidates = _candidates(cross, q, penalties, names)
+    chosen, why = _decide(candidates[0], min(candidates, key=lambda c: c.risk))
     weights = dict(zip(names.tolist(), q.tolist(), strict=True))
-    return Choice(chosen.name, why, str(measure.risk), weights, candidates), chosen
+    choice = Choice(chosen.name, why, str(measure.risk), weights, candidates)
+    return choice, None if chosen is candidates[0] else chosen
 
 
-def _why_plain(learner: Any, y: Values, groups: int) -> str | None:
+def why_plain(learner: Any, y: Values, groups: int) -> str | None:
     """Why nothing is compared; None where something is."""
     name = type(getattr(learner, "estimator", learner)).__name__
     if getattr(learner, "needs_groups", False):
@@ -203,18 +214,21 @@ def _why_plain(learner: Any, y: Values, groups: int) -> str | None:
 
 def _weights(learner: Any, rows: Rows, measure: Measure, cross: CrossFit, groups: int, seed: int) -> Floats:
     """Group weights by risks in sample, which vary less, or out of fold where the learner fits its rows too closely."""
-    settings: dict[str, Any] = {"rounds": _ROUNDS, "rate": _RATE, "seed": seed}
+    settings: dict[str, Any] = {"rounds": _ROUNDS if _is_quick(learner) else _FEW_ROUNDS, "rate": _RATE, "seed": seed}
     shares = np.bincount(rows.group, minlength=groups) / len(rows.y)
     within = CrossFit(learner, rows, measure, groups, 0, seed)
     seen, unseen = (np.nanmax(part.risks(part.outcomes(shares, 0.0))) for part in (within, cross))
     if seen >= _FLATTERED * unseen:
-        return find_weights(learner, rows, measure.risk, groups, folds=0, cross=within, **settings).q
-    return find_weights(learner, rows, measure.risk, groups, folds=min(FOLDS, len(rows.y)), **settings).q
+        return find_weights(learner, rows, measure, groups, folds=0, cross=within, **settings).q
+    return find_weights(learner, rows, measure, groups, folds=min(FOLDS, len(rows.y)), **settings).q
 
 
-def _candidates(cross: CrossFit, q: Floats, own: float | None, names: Values) -> tuple[Candidate, ...]:
+def _is_quick(learner: Any) -> bool:
+    return hasattr(learner, "refits")
+
+
+def _candidates(cross: CrossFit, q: Floats, penalties: Sequence[float | None], names: Values) -> tuple[Candidate, ...]:
     """Every strength with every penalty, the plain fit first."""
-    penalties: list[float | None] = [own] if own is None else [own, *(C for C in PENALTIES if own != C)]
     tried = [(strength, C) for strength in STRENGTHS for C in penalties]
     outcomes = [cross.outcomes(q, strength, C) for strength, C in tried]
     risks = [cross.risks(found) for found in outcomes]

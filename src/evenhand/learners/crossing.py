@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any, NamedTuple, Protocol
 
@@ -11,9 +12,19 @@ from evenhand.arrays import Features, Floats, Ints, Values
 from evenhand.errors import InputError
 from evenhand.learners.base import Model
 from evenhand.learners.penalty import with_penalty
-from evenhand.risks import Measure, Outcomes
+from evenhand.risks import Measure, Outcomes, Risk
 
-__all__ = ["CrossFit", "Refits", "Rows", "group_places", "group_weights", "make_folds", "refits_of", "take_rows"]
+__all__ = [
+    "CrossFit",
+    "Refits",
+    "Rows",
+    "group_places",
+    "group_weights",
+    "make_folds",
+    "measure_of",
+    "refits_of",
+    "take_rows",
+]
 
 
 class Rows(NamedTuple):
@@ -73,6 +84,13 @@ def group_weights(rows: Rows, q: Floats, strength: float = 1.0) -> Floats:
     factor = np.divide(q * size.sum(), size, out=np.ones(len(q)), where=size > 0)
     weight = rows.weight * (1.0 + strength * (factor - 1.0))[rows.group]
     return np.asarray(weight * rows.weight.sum() / weight.sum())
+
+
+def measure_of(risk: Risk, y: Values, classes: Sequence[Any] | None = None) -> Measure:
+    """The risk for the classes there may be: those given, those its costs name, or those of the labels."""
+    seen = np.unique(y)
+    known = classes if classes is not None else risk.order or seen.tolist()
+    return risk.for_classes(sorted(known), final=len(seen) > 1 and classes is None)
 
 
 class Refits(Protocol):

@@ -14,10 +14,10 @@ from threadpoolctl import threadpool_limits
 from evenhand.arrays import Features, Floats, Values
 from evenhand.errors import InputError
 from evenhand.learners.base import Model
-from evenhand.learners.crossing import CrossFit, Rows, group_places, group_weights
+from evenhand.learners.crossing import CrossFit, Rows, group_places, group_weights, measure_of
 from evenhand.learners.simplex import maximise
 from evenhand.learners.weights import as_weights, takes_weights
-from evenhand.risks import OwnRisk, Risk, as_risk
+from evenhand.risks import Measure, OwnRisk, Risk, as_risk
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,7 +82,7 @@ class Weighting:
 def find_weights(
     learner: Any,
     rows: Rows,
-    risk: Risk,
+    measure: Measure,
     groups: int,
     *,
     folds: int,
@@ -94,13 +94,13 @@ def find_weights(
     """Group weights under which the worst group's risk is smallest, as far as the learner lets them."""
     shares = np.bincount(rows.group, rows.weight, groups) / rows.weight.sum()
     if cross is None:
-        cross = CrossFit(learner, rows, risk.for_classes(np.unique(rows.y)), groups, folds, seed)
+        cross = CrossFit(learner, rows, measure, groups, folds, seed)
     found = Weighting(cross, shares)
     if groups == 1:
         found.measure(shares)
         return found
     found.multiply(rounds, rate)
-    if folds == 0 and risk.name == "log":
+    if folds == 0 and measure.risk.name == "log":
         found.polish()
     return found
 
@@ -182,7 +182,7 @@ class Minimax(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         folds = min(self.folds, len(y)) if min(self.folds, len(y)) > 1 else 0
         with threadpool_limits(1):  # many small fits: threads would wait for each other
             settings: dict[str, Any] = {"folds": folds, "rounds": self.rounds, "rate": self.rate, "seed": seed}
-            found = find_weights(learner, rows, risk, len(names), **settings)
+            found = find_weights(learner, rows, measure_of(risk, y), len(names), **settings)
             found.measure(found.q)
         self._keep(found, names)
         self.model_ = self._final(learner, rows, found, previous, seed)

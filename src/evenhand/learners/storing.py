@@ -10,6 +10,7 @@ import numpy as np
 
 from evenhand.errors import InputError
 from evenhand.learners.base import Model
+from evenhand.learners.choosing import FinalModel
 from evenhand.learners.logistic.learner import Logistic
 from evenhand.learners.logistic.table import Encoding, TableModel
 from evenhand.learners.minimax import Minimax
@@ -32,8 +33,8 @@ def dump_model(model: Any) -> tuple[str, bytes]:
         )
     if isinstance(model, TableModel):
         return "table", _table(model)
-    if isinstance(model, Minimax):
-        return dump_model(model.model_)
+    if isinstance(model, Minimax | FinalModel):
+        return dump_model(model.model_ if isinstance(model, Minimax) else model.model)
     if isinstance(model, SklearnModel):
         return "skops", _skops(model.estimator)
     if hasattr(model, "trainer") and hasattr(model, "module"):

@@ -52,6 +52,7 @@ def simulate(
     validation: float = 0.5,
     risk: str | Risk | OwnRisk = "error",
     positive: Any = None,
+    final: str = "plain",
     trace: str = "full",
     progress: Callable[[int, int], None] | bool = False,
     resume: Result | None = None,
@@ -80,6 +81,7 @@ def simulate(
         risk: what worse off means: `"error"`, `"log"`, `"fnr"`, `"fpr"`, `"balanced"`, `Costs(...)`, or a function
             `(model, X, y)` that gives a number in [0, 1] for every example and which examples it is about.
         positive: the class that `"fnr"` and `"fpr"` are about.
+        final: `"plain"`, or `"chosen"` to add the accuracy of the model a campaign's `final_model()` would choose.
         trace: `"full"` a row per round and group, `"chosen"` a row per round, `"none"`.
         progress: True for a bar, or a callable (done, total).
         resume: an earlier, interrupted result of the same settings to go on from.
@@ -101,7 +103,7 @@ def simulate(
     if learner is None:
         learner = source.default_learner() if isinstance(source, HasLearner) else Logistic()
     fitted = as_learner(learner, what)
-    settings = Settings(budget, batch, warmup, validation, number, evaluate, what)
+    settings = Settings(budget, batch, warmup, validation, number, evaluate, what, final)
     _check_risk(source, settings)
     _check(source, named, settings, fitted, trials, evaluate, trace)
     result = Result.empty(source, texts, fitted, settings, trials, jobs, trace)
@@ -197,6 +199,8 @@ def _check(
         raise InputError(f"trials must be 1 or more, not {trials}")
     if evaluate < 1:
         raise InputError(f"evaluate must be 1 round or more, not {evaluate}")
+    if settings.final not in ("plain", "chosen"):
+        raise InputError(f"final must be 'plain' or 'chosen', not {settings.final!r}")
     if trace not in ("full", "chosen", "none"):
         raise InputError(f"trace must be 'full', 'chosen' or 'none', not {trace!r}")
     examples = settings.budget * (1 - settings.validation)

@@ -63,13 +63,15 @@ def trace_frame(label: str, record: Record, *, chosen_only: bool = False) -> pd.
 
 
 def final_frame(label: str, record: Record) -> pd.DataFrame:
-    """A row per trial and group: where the run ended, with the model on half of the labels and on all."""
+    """A row per trial and group: where the run ended, with the model on half of the labels, on all, and the one chosen."""
     T, m = record.final_accuracy.shape
     last = np.maximum((record.chosen >= 0).sum(axis=0) - 1, 0)
     counts = record.counts[last, np.arange(T)]
     measured = {"test_accuracy": record.accuracy[-1], "final_test_accuracy": record.final_accuracy}
     if record.risk is not None and record.final_risk is not None:
         measured |= {"test_risk": record.risk[-1], "final_test_risk": record.final_risk}
+    if record.chosen_accuracy is not None:
+        measured["chosen_test_accuracy"] = record.chosen_accuracy
     return pd.DataFrame(
         {
             "trial": np.repeat(record.trials, m),
@@ -87,6 +89,12 @@ def _spread(values: pd.Series) -> dict[str, float | None]:
     return {"mean": mean, "sd": sd}
 
 
+def _metrics(final: pd.DataFrame) -> dict[str, str]:
+    """What is read off the final table: trained on half of the labels, on all, and as `final="chosen"` chooses."""
+    prefixes = ("", "final_", "chosen_") if "chosen_test_accuracy" in final else ("", "final_")
+    return {f"{prefix}worst_group_accuracy": f"{prefix}test_accuracy" for prefix in prefixes}
+
+
 def summarise(final: pd.DataFrame, labels: Sequence[str], seconds: dict[str, float]) -> dict[str, Any]:
     """Means and standard deviations over trials, strategy by strategy."""
     found: dict[str, Any] = {}
@@ -101,7 +109,7 @@ def summarise(final: pd.DataFrame, labels: Sequence[str], seconds: dict[str, flo
                 for name in ("test_accuracy", "test_risk")
                 if name in final
             },
-            **{name: _spread(worst_by(own, ["trial"], column)) for name, column in METRICS.items() if column in final},
+            **{name: _spread(worst_by(own, ["trial"], column)) for name, column in _metrics(final).items()},
             "trials": int(own["trial"].nunique()),
             "seconds": seconds.get(label, 0.0),
         }
@@ -111,9 +119,7 @@ def summarise(final: pd.DataFrame, labels: Sequence[str], seconds: dict[str, flo
 def differences(final: pd.DataFrame, labels: Sequence[str]) -> list[dict[str, Any]]:
     """Paired differences a − b over the trials both have, with 95 % intervals."""
     found = []
-    for metric, column in METRICS.items():
-        if column not in final:
-            continue
+    for metric, column in _metrics(final).items():
         worst = {label: worst_by(final[final["strategy"] == label], ["trial"], column) for label in labels}
         for a, b in combinations(labels, 2):
             gain, trials = paired_by_trial(worst[a], worst[b])

@@ -1,0 +1,41 @@
+"""The model each simulated trial would deploy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from evenhand.engine.memories.rows import stack, take
+from evenhand.engine.settings import learner_seed
+from evenhand.engine.trials import Trials
+from evenhand.learners.choosing import fit_chosen
+from evenhand.sources.base import Source
+
+__all__ = ["choose_models"]
+
+
+def choose_models(block: Trials, source: Source, learner: Any, plain: list[Any]) -> list[Any]:
+    """The models chosen on everything each trial has drawn, as a campaign's `final_model` chooses; `plain` is kept else."""
+    classes, names = np.asarray(source.classes), np.asarray(source.groups)
+    trial, group, y = (np.concatenate([getattr(d, name) for d in block.drawn]) for name in ("trial", "group", "y"))
+    if getattr(learner, "incremental", False):
+        return plain
+    X = stack([d.X for d in block.drawn])
+    settings = block.settings
+    found: list[Any] = []
+    for t, number in enumerate(block.engine.trials.tolist()):
+        own = trial == t
+        found.append(
+            fit_chosen(
+                learner,
+                take(X, own),
+                classes[y[own]],
+                names[group[own]],
+                risk=settings.risk,
+                classes=classes.tolist(),
+                seed=learner_seed(settings.seed, number),
+                fitted=plain[t],
+            ).model
+        )
+    return found
