@@ -74,9 +74,14 @@ RISKS = [("log",), ("fnr", 1), ("fpr", 1), ("balanced",), ("costs:0,1;5,0",), (o
 RULES_BY_RISK = [(rule, ("error",)) for rule in RULES] + [(eh.Optimistic(c1=0.2, window=8), risk) for risk in RISKS]
 
 
-@pytest.mark.parametrize(
-    ("rule", "risk"), RULES_BY_RISK, ids=lambda given: str(given) if isinstance(given, tuple | eh.Optimistic) else None
-)
+def _shown(given):
+    """A name that is the same in every process: an address in memory would differ."""
+    if isinstance(given, tuple):
+        return " ".join(map(_shown, given))
+    return getattr(given, "__name__", str(given))
+
+
+@pytest.mark.parametrize(("rule", "risk"), RULES_BY_RISK, ids=_shown)
 def test_a_lockstep_trial_is_a_campaign_choice_by_choice(rule, risk):
     trials, budget = (range(3, 9), 160) if risk == ("error",) else ([3], 100)
     record = run_block(I, rule, eh.Logistic(), Settings(budget, seed=11, risk=as_risk(*risk)), trials)
