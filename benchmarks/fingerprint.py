@@ -67,13 +67,13 @@ def of_strategies() -> Iterator[Any]:
 
 
 def of_log_loss() -> Iterator[Any]:
-    yield from of_rules(eh.Greedy(loss="log"), eh.Optimistic(c0=0.1, loss="log"))
+    yield from of_rules(eh.Greedy(), eh.Optimistic(c0=0.1), risk="log")
 
 
-def of_rules(*rules: eh.Optimistic | eh.EpsilonGreedy | eh.Greedy) -> Iterator[Any]:
+def of_rules(*rules: eh.Optimistic | eh.EpsilonGreedy | eh.Greedy, risk: str = "error") -> Iterator[Any]:
     for batch, validation in ((1, 0.5), (2, 0.3)):
         source = eh.SyntheticModel1.instance("II")
-        given = {"budget": 120, "trials": 3, "batch": batch, "validation": validation}
+        given = {"budget": 120, "trials": 3, "batch": batch, "validation": validation, "risk": risk}
         result = eh.simulate(source, dict(zip("ab", rules, strict=True)), **given)
         yield result.trace.select_dtypes("number").to_numpy(dtype=float)
         yield result.final.select_dtypes("number").to_numpy(dtype=float)

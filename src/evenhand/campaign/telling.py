@@ -148,11 +148,8 @@ class Intake:
         if told and number not in state.open and told[-1].facts.get("closes") and told[-1].facts["rows"] == n:
             return Step(Receipt(number, 0, 0, 0, known=n, event=told[-1].seq, late=told[-1].facts["late"]))
         request = _request_for(state, reader, number, options)
-        left, late, most = (
-            _outstanding(state, number),
-            number in state.expired,
-            _room(state, number, options),
-        )
+        left, late = _outstanding(state, number), number in state.expired
+        most = _room(state, number, options)
         if n > most:
             raise InputError(_too_many(state, number, n, most, extra=options.extra))
         z = state.groups.index(request["group"])
