@@ -27,6 +27,7 @@ METRICS = {
     "final_worst_group_accuracy": "final_test_accuracy",
     "worst_group_risk": "test_risk",
     "final_worst_group_risk": "final_test_risk",
+    "chosen_worst_group_accuracy": "chosen_test_accuracy",
 }
 """What is compared, and the column of `final` it is the worst of; those of risks are there for other risks than the error."""
 
@@ -90,9 +91,8 @@ def _spread(values: pd.Series) -> dict[str, float | None]:
 
 
 def _metrics(final: pd.DataFrame) -> dict[str, str]:
-    """What is read off the final table: trained on half of the labels, on all, and as `final="chosen"` chooses."""
-    prefixes = ("", "final_", "chosen_") if "chosen_test_accuracy" in final else ("", "final_")
-    return {f"{prefix}worst_group_accuracy": f"{prefix}test_accuracy" for prefix in prefixes}
+    """The metrics whose column a result has."""
+    return {metric: column for metric, column in METRICS.items() if column in final}
 
 
 def summarise(final: pd.DataFrame, labels: Sequence[str], seconds: dict[str, float]) -> dict[str, Any]:
