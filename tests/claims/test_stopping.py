@@ -28,9 +28,9 @@ def seen(rates: Sequence[float] = (0.5, 0.5), labels: int = 10, n: Sequence[int]
 def test_a_target_asks_for_a_proof_and_stops_on_its_outcome() -> None:
     rule = stop.ErrorBelow(0.2)
     assert rule.needs_certificate
-    assert rule.wish(seen((0.3, 0.1), 40)) is None  # not good enough
+    assert rule.to_prove(seen((0.3, 0.1), 40)) is None  # not good enough
     hopeful = seen((0.05, 0.05), 60)
-    assert rule.wish(hopeful) == rule
+    assert rule.to_prove(hopeful) == rule
     assert rule.reason(hopeful) is None  # what steers is no evidence
     reason = rule.reason(replace(hopeful, outcome=certified(0.2)))
     assert reason is not None
@@ -47,21 +47,21 @@ def test_a_proof_begins_only_if_the_labels_left_would_do() -> None:
         next(n for n in range(1, 2000) if error_rate(rate * n, n, 0.025)[1] <= 0.155) for rate in (0.113, 0.05)
     )
     look = seen((0.113, 0.05), 400, left=needed)
-    assert rule.wish(look) == rule
-    assert rule.wish(replace(look, left=needed - 1)) is None
-    assert rule.wish(replace(look, version=3)) is None  # a later version has less of δ
+    assert rule.to_prove(look) == rule
+    assert rule.to_prove(replace(look, left=needed - 1)) is None
+    assert rule.to_prove(replace(look, version=3)) is None  # a later version has less of δ
 
 
 def test_the_next_proof_begins_when_the_labels_have_doubled() -> None:
     rule = stop.ErrorBelow(0.2)
     failed = seen((0.05, 0.05), version=1, frozen_labels=60, outcome=certified(0.2, outcome="not reached"))
-    assert rule.wish(replace(failed, labels=119)) is None
-    assert rule.wish(replace(failed, labels=120)) == rule
+    assert rule.to_prove(replace(failed, labels=119)) is None
+    assert rule.to_prove(replace(failed, labels=120)) == rule
 
 
 def test_a_group_without_score_is_not_on_target() -> None:
-    assert stop.ErrorBelow(0.2).wish(seen((0.0, 0.0), 60, n=(10, 0))) is None
-    assert stop.ErrorBelow(0.2).wish(seen((0.0, 0.0), 60, n=(1000, 0))) is None
+    assert stop.ErrorBelow(0.2).to_prove(seen((0.0, 0.0), 60, n=(10, 0))) is None
+    assert stop.ErrorBelow(0.2).to_prove(seen((0.0, 0.0), 60, n=(1000, 0))) is None
 
 
 def test_no_improvement() -> None:
@@ -95,9 +95,9 @@ def test_any_and_all() -> None:
     nested = stop.AnyOf([stop.NoImprovement(7), stop.ErrorBelow(0.2) & late])
     assert nested.rounds_back == 7
     assert nested.needs_certificate
-    assert nested.wish(seen((0.05, 0.05))) == stop.ErrorBelow(0.2)
+    assert nested.to_prove(seen((0.05, 0.05))) == stop.ErrorBelow(0.2)
     assert not (spent | late).needs_certificate
-    assert (spent | late).wish(seen((0.05, 0.05))) is None
+    assert (spent | late).to_prove(seen((0.05, 0.05))) is None
 
 
 @pytest.mark.parametrize(

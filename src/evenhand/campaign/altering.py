@@ -27,7 +27,7 @@ class Altering(Looking):
         past, a frozen one included, stay as fitted. Reasons and names stay for good: put no personal data in them.
         """
         labels = dict(id) if isinstance(id, Mapping) else {id: label}
-        return self._alter(lambda s, r: correct(s, r, labels, self.kept.intake.classes(s, r), reason), by)
+        return self._alter(lambda s, r: correct(s, r, labels, self.store.intake.classes(s, r), reason), by)
 
     def correct_written(self, id: str, label: str, reason: str | None = None, by: str | None = None) -> int:
         """Correct a label written as text, `0` being class 0 where classes are numbers."""
@@ -40,7 +40,9 @@ class Altering(Looking):
         return self._correct_text(dict(zip(names, values, strict=True)), reason, by)
 
     def _correct_text(self, labels: Mapping[str, Any], reason: str | None, by: str | None) -> int:
-        return self._alter(lambda s, r: correct(s, r, labels, self.kept.intake.classes(s, r), reason, written=True), by)
+        return self._alter(
+            lambda s, r: correct(s, r, labels, self.store.intake.classes(s, r), reason, written=True), by
+        )
 
     def withdraw(
         self, id: str | Sequence[str], reason: str | None = None, refund: bool = False, by: str | None = None
@@ -57,13 +59,13 @@ class Altering(Looking):
         """
         names = [id] if isinstance(id, str) else list(id)
         self._alter(lambda s, r: erase(s, r, names, reason), by)
-        self.kept.ledger.checkpoint()
-        self.kept.use(Parts(self.kept.parts.settings, self.kept.parts.given))  # caches hold rows too
-        frozen = self.kept.state.frozen
+        self.store.ledger.checkpoint()
+        self.store.use(Parts(self.store.parts.settings, self.store.parts.given))  # caches hold rows too
+        frozen = self.store.state.frozen
         return [] if frozen is None else [f"frozen model {k}" for k in range(1, frozen["version"] + 1)]
 
     def _alter(self, decide: Callable[[State, Reader], Alteration], by: str | None) -> int:
         changed: list[int] = []
         # a campaign that ended takes them too: somebody may ask to be forgotten at any time
-        self.kept.write(lambda s, w: changed.append(decide(s, w).write(w, by)))
+        self.store.write(lambda s, w: changed.append(decide(s, w).write(w, by)))
         return changed[0]

@@ -6,13 +6,13 @@ import time
 from typing import Any
 
 from evenhand.campaign.deciding import Proposal
-from evenhand.campaign.kept import returned
 from evenhand.campaign.labels import check_text
 from evenhand.campaign.pooling import Pooling
 from evenhand.campaign.pools import assign, fetch, fetch_ahead
 from evenhand.campaign.requests import Request, number_of, request_of
 from evenhand.campaign.settings import as_seconds
 from evenhand.campaign.state import LETTERS, State
+from evenhand.campaign.store import returned
 from evenhand.campaign.telling import fate_of
 from evenhand.errors import InputError, NothingToAsk
 from evenhand.ledger import Event, Reader, Writer
@@ -37,20 +37,20 @@ class Asking(Pooling):
             check_text(collector, "the collector")
         self._bring_scores_up()
         self._weigh()
-        fetch_ahead(self.kept, 2 * self.kept.state.settings["batch"] * count)
+        fetch_ahead(self.store, 2 * self.store.state.settings["batch"] * count)
 
         def step(state: State, writer: Writer) -> None:
-            proposal = self.kept.proposed(state, writer)
+            proposal = self.store.proposed(state, writer)
             state = state.copy() if count > 1 else state
             for _ in range(count - 1):
                 state.fold([self._asked(state, writer, proposal, collector)])
                 try:
-                    proposal = self.kept.chooser.propose(state)
+                    proposal = self.store.chooser.propose(state)
                 except NothingToAsk:
                     return
             self._asked(state, writer, proposal, collector)
 
-        asked = [event for event in self.kept.write(step) if event.kind == "asked"]
+        asked = [event for event in self.store.write(step) if event.kind == "asked"]
         return [request_of(event, self.groups) for event in asked]
 
     def _asked(self, state: State, writer: Writer, proposal: Proposal, collector: str | None) -> Event:
@@ -65,7 +65,7 @@ class Asking(Pooling):
             "behind": state.examples - state.scored_examples,
         }
         if state.pool is not None:
-            examples, new = assign(state, writer, self.kept.chooser, proposal, writer.last + 1)
+            examples, new = assign(state, writer, self.store.chooser, proposal, writer.last + 1)
             writer.put(fetch(state, examples))
             roles = "".join(LETTERS[e.role or ""] for e in examples)
             facts |= {"ids": [e.id for e in examples], "roles": roles, "new": new}
@@ -80,7 +80,7 @@ class Asking(Pooling):
             event = writer.append("abandoned", {}, request=number, actor=by)
             writer.put(returned(writer, facts, event.seq))
 
-        self.kept.write(step, still_open=True)
+        self.store.write(step, still_open=True)
 
     def extend(self, request: Request | int, lease: str | float | None, *, by: str | None = None) -> float | None:
         """Let a request wait that long from now on, e.g. `"2d"`; gives the moment its lease ends."""
@@ -92,7 +92,7 @@ class Asking(Pooling):
             until[:] = [None if seconds is None else writer.now + seconds]
             writer.append("extended", {"until": until[0]}, request=number, actor=by)
 
-        self.kept.write(step, still_open=True)
+        self.store.write(step, still_open=True)
         return until[0]
 
     def retire(self, group: str, back: bool = False, *, by: str | None = None) -> None:
@@ -103,32 +103,32 @@ class Asking(Pooling):
             rest = [name for name in state.retired if name != group]
             writer.append("changed", {"retired": rest if back else [*rest, group]}, actor=by)
 
-        self.kept.write(step, still_open=True)
+        self.store.write(step, still_open=True)
 
     def _weigh(self) -> None:
         """In a certify phase count the evidence first: the next request, and whether there is one, rests on it."""
-        if self.kept.state.frozen is not None and self.kept.refresh().proving is not None:
-            self.kept.trainer.certifier.weigh()
+        if self.store.state.frozen is not None and self.store.refresh().proving is not None:
+            self.store.trainer.certifier.weigh()
 
     def _bring_scores_up(self) -> None:
         """Refit where the settings want it before an ask; waits while another process does. A failure is recorded."""
-        known = self.kept.state  # another process may have changed settings since: the next ask knows
+        known = self.store.state  # another process may have changed settings since: the next ask knows
         if known.settings["learner"] is None or (
             known.settings["refit"] == "background" and known.scored_at is not None
         ):
             return
-        state = self.kept.refresh()
+        state = self.store.refresh()
         if state.settings["learner"] is None or not state.fresh or state.columns is None:
             return
         policy, first_rows = state.settings["refit"], state.examples <= 4 * state.settings["batch"]
         if policy != "always" and first_rows and state.scored_at is None and state.failure is None:
-            self.kept.trainer.try_out()
+            self.store.trainer.try_out()
         if policy == "background":
             return
         wanted = max(state.arrived)
-        while self.kept.trainer.due(self.kept.refresh()) and self.kept.state.scores_rest_on < wanted:
-            if not self.kept.trainer.refit(record_failure=True):
-                if self.kept.state.failure is not None and self.kept.state.failure["rests_on"] >= wanted:
+        while self.store.trainer.due(self.store.refresh()) and self.store.state.scores_rest_on < wanted:
+            if not self.store.trainer.refit(record_failure=True):
+                if self.store.state.failure is not None and self.store.state.failure["rests_on"] >= wanted:
                     break
                 time.sleep(_POLL_SECONDS)
 

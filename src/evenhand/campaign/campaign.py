@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 from evenhand.campaign.asking import Asking
 from evenhand.campaign.deliveries import Delivery
-from evenhand.campaign.kept import Kept, user_name
 from evenhand.campaign.labels import check_text
 from evenhand.campaign.losses import check_losses
 from evenhand.campaign.requests import Receipt, Request, number_of
 from evenhand.campaign.settings import Parts, check_change, make_settings, parts_of
 from evenhand.campaign.state import State
+from evenhand.campaign.store import CampaignStore, user_name
 from evenhand.campaign.telling import Options
 from evenhand.engine.settings import forced_warning
 from evenhand.errors import EvenhandError, InputError
@@ -146,16 +146,16 @@ class Campaign(Asking):
         """
         ledger = url if isinstance(url, Ledger) else open_ledger(url, read_only=read_only)
         self = cls.__new__(cls)
-        self.kept = Kept(ledger, name, read_only=read_only)
-        self.kept.use(parts_of(self.kept.state.settings, strategy=strategy, risk=risk, learner=learner, stop=stop))
+        self.store = CampaignStore(ledger, name, read_only=read_only)
+        self.store.use(parts_of(self.store.state.settings, strategy=strategy, risk=risk, learner=learner, stop=stop))
         return self
 
     def _begin(self, ledger: Ledger, name: str, settings: Mapping[str, Any], parts: Parts) -> None:
         check_text(name, "the campaign's name")
         with ledger.create(name) as writer:
             writer.append("created", settings, actor=user_name())
-        self.kept = Kept(ledger, name)
-        self.kept.use(parts)
+        self.store = CampaignStore(ledger, name)
+        self.store.use(parts)
         examples = settings["budget"] * (1 - settings["validation"])
         if settings["groups"] and (message := forced_warning(parts.strategy, len(settings["groups"]), examples)):
             warnings.warn(message, stacklevel=3)
@@ -196,7 +196,7 @@ class Campaign(Asking):
         number = self._own_request(request)
         if n is not None:
             options = Options(collector, partial, extra)
-            return self.kept.deliver(lambda s, w: self.kept.intake.count(s, w, number, n, options), dry_run)
+            return self.store.deliver(lambda s, w: self.store.intake.count(s, w, number, n, options), dry_run)
         return self.tell_delivery(
             number, Delivery.of(X, y, ids), collector=collector, partial=partial, extra=extra, dry_run=dry_run
         )
@@ -213,7 +213,7 @@ class Campaign(Asking):
     ) -> Receipt:
         """Answer a request with rows as they were read from a file."""
         options = Options(collector, partial, extra)
-        return self.kept.deliver(lambda s, w: self.kept.intake.tell(s, w, request, delivery, options), dry_run)
+        return self.store.deliver(lambda s, w: self.store.intake.tell(s, w, request, delivery, options), dry_run)
 
     def add(
         self, X: Any, y: Any, groups: Sequence[str], ids: Any = None, charge: bool = False, *, by: str | None = None
@@ -227,7 +227,7 @@ class Campaign(Asking):
         def step(state: State, writer: Writer) -> None:
             writer.append("losses", {"groups": check_losses(state, losses)}, actor=by)
 
-        self.kept.write(step, still_open=True)
+        self.store.write(step, still_open=True)
 
     # ---------------------------------------------------------------- running it
 
@@ -236,27 +236,27 @@ class Campaign(Asking):
         changed: list[Parts] = []
 
         def step(state: State, writer: Writer) -> None:
-            facts, parts = check_change(self.kept.parts, state.labels_used + state.outstanding, settings)
+            facts, parts = check_change(self.store.parts, state.labels_used + state.outstanding, settings)
             changed[:] = [parts]
             writer.append("changed", facts, actor=by)
 
-        with self.kept.lock:
-            self.kept.write(step, still_open=True)
-            self.kept.use(Parts(dict(self.kept.state.settings), changed[0].given))
+        with self.store.lock:
+            self.store.write(step, still_open=True)
+            self.store.use(Parts(dict(self.store.state.settings), changed[0].given))
 
     def close(self, reason: str = "closed", *, by: str | None = None) -> None:
         """End the campaign: nothing is asked or accepted any more. `status` then has the choice of the model to deploy."""
         facts: dict[str, Any] = {"reason": reason}
-        if self.kept.refresh().settings["learner"] is not None and self.kept.state.closed is None:
+        if self.store.refresh().settings["learner"] is not None and self.store.state.closed is None:
             with suppress(EvenhandError):  # no examples yet, or a learner that fails: the campaign ends all the same
-                facts["choice"] = self.kept.trainer.final_model().choice.as_dict()
-        self.kept.write(lambda state, writer: writer.append("closed", facts, actor=by), still_open=True)
+                facts["choice"] = self.store.trainer.final_model().choice.as_dict()
+        self.store.write(lambda state, writer: writer.append("closed", facts, actor=by), still_open=True)
 
     def refit(self) -> bool:
         """Fit and score if examples came since the last scores; False if there was nothing to do or another does it."""
-        if self.kept.read_only:
+        if self.store.read_only:
             raise InputError(f"the campaign {self.name!r} was opened read-only: open it without read_only to refit")
-        return self.kept.trainer_now().refit()
+        return self.store.trainer_now().refit()
 
     def certify(
         self,
@@ -283,14 +283,14 @@ class Campaign(Asking):
             distinct: your word that every row told without an id is another example; by default the campaign's setting.
             by: who freezes it.
         """
-        return self.kept.trainer_now().certifier.certify(
+        return self.store.trainer_now().certifier.certify(
             target, model=model, most=most, delta=delta, distinct=distinct, by=by
         )
 
     def _own_request(self, request: Request | int) -> int:
         """The number of a request of this campaign."""
         number = number_of(request)
-        known = self.kept.state.open.get(number)
+        known = self.store.state.open.get(number)
         if (
             isinstance(request, Request)
             and known is not None

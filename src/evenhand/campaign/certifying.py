@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from evenhand.campaign.deciding import offered
-from evenhand.campaign.evidence import Witness
+from evenhand.campaign.evidence import FrozenModel
 from evenhand.campaign.proving import conclude, indicated, weighed
 from evenhand.campaign.settings import Parts
 from evenhand.campaign.state import State
@@ -51,7 +51,7 @@ class Certifier:
         self._parts, self._write, self._read = parts, write, moment
         self._fitted, self._refit = fitted, refit
         self._lock = threading.RLock()
-        self._witness = Witness(parts)
+        self._frozen = FrozenModel(parts)
 
     def certify(
         self,
@@ -133,7 +133,7 @@ class Certifier:
         if not isinstance(model, str):
             return True, {}  # a model of the user's own is the one to be certified
         with self._lock:
-            found = self._witness.findings(reader, now)
+            found = self._frozen.findings(reader, now)
         rates = indicated(now, found.strata)
         kept = _total(found.further(target, spent_by(version, delta), rates))
         new = _total(Findings(found.groups, found.strata).further(target, spent_by(version + 1, delta), rates))
@@ -147,7 +147,7 @@ class Certifier:
             known = state.weighed is not None and state.weighed["rests_on"] >= state.evidenced
             if not known:
                 with self._lock:
-                    found = self._witness.findings(reader, state)
+                    found = self._frozen.findings(reader, state)
                 spent = spent_by(state.frozen["version"], state.proving["delta"])
                 facts = weighed(found, state, spent)
 
@@ -185,12 +185,12 @@ class Certifier:
     def certificate_at(self, reader: Reader, state: State, delta: float | None = None) -> Certificate | None:
         """The certificate at a reader's moment."""
         with self._lock:
-            return self._witness.certificate(reader, state, delta)
+            return self._frozen.certificate(reader, state, delta)
 
     def certified_model(self) -> Model | None:
         """The frozen model."""
         with self._read() as (reader, state), self._lock:
-            return self._witness.model(reader, state)
+            return self._frozen.model(reader, state)
 
 
 def _number(name: str, value: Any) -> float:

@@ -24,7 +24,7 @@ from evenhand.learners.storing import load_model
 from evenhand.ledger.base import Example, Reader
 from evenhand.risks import Measure, Outcomes
 
-__all__ = ["Witness", "equal_rows"]
+__all__ = ["FrozenModel", "equal_rows"]
 
 
 class Loss(NamedTuple):
@@ -35,7 +35,7 @@ class Loss(NamedTuple):
     stratum: int
 
 
-class Witness:
+class FrozenModel:
     """The frozen model of a campaign and what it predicts; a cache, read from the ledger when it is wanted."""
 
     def __init__(self, parts: Parts) -> None:

@@ -31,7 +31,7 @@ from evenhand.learners.logistic.learner import numeric
 from evenhand.learners.weights import fit_learner
 from evenhand.ledger.base import Event, Example, Reader
 
-__all__ = ["Fitter", "Still", "as_examples", "learner_errors", "matrix"]
+__all__ = ["Fitter", "FixedReader", "as_examples", "learner_errors", "matrix"]
 
 
 LEARNED_FROM = ("train", "validate", "certify")
@@ -57,7 +57,7 @@ def matrix(learner: Any, X: Any) -> Any:
     return X
 
 
-class Still(Reader):
+class FixedReader(Reader):
     """Rows and events as they were at one moment, kept so that a fit holds no reader open."""
 
     def __init__(self, rows: Sequence[Example], events: Sequence[Event] = ()) -> None:
@@ -124,7 +124,7 @@ class Fitter:
         """The model of the last fit; None before the first."""
         return None if self._memory is None else self._memory.models()[0]
 
-    def still(self, reader: Reader, state: State) -> Still:
+    def fixed_reader(self, reader: Reader, state: State) -> FixedReader:
         """What a refit will need of this moment: the rows since the last one, or all of them."""
         last = state.scores_rest_on
         follows = self.fitted == last and state.altered <= self.upto
@@ -132,13 +132,13 @@ class Fitter:
             steps = reader.events()
         else:
             steps = reader.events(kinds=("scored",)) if self.incremental else []
-        return Still(reader.changed(min(self.upto, last) if follows else 0), steps)
+        return FixedReader(reader.changed(min(self.upto, last) if follows else 0), steps)
 
     def scores(self, reader: Reader, state: State) -> dict[str, Any]:
         """Bring the model up to date and score it: what a `scored` event says."""
         running = self._running(reader, state)
         with learner_errors(state):
-            self.bring_up(reader, state)
+            self.fit_now(reader, state)
             facts = self.score()
         return {
             "rests_on": state.seq,
@@ -149,7 +149,7 @@ class Fitter:
             **facts,
         }
 
-    def bring_up(self, reader: Reader, state: State) -> None:
+    def fit_now(self, reader: Reader, state: State) -> None:
         """Fit on the training examples there are now; a learner that goes on takes the same steps as ever."""
         self._read(reader, state)
         if self._memory is not None:
@@ -196,9 +196,9 @@ class Fitter:
                     seed=self.seed,
                     plain=plain,
                 )
-        self.catch_up(reader, state)
+        self.fit_as_scored(reader, state)
         with learner_errors(state):
-            self.bring_up(reader, state)
+            self.fit_now(reader, state)
         if self._memory is None:
             raise InputError("there is no model: no examples have come yet")
         with learner_errors(state):
@@ -212,7 +212,7 @@ class Fitter:
         Only rows that answered a request count: of others nobody knows how they were picked. First labels count.
         """
         last = state.scores_rest_on
-        self.catch_up(reader, state)
+        self.fit_as_scored(reader, state)
         model = self.model if last else None
         new = [
             row._replace(label=row.first_label) for row in reader.changed(last)
@@ -228,7 +228,7 @@ class Fitter:
         sums = zip(self.groups, tally.behind.tolist(), tally.loss_sum.tolist(), strict=True)
         return {group: [n, total] for group, n, total in sums if n}
 
-    def catch_up(self, reader: Reader, state: State) -> None:
+    def fit_as_scored(self, reader: Reader, state: State) -> None:
         """Bring the model to the one that the newest scores stand for.
 
         Rows altered since are as they were then. A learner that goes on from its model takes all its steps again.

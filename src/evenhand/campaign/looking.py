@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from evenhand.campaign.deciding import Proposal
-from evenhand.campaign.kept import Kept
 from evenhand.campaign.requests import Request, number_of, request_of
 from evenhand.campaign.state import State
+from evenhand.campaign.store import CampaignStore
 from evenhand.campaign.telling import fate_of
 from evenhand.errors import InputError, NothingToAsk
 from evenhand.ledger import Reader
@@ -42,19 +42,19 @@ class Looking:
     """The verbs that look.
 
     Attributes:
-        kept: the campaign's ledger and state, for tools.
+        store: the campaign's ledger and folded state, for tools.
     """
 
-    kept: Kept
+    store: CampaignStore
 
     @property
     def name(self) -> str:
         """The campaign's name."""
-        return self.kept.name
+        return self.store.name
 
     def release(self) -> None:
         """Let go of the database's connections."""
-        self.kept.ledger.close()
+        self.store.ledger.close()
 
     def __enter__(self) -> Self:
         return self
@@ -63,39 +63,39 @@ class Looking:
         self.release()
 
     def __repr__(self) -> str:
-        state = self.kept.state
+        state = self.store.state
         return f"<Campaign {self.name!r}: {state.labels_used} of {state.settings['budget']} labels used>"
 
     @property
     def groups(self) -> tuple[str, ...]:
         """The names of the groups."""
-        return tuple(self.kept.state.groups)
+        return tuple(self.store.state.groups)
 
     @property
     def settings(self) -> dict[str, Any]:
         """What the campaign was made with, as changed since, as plain values."""
-        return dict(self.kept.refresh().settings)
+        return dict(self.store.refresh().settings)
 
     @property
     def budget(self) -> int:
         """How many labels may be spent."""
-        return int(self.kept.refresh().settings["budget"])
+        return int(self.store.refresh().settings["budget"])
 
     @property
     def labels_used(self) -> int:
         """Labels charged to the budget so far; those of open requests are not."""
-        return self.kept.refresh().labels_used
+        return self.store.refresh().labels_used
 
     @property
     def unspent(self) -> int:
         """Labels neither spent nor promised to an open request."""
-        with self.kept.moment() as (_, state):
+        with self.store.moment() as (_, state):
             return state.unspent
 
     @property
     def counts(self) -> dict[str, int]:
         """Training examples per group."""
-        state = self.kept.refresh()
+        state = self.store.refresh()
         return dict(zip(state.groups, state.train, strict=True))
 
     @property
@@ -106,9 +106,9 @@ class Looking:
 
     def standing(self, refit: bool = True) -> Standing:
         """What is known per group now; `refit=False` does not bring the model up to date first."""
-        if refit and not self.kept.read_only and self.kept.state.settings["learner"] is not None:
-            self.kept.trainer_now().refit()
-        return self.kept.chooser.standing(self.kept.refresh())
+        if refit and not self.store.read_only and self.store.state.settings["learner"] is not None:
+            self.store.trainer_now().refit()
+        return self.store.chooser.standing(self.store.refresh())
 
     def training_set(self) -> Examples:
         """The training examples, in the order they came."""
@@ -125,12 +125,12 @@ class Looking:
     def _examples(self, role: str) -> Examples:
         from evenhand.campaign.fitting import as_examples
 
-        with self.kept.moment() as (reader, state):
+        with self.store.moment() as (reader, state):
             return as_examples(state, [row for row in reader.changed() if row.counts and row.role == role])
 
     def model(self) -> Model | None:
         """The model fitted on the training examples as they stand; None before the first."""
-        return self.kept.trainer_now().model()
+        return self.store.trainer_now().model()
 
     def final_model(self, plain: bool = False) -> FinalModel:
         """What to deploy: fitted on every label, training and validation together, groups re-weighted where that helps.
@@ -138,40 +138,40 @@ class Looking:
         `.choice` says what was compared, what was chosen and why; `plain=True` fits every example alike. Once a model is
         frozen, this is another one, without its certificate: `certified_model` is the one that has it.
         """
-        return self.kept.trainer_now().final_model(plain=plain)
+        return self.store.trainer_now().final_model(plain=plain)
 
     def certificate(self, delta: float | None = None) -> Certificate | None:
         """What is certain about the frozen model now; None if there is none. `delta` is that of `certify` by default."""
-        return self.kept.trainer_now().certifier.certificate(delta)
+        return self.store.trainer_now().certifier.certificate(delta)
 
     def certified_model(self) -> Model | None:
         """The model the certificate is about; None without one."""
-        return self.kept.trainer_now().certifier.certified_model()
+        return self.store.trainer_now().certifier.certified_model()
 
     def running(self, delta: float = 0.05) -> Running:
         """On the models so far: their average error in every group, as of the last refit."""
         from evenhand.campaign.status import running
 
-        return running(self.kept.refresh(), delta)
+        return running(self.store.refresh(), delta)
 
     def status(self) -> dict[str, Any]:
         """Budget, every group, requests, collectors, scores, and whether there is anything left to ask: plain values."""
         from evenhand.campaign.status import status
 
-        with self.kept.moment() as (reader, state):
+        with self.store.moment() as (reader, state):
             return status(
                 self.name,
                 state,
                 reader,
                 nothing=self._nothing(state, reader),
                 trainer=self._claims(state),
-                failure=self.kept.last_failure,
+                failure=self.store.last_failure,
             )
 
     def _nothing(self, state: State, reader: Reader) -> str | None:
         """Why nothing can be asked now; None if something can, or if that cannot be known here."""
         try:
-            self.kept.proposed(state, reader)
+            self.store.proposed(state, reader)
         except NothingToAsk as nothing:
             return nothing.reason
         except InputError:  # a strategy of the user's own that this process was not given
@@ -180,13 +180,13 @@ class Looking:
 
     def _claims(self, state: State) -> Trainer | None:
         """What knows the frozen model and the stopping rule; None where the campaign has neither."""
-        return None if state.frozen is None and state.settings["stop"] is None else self.kept.trainer
+        return None if state.frozen is None and state.settings["stop"] is None else self.store.trainer
 
     def overview(self) -> dict[str, Any]:
         """The campaign in one line: name, labels, examples, events."""
         from evenhand.campaign.status import overview
 
-        return overview(self.name, self.kept.refresh())
+        return overview(self.name, self.store.refresh())
 
     def explain(self, r: Request | int | None = None) -> dict[str, Any]:
         """Why a request was made, or by default why the next one would be: the decision, and `words`."""
@@ -197,7 +197,7 @@ class Looking:
             number, decision = None, self.propose().decision
         else:
             number = number_of(r)
-            with self.kept.ledger.reading(self.kept.number) as reader:
+            with self.store.ledger.reading(self.store.number) as reader:
                 asked = reader.events(kinds=("asked",), request=number)
             if not asked:
                 raise InputError(f"request {number} was never made")
@@ -205,7 +205,7 @@ class Looking:
         return {
             "request": number,
             "decision": decision.as_dict(),
-            "words": explain(decision, self.kept.parts.risk.title),
+            "words": explain(decision, self.store.parts.risk.title),
         }
 
     def events(self, after: int = 0, limit: int | None = None) -> list[dict[str, Any]]:
@@ -216,28 +216,28 @@ class Looking:
             raise InputError(f"after and limit are whole numbers, not {after!r} and {limit!r}")
         if after < 0 or (limit is not None and limit < 1):
             raise InputError(f"after must be from 0 up and limit from 1 up, not {after} and {limit}")
-        with self.kept.ledger.reading(self.kept.number) as reader:
+        with self.store.ledger.reading(self.store.number) as reader:
             return [as_event(event) for event in reader.events(min(after, _MOST), limit=limit and min(limit, _MOST))]
 
     def verify(self) -> Verification:
         """Replay every event, refit every score, choose every request again, check every row."""
         from evenhand.campaign.verify import verify
 
-        return verify(self.kept.ledger, self.kept.number, self.kept.parts)
+        return verify(self.store.ledger, self.store.number, self.store.parts)
 
     def read(self, path: str | PathLike[str], request: Request | int | None = None) -> tuple[FileTable, Delivery]:
         """A file of labelled rows, CSV, JSON lines or Parquet, ready for `tell_delivery` or `add_delivery`."""
         from evenhand.campaign.intake import as_delivery
 
         table = self._table(path)
-        with self.kept.moment() as (reader, state):
+        with self.store.moment() as (reader, state):
             group = None
             if request is not None:
                 asked = reader.events(kinds=("asked",), request=number_of(request))
                 if not asked:
                     raise InputError(fate_of(state, reader, number_of(request)))
                 group = asked[0].facts["decision"]["group"]
-            return table, as_delivery(table, state, needs_numbers=self.kept.parts.needs_numbers, group=group)
+            return table, as_delivery(table, state, needs_numbers=self.store.parts.needs_numbers, group=group)
 
     def predict_file(self, path: str | PathLike[str]) -> tuple[FileTable, list[Any], list[float] | None]:
         """What the final model says of the rows in a file: the table, labels, and how sure it is of each where it knows."""
@@ -246,7 +246,7 @@ class Looking:
         from evenhand.campaign.intake import features_in
 
         model, table = self.final_model(), self._table(path)
-        X = features_in(table, self.kept.refresh())
+        X = features_in(table, self.store.refresh())
         sure = getattr(model, "predict_proba", None)
         chances = None if sure is None else np.asarray(sure(X)).max(axis=1).tolist()
         return table, np.asarray(model.predict(X)).tolist(), chances
@@ -269,7 +269,7 @@ class Looking:
         """The table in a file, ids and labels as they are written."""
         from evenhand.campaign.tables import read_file
 
-        settings = self.kept.refresh().settings
+        settings = self.store.refresh().settings
         return read_file(Path(path), id=settings["id"], label=settings["label"])
 
     def _ids(self, table: FileTable) -> list[str]:
@@ -294,7 +294,7 @@ class Looking:
         """The rows of pool requests that have no label yet, with all their columns and an empty one: names and rows."""
         from evenhand.ledger.text import from_text
 
-        with self.kept.moment() as (reader, state):
+        with self.store.moment() as (reader, state):
             columns, settings = state.columns or {}, state.settings
             found = reader.find([name for request in requests for name in request.examples])
         ours: list[str] = []
@@ -316,7 +316,7 @@ class Looking:
         from evenhand.campaign.features import decode
         from evenhand.campaign.labels import as_label
 
-        with self.kept.moment() as (reader, state):
+        with self.store.moment() as (reader, state):
             rows = [row for row in reader.changed() if row.counts]
             kind, columns = state.label_kind, {k: v for k, v in (state.columns or {}).items() if k != "features"}
         if not rows:
@@ -328,24 +328,24 @@ class Looking:
         """Write the data set gathered so far, with ids, groups, roles and labels; gives the number of rows."""
         from evenhand.campaign.export import export
 
-        with self.kept.moment() as (reader, state):
+        with self.store.moment() as (reader, state):
             return export(state, reader, Path(path), force=force)
 
     def save(self, path: str | PathLike[str]) -> None:
         """This campaign as a ledger file, to go on from with `Campaign.open(f"sqlite:///{path}", name)`."""
         from evenhand.campaign.files import save
 
-        save(self.kept.ledger, self.name, path)
+        save(self.store.ledger, self.name, path)
 
     def propose(self) -> Proposal:
         """The group, the reason and the size of the request that `ask` would make now; nothing is written nor fitted."""
-        with self.kept.moment() as (reader, state):
-            return self.kept.proposed(state, reader)
+        with self.store.moment() as (reader, state):
+            return self.store.proposed(state, reader)
 
     @property
     def open_requests(self) -> list[Request]:
         """Requests that still wait for labels, oldest first."""
-        with self.kept.moment() as (reader, state):
+        with self.store.moment() as (reader, state):
             asked = [reader.events(kinds=("asked",), request=number)[0] for number in state.open]
             return [
                 replace(request_of(event, state.groups), **_now(facts))
@@ -355,7 +355,7 @@ class Looking:
     @property
     def done(self) -> bool:
         """Whether no request can be made any more, unless settings change or labels are refunded."""
-        with self.kept.moment() as (_, state):
+        with self.store.moment() as (_, state):
             if state.open:
                 return False
         try:

@@ -71,12 +71,12 @@ class Pooling(Altering):
         Rows whose label column has a value are taken in as `add` does. A Parquet file stays where it is and must not
         change; after a change call `pool` again, which registers anew what was not handed out.
         """
-        state = self.kept.refresh()
+        state = self.store.refresh()
         table = read_pool(
             data, id=id, group=group, features=features, label=state.settings["label"], ignore=ignore,
             exclude=exclude, merge_below=merge_below, use_group_as_feature=use_group_as_feature,
             form={"separator": separator, "decimal": decimal, "encoding": encoding},
-            needs_numbers=self.kept.parts.needs_numbers, earlier=state.columns,
+            needs_numbers=self.store.parts.needs_numbers, earlier=state.columns,
         ).like(state)  # fmt: skip
         if id is None:
             if state.pool is not None:
@@ -85,10 +85,10 @@ class Pooling(Altering):
                 )
             id = _free("row", (*table.columns["names"], state.settings["label"]))
         found: list[Pooled] = []
-        self.kept.write(lambda s, w: found.append(self._register(s, w, table, id, by)), still_open=True)
-        fetch_ahead(self.kept)
-        examples = self.budget * (1 - self.kept.state.settings["validation"])
-        if not state.groups and (message := forced_warning(self.kept.parts.strategy, len(self.groups), examples)):
+        self.store.write(lambda s, w: found.append(self._register(s, w, table, id, by)), still_open=True)
+        fetch_ahead(self.store)
+        examples = self.budget * (1 - self.store.state.settings["validation"])
+        if not state.groups and (message := forced_warning(self.store.parts.strategy, len(self.groups), examples)):
             warnings.warn(message, stacklevel=2)
         return found[0]
 
@@ -113,16 +113,16 @@ class Pooling(Altering):
             check_text(collector, "the collector")
         options = Options(collector, partial, extra)
         if dry_run:
-            with self.kept.moment() as (reader, state):
-                steps = self.kept.intake.label(state, reader, labels, options, written=written)
+            with self.store.moment() as (reader, state):
+                steps = self.store.intake.label(state, reader, labels, options, written=written)
                 return replace(_together([step.receipt for step in steps]), dry_run=True)
         found: list[Receipt] = []
 
         def write(state: State, writer: Writer) -> None:
-            steps = self.kept.intake.label(state, writer, labels, options, written=written)
+            steps = self.store.intake.label(state, writer, labels, options, written=written)
             found.append(_together([step.write(writer) for step in steps]))
 
-        self.kept.write(write)
+        self.store.write(write)
         return found[0]
 
     def skip(self, id: str, reason: str | None = None, by: str | None = None) -> None:
@@ -140,7 +140,7 @@ class Pooling(Altering):
             event = writer.append("skipped", facts, request=facts["request"], actor=by)
             writer.put([example._replace(fate="skipped", held=False, changed=event.seq)])
 
-        self.kept.write(write, still_open=True)
+        self.store.write(write, still_open=True)
 
     # ---------------------------------------------------------------- within
 
@@ -150,7 +150,7 @@ class Pooling(Altering):
         population = settings["population"]
         if not state.groups:
             check_settings(
-                groups, self.kept.parts.strategy, simulated=True,
+                groups, self.store.parts.strategy, simulated=True,
                 **{name: settings[name] for name in ("budget", "batch", "warmup", "validation")},
             )  # fmt: skip
             population = self._shares(table, population)
@@ -171,7 +171,7 @@ class Pooling(Altering):
 
     def _take_labelled(self, state: State, writer: Writer, table: PoolTable, by: str | None) -> int:
         """Take in the rows of a table that have a label already; gives their number."""
-        parts = Parts(dict(state.settings), self.kept.parts.given)  # the groups may have come with this table
+        parts = Parts(dict(state.settings), self.store.parts.given)  # the groups may have come with this table
         rows = list(table.labels)
         try:
             step = Intake(parts, Chooser(parts)).add(state, writer, _labelled(table), False, Options(by))
@@ -186,10 +186,10 @@ class Pooling(Altering):
 
     def _shares(self, table: PoolTable, given: Any) -> list[float] | None:
         """The population's shares where the rule needs them: those of the pool, if none were given."""
-        if given is not None or not getattr(self.kept.parts.strategy, "needs_population", False):
+        if given is not None or not getattr(self.store.parts.strategy, "needs_population", False):
             return None if given is None else list(given)
         counts = [int((table.codes == z).sum()) for z in range(len(table.groups))]
-        share = as_population(counts, table.groups, self.kept.parts.strategy)
+        share = as_population(counts, table.groups, self.store.parts.strategy)
         return None if share is None else share.tolist()
 
     def add_delivery(
@@ -203,7 +203,7 @@ class Pooling(Altering):
     ) -> Receipt:
         """Bring in rows as they were read from a file with a group column."""
         options = Options(by, partial)
-        return self.kept.deliver(lambda s, r: self.kept.intake.add(s, r, delivery, charge, options), dry_run)
+        return self.store.deliver(lambda s, r: self.store.intake.add(s, r, delivery, charge, options), dry_run)
 
 
 def _free(name: str, taken: Sequence[str]) -> str:

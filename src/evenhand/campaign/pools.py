@@ -23,7 +23,7 @@ from evenhand.errors import InputError
 from evenhand.ledger.base import Example, Reader, Writer
 
 if TYPE_CHECKING:
-    from evenhand.campaign.kept import Kept
+    from evenhand.campaign.store import CampaignStore
 
 __all__ = ["AHEAD", "Registered", "assign", "check_file", "fetch", "fetch_ahead", "place_of", "register"]
 
@@ -185,13 +185,13 @@ def fetch(state: State, examples: Sequence[Example]) -> list[Example]:
     return [e._replace(features=found.get(e.id, e.features)) for e in examples]
 
 
-def fetch_ahead(kept: Kept, wanted: int = 1) -> None:
+def fetch_ahead(store: CampaignStore, wanted: int = 1) -> None:
     """Copy rows of Parquet files for the next places of every group, outside the write lock."""
-    if not kept.state.files:
+    if not store.state.files:
         return
-    for file in kept.refresh().files:  # another process may have registered it anew
+    for file in store.refresh().files:  # another process may have registered it anew
         check_file(file)
-    with kept.moment() as (reader, state):
+    with store.moment() as (reader, state):
         short = [g for g in state.groups if any(e.features is None for e in reader.next_in_pool(g, wanted))]
         missing = [e for g in short for e in reader.next_in_pool(g, AHEAD + wanted) if e.features is None]
     if not missing:
@@ -202,7 +202,7 @@ def fetch_ahead(kept: Kept, wanted: int = 1) -> None:
         still = writer.find(list(rows)).values()
         writer.put([e._replace(features=rows[e.id]) for e in still if e.features is None])
 
-    kept.write(write)
+    store.write(write)
 
 
 def check_file(file: Mapping[str, Any], *, thoroughly: bool = False) -> None:

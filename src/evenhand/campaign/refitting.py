@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from evenhand.campaign.fitting import Fitter, Still
+from evenhand.campaign.fitting import Fitter, FixedReader
 from evenhand.campaign.past import Past
 from evenhand.campaign.settings import Parts
 from evenhand.campaign.state import State
@@ -46,10 +46,10 @@ def refit_scores(events: Sequence[Event], rows: Sequence[Example], parts: Parts)
             skipped += 1
             continue
         refitted += 1
-        still = Still(list(past.rows.values()), events[: state.seq])
+        fixed = FixedReader(list(past.rows.values()), events[: state.seq])
         sure = not lost_before and past.knows(state.scores_rest_on, state.seq)
         try:
-            found = list(_unlike(event, fitter, still, state, sure=sure))
+            found = list(_unlike(event, fitter, fixed, state, sure=sure))
         except EvenhandError as error:
             found, fitter = [f"it cannot be fitted again: {error}"], None
         problems += [f"event {event.seq}: {problem}" for problem in found]
@@ -69,9 +69,9 @@ def _fitter(parts: Parts, state: State, newest: int) -> Fitter | None:
         return None
 
 
-def _unlike(event: Event, fitter: Fitter, still: Still, state: State, *, sure: bool) -> Iterator[str]:
+def _unlike(event: Event, fitter: Fitter, fixed: FixedReader, state: State, *, sure: bool) -> Iterator[str]:
     """What differs when the scores are made again; `sure` where the model before is known to the last row."""
-    was, now = event.facts, fitter.scores(still, state)
+    was, now = event.facts, fitter.scores(fixed, state)
     other = " (other versions fitted it)" if now["learner"] != was["learner"] else ""
     for group, again in now["groups"].items():
         old = was["groups"].get(group)

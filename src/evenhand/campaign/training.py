@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from evenhand.campaign.certifying import Certifier, Moment, Write
-from evenhand.campaign.fitting import Fitter, Still
+from evenhand.campaign.fitting import Fitter, FixedReader
 from evenhand.campaign.proving import indicated
 from evenhand.campaign.settings import Parts
 from evenhand.campaign.state import State
@@ -70,7 +70,7 @@ class Trainer:
 
         With `record_failure` a learner that fails leaves a `failed` event instead of raising.
         """
-        with self._alone() as mine:
+        with self._refit_lease() as mine:
             if not mine:
                 return False
             with self._fitter_lock:
@@ -79,9 +79,9 @@ class Trainer:
                         return False
                     if state.columns is None:
                         return False
-                    still = self._current().still(reader, state)
+                    fixed = self._current().fixed_reader(reader, state)
                 try:
-                    facts = self._with_fitter(lambda fitter: fitter.scores(still, state))
+                    facts = self._with_fitter(lambda fitter: fitter.scores(fixed, state))
                 except LearnerError as error:
                     if not record_failure:
                         raise
@@ -97,9 +97,9 @@ class Trainer:
                     writer.append("failed", failure)
 
             done = bool(self._write(step)) and facts is not None
-        if done and (wish := self._wish()) is not None:
+        if done and (rule := self._rule_to_prove()) is not None:
             with suppress(InputError):  # a model that cannot be frozen yet; status says what is missing
-                self.certifier.certify(wish.target, model="final", most=None, delta=1 - wish.confidence, by_rule=True)
+                self.certifier.certify(rule.target, model="final", most=None, delta=1 - rule.confidence, by_rule=True)
         return done
 
     def _failure(self, error: LearnerError, state: State) -> dict[str, Any]:
@@ -134,10 +134,10 @@ class Trainer:
             with self._read() as (reader, state):
                 if state.settings["learner"] is None or not sum(state.train) or state.columns is None:
                     return None
-                still = self._everything(reader)
+                fixed = self._everything(reader)
             if self._current().incremental:
-                return self._with_fitter(lambda fitter: _brought_up(fitter, still, state))
-            return self._current().cold(state, [row for row in still.changed() if row.counts and row.role == "train"])
+                return self._with_fitter(lambda fitter: _fitted_now(fitter, fixed, state))
+            return self._current().cold(state, [row for row in fixed.changed() if row.counts and row.role == "train"])
 
     def final_model(self, *, plain: bool = False) -> FinalModel:
         """The model to deploy, fitted on all examples there are."""
@@ -145,15 +145,15 @@ class Trainer:
             with self._read() as (reader, state):
                 if state.settings["learner"] is None or state.columns is None or not state.examples:
                     raise InputError("there is no model: this campaign has no learner or no examples yet")
-                still = self._everything(reader)
-            return self._with_fitter(lambda fitter: fitter.final(still, state, plain=plain))
+                fixed = self._everything(reader)
+            return self._with_fitter(lambda fitter: fitter.final(fixed, state, plain=plain))
 
     def _fitted_model(self, which: str) -> Model | None:
         return self.final_model().model if which == "final" else self.model()
 
-    def _everything(self, reader: Reader) -> Still:
+    def _everything(self, reader: Reader) -> FixedReader:
         """All rows of this moment, and the scores a learner that goes on went through."""
-        return Still(reader.changed(), reader.events(kinds=("scored",)) if self._current().incremental else [])
+        return FixedReader(reader.changed(), reader.events(kinds=("scored",)) if self._current().incremental else [])
 
     # ---------------------------------------------------------------- stopping
 
@@ -162,7 +162,7 @@ class Trainer:
         rule = self._parts.stop
         return None if rule is None else rule.reason(self._seen(reader, state))
 
-    def _wish(self) -> ErrorBelow | None:
+    def _rule_to_prove(self) -> ErrorBelow | None:
         """The rule that wants the newest model proved now; None without one."""
         rule = self._parts.stop
         if rule is None or not rule.needs_certificate:
@@ -171,7 +171,7 @@ class Trainer:
             if state.proving is not None:
                 return None
             seen = self._seen(reader, state)
-            return None if rule.reason(seen) is not None else rule.wish(seen)
+            return None if rule.reason(seen) is not None else rule.to_prove(seen)
 
     def _seen(self, reader: Reader, state: State) -> Seen:
         frozen = state.frozen or {"version": 0, "labels": 0}
@@ -206,7 +206,7 @@ class Trainer:
             return found
 
     @contextmanager
-    def _alone(self) -> Iterator[bool]:
+    def _refit_lease(self) -> Iterator[bool]:
         """Hold the refit lease while the block runs, renewed as long as this process lives; False: another has it."""
         with self._refit_lock:
             if not self._ledger.lease(self._campaign, self._holder, LEASE_SECONDS):
@@ -229,7 +229,7 @@ class Trainer:
                 self._ledger.lease(self._campaign, self._holder, LEASE_SECONDS)
 
 
-def _brought_up(fitter: Fitter, reader: Reader, state: State) -> Model | None:
-    fitter.catch_up(reader, state)
-    fitter.bring_up(reader, state)
+def _fitted_now(fitter: Fitter, reader: Reader, state: State) -> Model | None:
+    fitter.fit_as_scored(reader, state)
+    fitter.fit_now(reader, state)
     return fitter.model

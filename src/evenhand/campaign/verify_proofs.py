@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 
-from evenhand.campaign.evidence import Witness
+from evenhand.campaign.evidence import FrozenModel
 from evenhand.campaign.proving import weighed
 from evenhand.campaign.settings import Parts
 from evenhand.campaign.state import State
@@ -34,7 +34,7 @@ def weighed_evidence(reader: Reader, state: State, parts: Parts) -> Iterator[str
     if phase is None:
         return
     spent = spent_by(state.frozen["version"], phase["delta"])
-    again = weighed(Witness(parts).findings(reader, state), state, spent)
+    again = weighed(FrozenModel(parts).findings(reader, state), state, spent)
     for name in ("first", "now", "labels", "doubtful"):
         if facts[name] != again[name]:
             yield f"the evidence as weighed has {name} {facts[name]}, now {again[name]}"

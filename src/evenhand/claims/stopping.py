@@ -69,7 +69,7 @@ class Rule:
         """Why to stop, None to go on."""
         raise NotImplementedError
 
-    def wish(self, seen: Seen) -> ErrorBelow | None:
+    def to_prove(self, seen: Seen) -> ErrorBelow | None:
         """The target that the newest model should be proved to reach, from now on; None for not now."""
         return None
 
@@ -112,7 +112,7 @@ class ErrorBelow(Rule):
             return None
         return f"no group's {seen.risk} is above {self.target:g} (confidence {self.confidence:.0%})"
 
-    def wish(self, seen: Seen) -> ErrorBelow | None:
+    def to_prove(self, seen: Seen) -> ErrorBelow | None:
         """This target, when as good a model as the scores show could be certified with the labels that are left."""
         if self.reason(seen) is not None or seen.labels < 2 * seen.frozen_labels or not all(seen.validated):
             return None
@@ -215,9 +215,9 @@ class _Several(Rule):
         """Whether one of them does."""
         return any(rule.needs_certificate for rule in self.rules)
 
-    def wish(self, seen: Seen) -> ErrorBelow | None:
+    def to_prove(self, seen: Seen) -> ErrorBelow | None:
         """What the first of them wants that wants something."""
-        return next((wish for rule in self.rules if (wish := rule.wish(seen)) is not None), None)
+        return next((found for rule in self.rules if (found := rule.to_prove(seen)) is not None), None)
 
     def _reasons(self, seen: Seen) -> list[str]:
         return [reason for rule in self.rules if (reason := rule.reason(seen)) is not None]

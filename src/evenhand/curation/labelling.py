@@ -137,7 +137,7 @@ class Labelling:
     @property
     def begun(self) -> bool:
         """Whether there is a label to train on."""
-        state = self.campaign.kept.refresh()
+        state = self.campaign.store.refresh()
         return sum(state.train) + sum(state.validate) > 0
 
     @cached_property
@@ -171,7 +171,7 @@ class Labelling:
     @cached_property
     def _predictions(self) -> Predictions:
         groups, classes = self.campaign.groups, np.unique(self._labelled[self._columns[1]].to_numpy())
-        risk: Risk = self.campaign.kept.parts.risk
+        risk: Risk = self.campaign.store.parts.risk
         measure = risk.for_classes(classes)
         trained, test = self.rows, self.test_rows if self.begun else self.test_rows.head(0)
         seen = measure.codes(trained[self._columns[1]].to_numpy())
@@ -198,7 +198,7 @@ class Labelling:
     @cached_property
     def summary(self) -> dict[str, Any]:
         """Everything the report shows, as plain values."""
-        status, state = self.campaign.status(), self.campaign.kept.state
+        status, state = self.campaign.status(), self.campaign.store.state
         groups = [status["groups"][group] for group in self.campaign.groups]
         counts = {
             "train": np.array([g["training"] for g in groups]),

@@ -22,7 +22,7 @@ from evenhand.ledger import Event, Example, Ledger, Reader, Writer
 if TYPE_CHECKING:
     from evenhand.campaign.training import Trainer
 
-__all__ = ["Kept", "returned", "user_name"]
+__all__ = ["CampaignStore", "returned", "user_name"]
 
 SNAPSHOT_EVERY = 100
 """Events between two snapshots of the state; a snapshot is a cache that makes opening quick."""
@@ -45,7 +45,7 @@ def returned(reader: Reader, request: Mapping[str, Any], seq: int) -> list[Examp
     return [example._replace(held=False, changed=seq) for example in found.values()]
 
 
-class Kept:
+class CampaignStore:
     """A campaign's ledger, and its state and objects as far as they were read; several threads may share one.
 
     Attributes:
@@ -144,7 +144,7 @@ class Kept:
         """Under the campaign's write lock: fold what others wrote, decide, append; what came back is stored."""
         if self.read_only:
             raise InputError(f"the campaign {self.name!r} was opened read-only: open it without read_only to change it")
-        with self.lock, self._remembering():
+        with self.lock, self._forgetting_on_error():
             with self.ledger.writing(self.number) as writer:
                 writer.default_actor = user_name()
                 # under the lock nothing more can come: what is decided from here on is decided on the newest state
@@ -153,7 +153,7 @@ class Kept:
                 if still_open:
                     self._refuse_closed()
                 before = self.state.seq
-                step(self._swept(writer), writer)
+                step(self._with_expired(writer), writer)
                 for event in writer.appended:
                     if event.actor is not None:
                         check_text(event.actor, "the name of who does this")
@@ -189,7 +189,7 @@ class Kept:
             raise NothingToAsk("stopping rule")
         return self.chooser.propose(state)
 
-    def _swept(self, writer: Writer) -> State:
+    def _with_expired(self, writer: Writer) -> State:
         """The state a step decides on: requests whose lease has ended are written down as expired first."""
         overdue = self.state.overdue(writer.now)
         if not overdue:
@@ -200,7 +200,7 @@ class Kept:
         return self.state.copy().fold(writer.appended)
 
     @contextmanager
-    def _remembering(self) -> Iterator[None]:
+    def _forgetting_on_error(self) -> Iterator[None]:
         """Forget what a step was about to store if it was not stored."""
         try:
             yield
