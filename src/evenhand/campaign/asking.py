@@ -35,12 +35,17 @@ class Asking(Pooling):
             raise InputError(f"ask for 1 request or more, not {count}")
         if collector is not None:
             check_text(collector, "the collector")
+        # fits, evidence and rows of files come first and outside
+        # the write lock: under it nobody else can tell or ask
         self._bring_scores_up()
         self._weigh()
         fetch_ahead(self.store, 2 * self.store.state.settings["batch"] * count)
 
         def step(state: State, writer: Writer) -> None:
+            # only the first one asks the stopping rule: no label can come between these requests
             proposal = self.store.proposed(state, writer)
+            # each request is decided as if the ones before it had been made, which is what asks
+            # one after another would do; the copy keeps this what-if out of the shared state
             state = state.copy() if count > 1 else state
             for _ in range(count - 1):
                 state.fold([self._asked(state, writer, proposal, collector)])
@@ -60,6 +65,7 @@ class Asking(Pooling):
             "decision": proposal.decision.as_dict(),
             "size": proposal.size,
             "until": None if lease is None else writer.now + lease,
+            # written down because `verify` has to choose again from the scores of then
             "rests_on": state.scores_rest_on,
             "scored_at": state.scored_at,
             "behind": state.examples - state.scored_examples,
@@ -121,11 +127,17 @@ class Asking(Pooling):
         if state.settings["learner"] is None or not state.fresh or state.columns is None:
             return
         policy, first_rows = state.settings["refit"], state.examples <= 4 * state.settings["batch"]
+        # a learner that cannot take these rows should fail
+        # on the first of them, not a hundred labels later
         if policy != "always" and first_rows and state.scored_at is None and state.failure is None:
             self.store.trainer.try_out()
         if policy == "background":
             return
+        # of this moment: with others telling all the time,
+        # a target that moves along would never be reached
         wanted = max(state.arrived)
+        # another process may hold the refit lease: its scores,
+        # or its failure on these examples, end the wait
         while self.store.trainer.due(self.store.refresh()) and self.store.state.scores_rest_on < wanted:
             if not self.store.trainer.refit(record_failure=True):
                 if self.store.state.failure is not None and self.store.state.failure["rests_on"] >= wanted:

@@ -115,6 +115,7 @@ class Campaign(Asking):
 
         Settings are those of `Campaign`; also `label`, `group`, `id` and `features`, the columns of delivered files.
         """
+        # `make_settings` has no defaults for these, so that `__init__` cannot forget to pass one on
         given = {
             "batch": 1, "warmup": None, "validation": 0.5, "classes": None, "population": None, "seed": 0, "stop": None,
             "refit": "always", **settings,
@@ -122,6 +123,7 @@ class Campaign(Asking):
         try:
             plain, parts = make_settings(groups, strategy, learner, budget=budget, lease=lease, **given)
         except TypeError as error:
+            # an unknown keyword is bad input of the caller's, not a bug of ours
             raise InputError(f"cannot create the campaign: {error}") from None
         check_text(name, "the campaign's name")
         self = cls.__new__(cls)
@@ -157,6 +159,7 @@ class Campaign(Asking):
         self.store = CampaignStore(ledger, name)
         self.store.use(parts)
         examples = settings["budget"] * (1 - settings["validation"])
+        # with groups left to the first pool, `pool` warns once they are known
         if settings["groups"] and (message := forced_warning(parts.strategy, len(settings["groups"]), examples)):
             warnings.warn(message, stacklevel=3)
 
@@ -240,6 +243,7 @@ class Campaign(Asking):
             changed[:] = [parts]
             writer.append("changed", facts, actor=by)
 
+        # the new objects are put to use before another thread decides anything with the old ones
         with self.store.lock:
             self.store.write(step, still_open=True)
             self.store.use(Parts(dict(self.store.state.settings), changed[0].given))
@@ -247,6 +251,8 @@ class Campaign(Asking):
     def close(self, reason: str = "closed", *, by: str | None = None) -> None:
         """End the campaign: nothing is asked or accepted any more. `status` then has the choice of the model to deploy."""
         facts: dict[str, Any] = {"reason": reason}
+        # choosing takes seconds, so it happens before the write lock is taken; the choice is a
+        # fact and is stored, because nobody can refit a campaign whose examples are erased later
         if self.store.refresh().settings["learner"] is not None and self.store.state.closed is None:
             with suppress(EvenhandError):  # no examples yet, or a learner that fails: the campaign ends all the same
                 facts["choice"] = self.store.trainer.final_model().choice.as_dict()
@@ -289,6 +295,8 @@ class Campaign(Asking):
 
     def _own_request(self, request: Request | int) -> int:
         """The number of a request of this campaign."""
+        # a Request from another campaign may carry a number
+        # that is open here too: event and group tell them apart
         number = number_of(request)
         known = self.store.state.open.get(number)
         if (

@@ -54,6 +54,8 @@ class Chooser:
         self._parts = parts
         self._groups = tuple(settings["groups"])
         seed, trial = int(settings["seed"]), settings["trial"]
+        # the same numbers by the same places as the engine's: so a
+        # campaign equals a trial of a simulation choice by choice
         self._uniforms = Uniforms(seed, _CHOICES, np.array([trial]), UNIFORMS)
         self._role_states = role_states(seed, trial, np.arange(len(self._groups)))
         share = settings["population"]
@@ -77,9 +79,12 @@ class Chooser:
             accuracies[z, : len(values)] = values
         available = np.array(offered(state))
         scored = np.array(state.scored)
+        # one array for both where the risk is about every
+        # example: `Standing` then knows that nothing is left out
         relevant = scored if state.relevant == state.scored else np.array(state.relevant)
         told = np.array(state.train) + np.array(state.validate)
         waits = awaited(available, scored, relevant, told, state.settings["batch"])
+        # test and certify requests are no rounds of the rule, so they do not use up its warm-up
         warming_up = state.asked - state.asked_outside < (state.settings["warmup"] or 0)
         return Standing(
             groups=self._groups,
@@ -102,12 +107,17 @@ class Chooser:
         size = min(2 * state.settings["batch"], state.unspent)
         if (reason := why_nothing(state, size)) is not None:
             raise NothingToAsk(reason)
+        # by the number of requests, so that the choice does
+        # not depend on how labels were cut into deliveries
         uniforms = self._uniforms.at(np.array([state.asked]))[0]
         if (test := self._test(state, float(uniforms[0]))) is not None:
             return test
+        # the user asked for the proof and has the answer; one
+        # that a stopping rule began lets the campaign go on
         if state.outcome is not None and not state.outcome["by_rule"]:
             raise NothingToAsk(state.outcome["outcome"])
         if state.proving is not None:
+            # imported here: it needs SciPy, which an ask without a proof does not wait for
             from evenhand.campaign.proving import choose
 
             return self._sized(state, choose(state, self._groups, np.array(offered(state)), uniforms), size)
@@ -119,6 +129,8 @@ class Chooser:
         wanted, m = state.settings["test_labels"], len(self._groups)
         if not wanted:
             return None
+        # equally many of each group whatever the mixture: the worst
+        # group's interval is as wide as its test set is small
         quota = wanted // m + (np.arange(m) < wanted % m)
         lacking = np.where(offered(state), quota - np.array(state.test) - np.array(state.held[2]), 0)
         if not (lacking > 0).any():

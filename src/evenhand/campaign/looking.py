@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Looking"]
 
+# what every database takes as an integer
 _MOST = 2**31 - 1
 
 
@@ -106,6 +107,7 @@ class Looking:
 
     def standing(self, refit: bool = True) -> Standing:
         """What is known per group now; `refit=False` does not bring the model up to date first."""
+        # the standing before a refit would show scores of examples that have changed since
         if refit and not self.store.read_only and self.store.state.settings["learner"] is not None:
             self.store.trainer_now().refit()
         return self.store.chooser.standing(self.store.refresh())
@@ -298,6 +300,7 @@ class Looking:
             columns, settings = state.columns or {}, state.settings
             found = reader.find([name for request in requests for name in request.examples])
         ours: list[str] = []
+        # the file comes back through `tell`, so our columns must not shadow one of the user's
         for name in ("request", settings["group"]):
             while name in (settings["id"], settings["label"], *columns["names"], *ours):
                 name = f"{name}_"
@@ -318,6 +321,8 @@ class Looking:
 
         with self.store.moment() as (reader, state):
             rows = [row for row in reader.changed() if row.counts]
+            # without "features" decoding gives all columns
+            # of the table, also those that models do not see
             kind, columns = state.label_kind, {k: v for k, v in (state.columns or {}).items() if k != "features"}
         if not rows:
             raise InputError("there are no labelled examples yet: tell some first")
@@ -355,6 +360,7 @@ class Looking:
     @property
     def done(self) -> bool:
         """Whether no request can be made any more, unless settings change or labels are refunded."""
+        # an open request may still bring labels, and an abandoned one gives its labels back
         with self.store.moment() as (_, state):
             if state.open:
                 return False

@@ -161,6 +161,7 @@ def as_time(at: float | None) -> str | None:
 def number_of(request: Request | int) -> int:
     """The number of a request."""
     number = request.id if isinstance(request, Request) else request
+    # True is an int in Python, and databases hold no larger number than this
     if isinstance(number, bool) or not isinstance(number, int | np.integer) or not 0 < number < 2**31:
         raise InputError(f"request {number!r} was never made: give a request, or its number from 1 up")
     return int(number)

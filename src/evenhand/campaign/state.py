@@ -18,6 +18,8 @@ ROLES = {"t": "train", "v": "validate", "c": "certify", "x": "test"}
 LETTERS = {role: letter for letter, role in ROLES.items()}
 OUTSIDE = {"certify": "c", "test": "x"}
 """Requests whose labels stand outside the validation share, and the role they all have."""
+# which of the three lists of `held` a role counts in;
+# certify labels score, so they stand with validation
 _HELD = {"t": 0, "v": 1, "c": 1, "x": 2}
 
 MADE = re.compile(r"[ar]\d+-\d+")
@@ -40,10 +42,12 @@ class State(Facts):
             try:
                 how(self, event)
             except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+                # whatever a fact that was tampered with raises: the ledger is at fault then, not the code
                 raise LedgerError(
                     f"event {event.seq} ({event.kind}) is damaged: {error!r}; restore a backup"
                 ) from error
             self.seq, self.at = event.seq, event.at
+            # a certify phase weighs its evidence again only if something that can change it came since
             if event.kind in _EVIDENCE:
                 self.evidenced = event.seq
         return self
@@ -89,6 +93,8 @@ class State(Facts):
         if "ids" in facts:
             z = self.groups.index(facts["decision"]["group"])
             self.open[int(event.request or 0)]["left"] = dict(zip(facts["ids"], facts["roles"], strict=True))
+            # only those handed out for the first time: one that comes
+            # back from an expired request keeps the role it has
             self.dealt[z] += facts["new"]
             self._fill_pool(z, -len(facts["ids"]))
         self._wait_for(self.open[int(event.request or 0)], 1)
@@ -108,6 +114,7 @@ class State(Facts):
             self._fill_pool(z, -facts["from_pool"])
         self.labels_used += facts["rows"]
         self.added += facts["surplus"]
+        # counted as lost when its request expired, and here it is after all
         for name in facts.get("ids", ()) if self.lost else ():
             self.lost.pop(name, None)
         if self.frozen is not None and facts["surplus"]:  # whoever tells more may choose what is the answer
@@ -124,6 +131,8 @@ class State(Facts):
             if request.get("given_up"):
                 self.given_up[z] -= filled
             self._wait_for(request, 1 if number in self.open else 0)
+            # a count of rows closes its request whatever the
+            # number: nobody will tell the rest one by one
             if facts.get("closes") or request["told"] >= request["size"]:
                 self._end(number, request)
 
@@ -133,6 +142,8 @@ class State(Facts):
     def _wait_for(self, request: Mapping[str, Any], sign: int) -> None:
         """Count what an open request waits for, or with -1 count it no more."""
         z = self.groups.index(request["group"])
+        # examples that are named have their roles already; of others
+        # only the number is known, and roles follow from places
         if "left" in request:
             for role in request["left"].values():
                 self.held[_HELD[role]][z] += sign
@@ -207,6 +218,7 @@ class State(Facts):
     def _frozen(self, event: Event) -> None:
         self.frozen = {**event.facts, "event": event.seq, "asked": self.asked}
         self.proving = self.weighed = self.outcome = None
+        # evidence on the new model starts from nothing: what was given up before says nothing about it
         self.given_up, self.lost = [0] * len(self.groups), {}
         for request in self.expired.values():
             request["given_up"] = False
@@ -320,6 +332,7 @@ class State(Facts):
         for z, role in zip(facts["groups"], facts["roles"], strict=True):
             if role != "-":
                 getattr(self, ROLES[role])[z] -= 1
+                # a test label that is gone changes no model and no score
                 self.arrived[z] = event.seq if role != "x" else self.arrived[z]
         self.labels_used -= facts.get("refund", 0)
 

@@ -26,7 +26,10 @@ __all__ = ["CampaignStore", "returned", "user_name"]
 
 SNAPSHOT_EVERY = 100
 """Events between two snapshots of the state; a snapshot is a cache that makes opening quick."""
+# events folded at a time when a long ledger is opened, so that memory holds one page of them
 _PAGE = 5000
+# settings whose objects are made anew when another
+# process changed them; the others are read from the state
 _FOLLOWED = ("groups", "population", "learner", "stop")
 
 
@@ -60,6 +63,7 @@ class CampaignStore:
     def __init__(self, ledger: Ledger, name: str, *, read_only: bool = False) -> None:
         self.name, self.read_only = name, read_only or ledger.read_only
         self.ledger, self.number = ledger, ledger.find(name)
+        # reentrant: a step may look at the campaign that it is changing
         self.lock = threading.RLock()
         self.state = State()
         with ledger.reading(self.number) as reader:
@@ -69,6 +73,7 @@ class CampaignStore:
         """Go on with these objects."""
         self.parts = parts
         self.chooser = Chooser(parts)
+        # made when first wanted: it imports scikit-learn, and most commands fit nothing
         self._cached_trainer: Trainer | None = None
         self.intake = Intake(parts, self.chooser)
 
@@ -102,6 +107,8 @@ class CampaignStore:
         with ExitStack() as stack:
             with self.lock:
                 reader = stack.enter_context(self.ledger.reading(self.number))
+                # a copy, so that the state stays the fold of the events alone:
+                # a lease that ended is an event only once a step writes it
                 state = self._folded(reader).copy().expire(reader.now)
             yield reader, state
 
@@ -124,6 +131,8 @@ class CampaignStore:
             return self._fold(tail)
         # few events are folded faster than a snapshot is read
         found = reader.snapshot()
+        # a snapshot is worth reading only if it skips more
+        # events than would have to be folded after it anyway
         far = found is not None and found[0] > self.state.seq + SNAPSHOT_EVERY
         known = State.from_text(found[1]) if found is not None and far else None
         if known is not None:
@@ -144,6 +153,8 @@ class CampaignStore:
         """Under the campaign's write lock: fold what others wrote, decide, append; what came back is stored."""
         if self.read_only:
             raise InputError(f"the campaign {self.name!r} was opened read-only: open it without read_only to change it")
+        # threads of this process queue here; other processes
+        # queue at the ledger's own lock, one line below
         with self.lock, self._forgetting_on_error():
             with self.ledger.writing(self.number) as writer:
                 writer.default_actor = user_name()
@@ -158,6 +169,8 @@ class CampaignStore:
                     if event.actor is not None:
                         check_text(event.actor, "the name of who does this")
                 after = before + len(writer.appended)
+                # in the same transaction: a snapshot of events that
+                # were rolled back would be believed by every reader
                 if after // SNAPSHOT_EVERY > before // SNAPSHOT_EVERY:
                     writer.put_snapshot(after, self.state.copy().fold(writer.appended).as_text())
             # only now, when the transaction is on disk: a state ahead of its ledger would decide on what never happened
@@ -183,6 +196,8 @@ class CampaignStore:
     def proposed(self, state: State, reader: Reader) -> Proposal:
         """The next request; raises `NothingToAsk` with its reason."""
         size = min(2 * state.settings["batch"], state.unspent)
+        # these two hold whatever the stopping rule says, and a
+        # closed campaign need not load what the rule rests on
         if (reason := why_nothing(state, size)) in ("closed", "groups used up"):
             raise NothingToAsk(str(reason))
         if self.parts.settings["stop"] is not None and self.trainer.reason_to_stop(reader, state):
