@@ -59,6 +59,7 @@ class Altering(Looking):
         """
         names = [id] if isinstance(id, str) else list(id)
         self._alter(lambda s, r: erase(s, r, names, reason), by)
+        # until then the erased values are still in SQLite's log
         self.store.ledger.checkpoint()
         self.store.use(Parts(self.store.parts.settings, self.store.parts.given))  # caches hold rows too
         frozen = self.store.state.frozen

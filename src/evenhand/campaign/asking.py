@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from evenhand.campaign.answering import fate_of
 from evenhand.campaign.deciding import Proposal
 from evenhand.campaign.labels import check_text
 from evenhand.campaign.pooling import Pooling
@@ -13,7 +14,6 @@ from evenhand.campaign.requests import Request, number_of, request_of
 from evenhand.campaign.settings import as_seconds
 from evenhand.campaign.state import LETTERS, State
 from evenhand.campaign.store import returned
-from evenhand.campaign.telling import fate_of
 from evenhand.errors import InputError, NothingToAsk
 from evenhand.ledger import Event, Reader, Writer
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
+from evenhand.campaign.answering import Options
 from evenhand.campaign.asking import Asking
 from evenhand.campaign.deliveries import Delivery
 from evenhand.campaign.labels import check_text
@@ -15,7 +16,6 @@ from evenhand.campaign.requests import Receipt, Request, number_of
 from evenhand.campaign.settings import Parts, check_change, make_settings, parts_of
 from evenhand.campaign.state import State
 from evenhand.campaign.store import CampaignStore, user_name
-from evenhand.campaign.telling import Options
 from evenhand.engine.settings import forced_warning
 from evenhand.errors import EvenhandError, InputError
 from evenhand.ledger import Ledger, MemoryLedger, Writer, open_ledger

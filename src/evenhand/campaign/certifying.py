@@ -79,6 +79,8 @@ class Certifier:
             raise InputError("most limits the labels of a proof, which needs a target: give target=...")
         with self._read() as (reader, state):
             vouched = bool(state.settings["distinct"] if distinct is None else distinct)
+            # the same row told twice would be two pieces of
+            # evidence, and the bound assumes independent ones
             if not vouched and any(row.made for row in reader.changed()):
                 raise InputError(
                     "rows were told without ids, so nobody can know whether one came twice: certify(distinct=True) is your "
@@ -94,6 +96,8 @@ class Certifier:
                 raise InputError(f"the campaign is closed ({now.closed}): no model can be frozen any more")
             anew, compared = True, dict[str, Any]()
             if phase is not None and now.frozen is not None:
+                # under the lock: labels that came meanwhile may
+                # have made the old model the cheaper one to prove
                 anew, compared = self._anew(writer, now, phase, stored.digest, model)
             if anew:
                 version = 1 + (now.frozen["version"] if now.frozen else 0)
@@ -114,6 +118,8 @@ class Certifier:
         """The model as it is stored, and what its event says of it; one that cannot be stored is refused."""
         form, data = dump_model(self._chosen(model))
         digest = hashlib.sha256(data).hexdigest()
+        # a frozen model is a fact that has to be read for
+        # years: one that cannot be read back is refused now
         load_model(form, data, self._parts.learner if form == "torch" else None)
         facts = {"digest": digest, "format": form, "delta": float(delta), "distinct": vouched, "versions": _versions()}
         facts["model"] = model if isinstance(model, str) else "own"
@@ -152,6 +158,7 @@ class Certifier:
                 facts = weighed(found, state, spent)
 
         def step(now: State, writer: Writer) -> None:
+            # between the look and this lock another process may have ended the phase, or begun another
             if now.proving is None or now.closed is not None or now.proving["event"] != phase:
                 return
             if not known and (now.weighed is None or now.weighed["rests_on"] < facts["rests_on"]):

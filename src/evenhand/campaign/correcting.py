@@ -19,6 +19,7 @@ from evenhand.ledger.base import Example, Reader, Writer
 
 __all__ = ["Alteration", "check_reason", "correct", "erase", "leaving", "withdraw"]
 
+# what was paid for can be refunded; data added for free cannot
 _CHARGED = ("asked", "extra", "charged")
 
 
@@ -63,6 +64,8 @@ def correct(
         except InputError as error:
             refused.append(Refused(row, name, str(error)))
         else:
+            # the first label stays: a certificate counts the worse
+            # of the two, so correcting errors away gains nothing
             if text != example.label:
                 changed.append(example._replace(label=text, changed=state.seq + 1))
     _refuse(refused, len(labels))
@@ -91,11 +94,14 @@ def erase(state: State, reader: Reader, ids: Sequence[str], reason: str | None) 
     gone = [e for e in found.values() if e.fate != "erased"]
     roles = "".join(LETTERS.get(e.role or "", "-") if e.counts else "-" for e in gone)
     changed = [
+        # the row stays without its content, because the
+        # events name its id and the counts have to add up
         e._replace(
             label=None, first_label=None, features=None, salt=None, held=False, fate="erased", changed=state.seq + 1
         )
         for e in gone
     ]
+    # an example that is out in a request would otherwise be waited for until its lease ends
     unlabelled = {e.id: leaving(state, e) for e in gone if e.label is None and e.fate is None}
     return Alteration("erased", {**_about(state, changed, reason), "roles": roles, "unlabelled": unlabelled}, changed)
 

@@ -175,6 +175,8 @@ def sort_labels(
             if example.fate is not None:
                 raise InputError(f"the id {name!r} {_TAKEN_BACK[example.fate]} and cannot be told again")
             if example.label is not None:
+                # the first label too: an old delivery told again
+                # after a correction is no news, and must not undo it
                 if label_text(label) not in (example.label, example.first_label):
                     raise InputError(
                         f"the id {name!r} has the label {example.label!r}, not {label!r}: use correct to change it"
@@ -193,6 +195,7 @@ def sort_labels(
 
 def _read_ids(delivery: Delivery) -> Sequence[str | InputError | None]:
     if delivery.ids is None:
+        # made under the write lock, where it is known which are free
         return [None] * len(delivery.labels)
     found: list[str | InputError | None] = []
     for value in delivery.ids:
@@ -207,6 +210,8 @@ def _is_known(earlier: Example, label: Label, features: str | bytes) -> bool:
     """Whether this was told before; told differently it is refused."""
     if earlier.fate is not None:
         raise InputError(f"the id {earlier.id!r} {_TAKEN_BACK[earlier.fate]} and cannot be told again")
+    # a row under the id of a pool example would bring its own
+    # features: those of the pool are the ones that were asked for
     if earlier.label is None and (earlier.place is not None or earlier.role is not None):
         raise InputError(f"the id {earlier.id!r} belongs to the pool: tell its label by id")
     if earlier.label is None:
@@ -295,9 +300,13 @@ def made_ids(count: int, first: int, prefix: str, taken: Callable[[Collection[st
 
 def digest_of(example: Example) -> str:
     """What the event that brought a row says of it, without giving it away once the salt is gone."""
+    # `label` is not among them: it may be corrected, and
+    # then the event of the correction has its digest
     fixed = ("id", "group", "role", "request", "origin", "made", "told", "position", "first_label")
     content = example.features if isinstance(example.features, bytes) else (example.features or "").encode()
     about = as_text([getattr(example, name) for name in fixed]).encode()
+    # keyed with the row's salt, which erasing deletes:
+    # without it nobody can try out labels until a digest fits
     return hashlib.blake2b(about + content, digest_size=16, key=bytes.fromhex(example.salt or "")).hexdigest()
 
 

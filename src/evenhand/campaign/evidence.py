@@ -42,6 +42,7 @@ class FrozenModel:
         self._parts = parts
         self._version = 0
         self._model: Model | None = None
+        # a frozen model answers the same row the same way for ever, and rows come a few at a time
         self._predicted: dict[str, str] = {}
         self._own: dict[tuple[str, str], tuple[float, bool]] = {}
 
@@ -74,6 +75,8 @@ class FrozenModel:
         self._predict(reader, state, [row for row in rows if row.fate is None])
         measure = self._measure(state, rows)
         found = Findings(tuple(state.groups), measure.strata)
+        # what will never come counts as an error: else the way
+        # to a certificate is to give up on the hard examples
         found.missing += np.array(state.missing)
         self._count_open(state, found)
         counted = self._count(state, rows, known, measure, found)
@@ -142,6 +145,7 @@ class FrozenModel:
             return []
         y = measure.codes([as_label(label, state.label_kind) for label in labels])
         predicted = measure.codes([as_label(self._predicted[row.id], state.label_kind) for row in rows])
+        # a function of the user's own has no table of costs to look the pair of labels up in
         if measure.table is None:
             values, relevant = self._own_losses(state, rows, labels, measure)
             outcomes = Outcomes(values, relevant, y != predicted, np.zeros_like(y))
@@ -173,6 +177,7 @@ class FrozenModel:
         if self._model is not None:
             texts |= {label_text(label) for label in np.asarray(self._model.classes).tolist()}
         classes = sorted(as_label(text, state.label_kind) for text in texts)
+        # more classes may come: what depends on their number is not claimed yet
         return self._parts.risk.claimed.for_classes(classes, final=False)
 
     # ---------------------------------------------------------------- predicting

@@ -24,6 +24,7 @@ def export(state: State, reader: Reader, path: Path, *, force: bool = False) -> 
     kind = path.suffix.lower()
     if kind not in (".csv", ".parquet", ".pq", ".jsonl", ".ndjson"):
         raise InputError(f"cannot write {path.name!r}: name a .csv, .parquet or .jsonl file")
+    # replacing it, even with force, would take away rows that were not handed out yet
     for file in map(Path, (file["path"] for file in state.files)):
         if path.absolute() == file or file in path.absolute().parents:
             raise InputError(f"{path} is the pool's own file: name another")
@@ -85,6 +86,7 @@ def _write_parquet(path: Path, names: list[str], records: list[list[Any]]) -> No
 
 
 def _unmixed(column: list[Any]) -> list[Any]:
+    # Arrow refuses a column with whole and other numbers, which JSON keeps apart
     if any(isinstance(value, float) for value in column):
         return [float(v) if isinstance(v, int) and not isinstance(v, bool) else v for v in column]
     return column

@@ -52,12 +52,14 @@ def _write(ledger: Ledger, target: Path, names: list[str] | None) -> list[str]:
     found: list[str] = []
 
     def write(part: Path) -> None:
+        # a file that is not in its place yet need not survive a crash event by event
         with open_ledger(_url(part) + "?synchronous=normal", create=True) as file:
             found.extend(copy(ledger, file, names))
             file.checkpoint()
 
     target.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(target, write)
+    # SQLite would read the log of the file that stood here before into the new one
     for end in ("-wal", "-shm"):
         target.with_name(f"{target.name}{end}").unlink(missing_ok=True)
     return found
@@ -68,6 +70,7 @@ def _check_earlier_stage(ledger: Ledger, name: str, target: Path) -> None:
     refused = InputError(f"{target} is there already and is not an earlier save of {name!r}: name a new file")
     try:
         with open_ledger(_url(target), read_only=True) as kept:
+            # saving a campaign over the database it lives in would cut it off from its other processes
             if list(kept.campaigns()) != [name] or kept.name == ledger.name:
                 raise refused
             with kept.reading(kept.find(name)) as old, ledger.reading(ledger.find(name)) as new:

@@ -110,6 +110,7 @@ class Fitter:
         self.seed = learner_seed(int(settings["seed"]), settings["trial"])
         self.digest = learner_digest(settings["learner"], self.seed)
         self.incremental = bool(getattr(self.learner, "incremental", False))
+        # not 0, which is the event that a campaign without scores rests on
         self.fitted = -1
         self._start_again()
 
@@ -127,6 +128,8 @@ class Fitter:
     def fixed_reader(self, reader: Reader, state: State) -> FixedReader:
         """What a refit will need of this moment: the rows since the last one, or all of them."""
         last = state.scores_rest_on
+        # the model here is the one of the newest scores and
+        # no row it saw has changed: new rows are enough
         follows = self.fitted == last and state.altered <= self.upto
         if state.altered > last and not follows:
             steps = reader.events()
@@ -136,6 +139,7 @@ class Fitter:
 
     def scores(self, reader: Reader, state: State) -> dict[str, Any]:
         """Bring the model up to date and score it: what a `scored` event says."""
+        # before the fit: these examples must be judged by the model that had not seen them
         running = self._running(reader, state)
         with learner_errors(state):
             self.fit_now(reader, state)
@@ -166,6 +170,7 @@ class Fitter:
             n, right = int(found.n[0, z]), int(found.correct[0, z])
             total, relevant = float(found.loss_sum[0, z]), int(found.relevant[0, z])
             groups[group] = {"n": n, "errors": n - right, "loss_sum": total, "accuracy": right / max(n, 1)}
+            # where the risk is about every example the number is not written twice
             if relevant != n:
                 groups[group]["relevant"] = relevant
         return {"risk": self.parts.settings["risk"], "learner": self.digest, "groups": groups}
@@ -192,6 +197,8 @@ class Fitter:
                     y,
                     groups,
                     risk=self.parts.risk,
+                    # a class that was promised and never came has
+                    # its place in a table of costs all the same
                     classes=sorted({*(self.parts.settings["classes"] or ()), *y.tolist()}),
                     seed=self.seed,
                     plain=plain,
@@ -262,11 +269,13 @@ class Fitter:
             return
         steps = [event.facts["rests_on"] for event in reader.events(kinds=("scored",))]
         sizes = [sum(row.role == "train" and (row.told or 0) <= step for row in rows) for step in steps if step <= last]
+        # a step that brought a learner no new training example was none for it, so it is left out
         memory.replay([n for i, n in enumerate(sizes) if n and (not i or n != sizes[i - 1])])
 
     def _read(self, reader: Reader, state: State) -> None:
         """Take in what changed since; rows that were changed or taken back have everything read again."""
         rows = reader.changed(self.upto)
+        # a memory only grows: it cannot take a row back, nor give one another label
         if any((row.told or 0) <= self.upto for row in rows):
             self._start_again()
             rows = reader.changed()
@@ -284,6 +293,7 @@ class Fitter:
             return
         labels = [as_label(row.label or "", state.label_kind) for row in rows]
         self._rows += rows
+        # a new class changes the shape of every model, so the memory is filled again from the first row
         if self._labels.learn(labels) or self._memory is None:
             self._memory = make_memory(
                 self.learner, self._labels, len(self.groups), risk=self.parts.risk, seed=self.seed, names=self.groups

@@ -26,6 +26,7 @@ def as_delivery(table: FileTable, state: State, *, needs_numbers: bool, group: s
     known = None if state.columns is None else state.columns.get("names")
     if known is None and state.columns is not None and "width" in state.columns:
         known = [str(j) for j in range(state.columns["width"])]
+    # an export can be told to another campaign as it is
     others = (label, by, name, *OURS)
     features = known or settings["features"] or [column for column in columns if column not in others]
     need_column(table, label, "the label")
@@ -37,6 +38,7 @@ def as_delivery(table: FileTable, state: State, *, needs_numbers: bool, group: s
         raise InputError(f"{table.name} has no features: every row needs a column beside label, group and id")
     rows = table_rows(features, [columns[f] for f in features], state.columns, numbers=needs_numbers)
     problems = dict(table.problems)
+    # a file for the wrong request is noticed by its group column, where it has one
     for row, value in enumerate(columns.get(by, ())):
         if value is None:
             problems.setdefault(row, "no group")

@@ -15,6 +15,7 @@ Label = str | int | bool
 _KINDS: dict[type, str] = {str: "text", int: "int", bool: "bool"}
 _WORDS = {"text": "text", "int": "whole numbers", "bool": "true or false"}
 _LONGEST = 500
+# what a database and NumPy hold
 _LARGEST = 2**63
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
@@ -69,10 +70,12 @@ def read_label(value: Any) -> Label:
     (1, 'yes')
     """
     value = _plain(value)
+    # by name: importing pandas to recognise its missing values would take longer than the whole command
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         raise InputError("no label")
     if isinstance(value, bool):
         return value
+    # pandas turns a column of whole numbers into floats as soon as one of them is missing
     if isinstance(value, float):
         if math.isnan(value):
             raise InputError("no label")
@@ -140,6 +143,7 @@ class Classes:
             return label
         if self.fixed:
             raise InputError(f"the label {label!r} is not among the classes {self.shown}")
+        # "Yes" beside "yes" is a typing error far more often than a third class
         near = next((k for k in self.known if _bare(k) == _bare(label)), None)
         if near is not None:
             raise InputError(f"the label {label!r} differs from {near!r} only by case or blanks: write it alike")
@@ -153,6 +157,8 @@ class Classes:
         if self.kind is not None:
             return self.kind == "int"
         found = [value for value in values if isinstance(value, str) and value.strip()]
+        # decided for the whole column: "1" and "01" must
+        # not be a number in one row and text in the next
         return bool(found) and all(re.fullmatch(r"[+-]?\d+(\.\d*)?", value.strip()) for value in found)
 
     @property

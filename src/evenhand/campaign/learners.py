@@ -29,6 +29,7 @@ def wants_numbers(learner: Any) -> bool:
     if isinstance(learner, SklearnLearner):
         from sklearn.utils import get_tags
 
+        # a pipeline may impute and encode in its first step; its tags speak of the last
         composed = hasattr(learner.estimator, "steps")
         return not composed and not get_tags(learner.estimator).input_tags.allow_nan
     return isinstance(learner, Logistic | TorchLearner)

@@ -8,11 +8,11 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from evenhand.campaign.answering import fate_of
 from evenhand.campaign.deciding import Proposal
 from evenhand.campaign.requests import Request, number_of, request_of
 from evenhand.campaign.state import State
 from evenhand.campaign.store import CampaignStore
-from evenhand.campaign.telling import fate_of
 from evenhand.errors import InputError, NothingToAsk
 from evenhand.ledger import Reader
 

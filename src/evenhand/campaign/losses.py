@@ -19,6 +19,7 @@ def check_losses(state: State, losses: Mapping[str, Any]) -> dict[str, dict[str,
         raise InputError("this campaign has a learner and scores by itself: make it with learner=None to report losses")
     if not losses:
         raise InputError("no losses given: report {group: (mean loss, accuracy, examples)}")
+    # a slip, such as a percentage in place of a count, would outweigh every other group for good
     most = int(state.settings["budget"]) + state.added
     found = {}
     for group, reported in losses.items():

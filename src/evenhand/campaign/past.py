@@ -27,6 +27,7 @@ class Past:
         self._coming: dict[int, list[Example]] = {}
         for row in rows:
             self._coming.setdefault(row.told or 0, []).append(row)
+        # events have digests only: a label of the past is found by trying the labels that there are
         self._labels = {"true", "false", *(label_text(label) for label in classes or ())}
         self._labels |= {label for row in rows for label in (row.label, row.first_label) if label is not None}
         self._erased = {name: event.seq for event in events if event.kind == "erased" for name in event.facts["ids"]}
@@ -48,6 +49,7 @@ class Past:
     def _alter(self, event: Event, row: Example, k: int) -> None:
         self.rows[row.id] = row._replace(changed=event.seq)
         if event.kind != "corrected":
+            # taken back by then, so it did not count and nothing is lacking
             self.lost.discard(row.id)
             self.rows[row.id] = row._replace(changed=event.seq, fate=row.fate or event.kind)
         elif row.fate is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 
 from evenhand.campaign.features import LARGEST
 from evenhand.campaign.labels import check_text, read_id
+from evenhand.campaign.pool_files import file_facts
 from evenhand.campaign.state import State
 from evenhand.errors import InputError
 from evenhand.ledger.text import as_text
@@ -22,11 +22,12 @@ if TYPE_CHECKING:
     from evenhand.sources.table.parquet import ParquetFiles
     from evenhand.sources.table.reading import Frame
 
-__all__ = ["BATCH", "PoolTable", "digest_of_files", "read_pool", "stamp", "stored_rows"]
+__all__ = ["BATCH", "PoolTable", "read_pool", "stored_rows"]
 
 BATCH = 20_000
 """Rows registered at a time."""
 _SHOWN = 5
+# ids that are longer or not printable go through the full check; the others, nearly all, are spared it
 _LONGEST_PLAIN = 200
 _MISSING_LABELS = {"", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null"}
 
@@ -121,10 +122,12 @@ def read_pool(
         raise InputError("name the column that tells the group, group=...")
     check_effects([data], form or {})
     given = {key: value for key, value in (form or {}).items() if value is not None}
+    # ids and labels are read as text: "007" is not 7, and "1.0" is not "1"
     csv = CsvFormat(**given, text=(label,) if id is None else (id, label))
     table: Frame | ParquetFiles = ParquetFiles(data) if is_parquet(data) else read(data, csv)
     available = table.schema.names
     by = [group_column(text, available) for text in wanted]
+    # a second table of the same pool is read with the features of the first
     if features is None and "features" in (earlier or {}):
         features = [name for name in (earlier or {})["features"] if name in available]
     kept = set() if use_group_as_feature else {column.name for column in by}
@@ -141,7 +144,7 @@ def read_pool(
     found = merge_small(intersect([column.name for column in by], codings, exclude), merge_below)[0]
     labels = {row: value for row, value in _labels(table, label).items() if found.codes[row] >= 0}
     written = isinstance(data, str | Path) and not is_parquet(data)
-    file = _file_facts(Path(data), table) if isinstance(table, ParquetFiles) else None
+    file = file_facts(Path(data)) if isinstance(table, ParquetFiles) else None
     return PoolTable(table, ids, found.names, found.codes, labels, columns, file, written)
 
 
@@ -168,12 +171,14 @@ def _ids(table: Frame | ParquetFiles, id: str) -> pa.Array:
 
     kind = table.schema.field(id).type
     found = pa.chunked_array([_plain(chunk) for chunk in table.column(id)]).combine_chunks()
+    # combine_chunks gives a chunked array again where the text is too long for one array
     found = found if isinstance(found, pa.Array) else pa.concat_arrays(found.chunks)
     if pa.types.is_floating(found.type):
         found = pc.if_else(pc.is_nan(found), None, found)
     if found.null_count:
         rows = np.flatnonzero(found.is_null().to_numpy(zero_copy_only=False)).tolist()
         raise InputError(f"{len(rows)} rows have no id: {_rows(rows)}")
+    # whole numbers in a column with gaps come as floats: 17.0 was written 17
     if pa.types.is_floating(found.type) and pc.all(pc.equal(pc.floor(found), found)).as_py():
         found = pc.cast(found, pa.int64())
     if not (pa.types.is_integer(found.type) or _is_text(found.type)):
@@ -185,6 +190,7 @@ def _ids(table: Frame | ParquetFiles, id: str) -> pa.Array:
                 read_id(name)
             except InputError as error:
                 raise InputError(f"row {row + 1}: {error}") from None
+    # counted by Arrow first, because a dict of ten million ids takes gigabytes
     if pc.count_distinct(found).as_py() < len(found):
         seen: dict[str, int] = {}
         names = found.to_pylist()
@@ -354,33 +360,3 @@ def _cells(column: pa.ChunkedArray, kind: str) -> list[Any]:
     if kind in ("text", "category") and not _is_text(column.type):
         return [None if value is None else str(value) for value in found]
     return found
-
-
-# -------------------------------------------------------------------- files
-
-
-def _file_facts(path: Path, table: ParquetFiles) -> dict[str, Any]:
-    path = path.absolute()
-    return {"path": str(path), **stamp(path), "digest": digest_of_files(path)}
-
-
-def _files(path: Path) -> list[Path]:
-    return sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
-
-
-def stamp(path: Path) -> dict[str, Any]:
-    """Size and time of the files, which tell whether one changed."""
-    stats = [file.stat() for file in _files(path)]
-    return {"size": sum(s.st_size for s in stats), "mtime": max((s.st_mtime_ns for s in stats), default=0)}
-
-
-def digest_of_files(path: Path) -> str:
-    """A fingerprint of the files' names and content."""
-    found = hashlib.blake2b(digest_size=16)
-    for file in _files(path):
-        if path.is_dir():
-            found.update(f"{file.relative_to(path).as_posix()}\0{file.stat().st_size}\0".encode())
-        with file.open("rb") as opened:
-            while block := opened.read(1 << 22):
-                found.update(block)
-    return found.hexdigest()

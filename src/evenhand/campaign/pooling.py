@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from evenhand.campaign.altering import Altering
+from evenhand.campaign.answering import Options
 from evenhand.campaign.correcting import check_reason, leaving
 from evenhand.campaign.deciding import Chooser
 from evenhand.campaign.deliveries import Delivery, refusal
@@ -18,7 +19,7 @@ from evenhand.campaign.pools import fetch_ahead, register
 from evenhand.campaign.requests import Receipt
 from evenhand.campaign.settings import Parts
 from evenhand.campaign.state import MADE, State
-from evenhand.campaign.telling import Intake, Options
+from evenhand.campaign.telling import Intake
 from evenhand.engine.settings import as_population, check_settings, forced_warning
 from evenhand.errors import InputError
 from evenhand.ledger import Writer
@@ -83,9 +84,11 @@ class Pooling(Altering):
                 raise InputError(
                     "rows of a second table cannot be told apart by their numbers: name a column of ids, id=..."
                 )
+            # the rows to label come back as a file with this column
             id = _free("row", (*table.columns["names"], state.settings["label"]))
         found: list[Pooled] = []
         self.store.write(lambda s, w: found.append(self._register(s, w, table, id, by)), still_open=True)
+        # now, while somebody waits for a long command anyway, and not at the first ask
         fetch_ahead(self.store)
         examples = self.budget * (1 - self.store.state.settings["validation"])
         if not state.groups and (message := forced_warning(self.store.parts.strategy, len(self.groups), examples)):

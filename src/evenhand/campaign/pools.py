@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.campaign.deciding import Chooser, Proposal
-from evenhand.campaign.pool_tables import BATCH, PoolTable, digest_of_files, stamp, stored_rows
+from evenhand.campaign.pool_files import digest_of_files, stamp
+from evenhand.campaign.pool_tables import BATCH, PoolTable, stored_rows
 from evenhand.campaign.state import OUTSIDE, ROLES, State
 from evenhand.errors import InputError
 from evenhand.ledger.base import Example, Reader, Writer
@@ -65,11 +66,14 @@ def register(table: PoolTable, state: State, writer: Writer, groups: Sequence[st
     """
     none = dict.fromkeys(groups, 0)
     found = Registered(dict(none), dict(none), dict(none))
+    # nothing can be known yet, so a first table of
+    # millions of rows is registered without a look-up each
     empty = state.pool is None and not state.examples and not any(state.taken.values())
     same = {old["digest"] for old in state.files}
     for old in state.files if table.file is not None else ():
         if table.file is not None and old["path"] == table.file["path"]:
             _forget(found, table, old, writer)
+    # rows of a file are not in the ledger to compare with; the file's digest stands for them
     unchanged = table.file is not None and table.file["digest"] in same
     for start, stored in zip(range(0, len(table), BATCH), table.stored(), strict=True):
         names = table.names(start)
@@ -97,6 +101,7 @@ def _forget(found: Registered, table: PoolTable, old: Mapping[str, Any], writer:
         if example.id not in there:
             found.change[example.group] -= 1
             found.removed[example.group] += 1
+            # it was handed out once, so its row stays; without a place it is never handed out again
             writer.put([example._replace(place=None)])
 
 
@@ -115,6 +120,7 @@ def _entries(
     seed, seq, first = state.settings["seed"], state.seq + 1, state.last_row + 1
     for k, name in enumerate(names):
         row, earlier = start + k, known.get(name)
+        # a group that was left out: none of the campaign's business
         if table.codes[row] < 0 and earlier is None:
             continue
         if earlier is not None and (earlier.label is not None or earlier.fate is not None):
@@ -156,6 +162,8 @@ def assign(state: State, reader: Reader, chooser: Chooser, proposal: Proposal, s
         roles, new = iter([ROLES[outside]] * len(examples)), 0
     chosen = [
         example._replace(
+            # an example that comes back keeps the role it drew: drawing
+            # again would let somebody who gives examples back choose
             role=example.role or next(roles),
             held=True,
             request=state.asked + 1,
@@ -199,6 +207,7 @@ def fetch_ahead(store: CampaignStore, wanted: int = 1) -> None:
     rows = {e.id: e.features for e in fetch(state, missing)}  # reading a file takes long, so nobody waits for it
 
     def write(now: State, writer: Writer) -> None:
+        # between the reading and this lock another process may have handed them out or erased them
         still = writer.find(list(rows)).values()
         writer.put([e._replace(features=rows[e.id]) for e in still if e.features is None])
 
@@ -211,6 +220,8 @@ def check_file(file: Mapping[str, Any], *, thoroughly: bool = False) -> None:
     if not path.exists():
         raise InputError(f"the pool's file {path} is gone: put it back, or call pool again with another")
     now = stamp(path)
+    # a digest reads the whole file, which may be many gigabytes:
+    # an unchanged stamp is taken for an unchanged file
     if (now["size"], now["mtime"]) == (file["size"], file["mtime"]) and not thoroughly:
         return
     digest = digest_of_files(path) if thoroughly else _digest_at(path, now["size"], now["mtime"])

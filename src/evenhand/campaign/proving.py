@@ -60,6 +60,8 @@ def _informed(found: Findings, state: State) -> Findings:
     """With what the scores say of how many labels of a group the risk is about."""
     scored, relevant = np.array(state.scored, dtype=float), np.array(state.relevant, dtype=float)
     if found.strata == 1 and state.settings["risk"] != "log":
+        # fnr is about positives only: to get ten of them
+        # where one in five is positive takes fifty labels
         found.known_shares = np.where(scored > 0, np.maximum(relevant, 0.5) / np.maximum(scored, 1), 1.0)[:, None]
     return found
 
@@ -73,6 +75,8 @@ def choose(state: State, groups: Sequence[str], available: Mask, uniforms: Float
         raise NothingToAsk("waiting for open requests")
     if not ((above > 0) & available).any():
         raise NothingToAsk("groups used up")
+    # not the largest error but the largest bound: a group
+    # with few labels may be the last one the proof lacks
     index = pick(above, available & (above > 0), uniforms[0])
     return Decision(tuple(groups), index, np.array(CERTIFY), {"above the target": above})
 
@@ -95,6 +99,7 @@ def conclude(state: State, available: Sequence[bool]) -> dict[str, Any] | None:
     bound = 1.0 if state.weighed is None else state.weighed["worst_at_most"]
     about = {"target": target, "delta": state.proving["delta"], "worst_at_most": bound}
     about |= {"labels": state.labels_used - state.proving["labels"]}
+    # in this order: a proof that is complete counts, whatever else could be said of a group
     if bound <= target:
         return {"outcome": CERTIFIED, "why": f"no group's risk is above {target:g}", **about}
     low = found.lower(spent)
@@ -150,6 +155,8 @@ def indicated(state: State, strata: int, benefit: float = 0.0) -> Floats:
         total = n * (1 - np.array([a or 0.0 for a in state.accuracy]))
     else:
         n, total = np.array(state.relevant, dtype=float), np.array(state.loss_sum)
+    # half an error added, or a group without one so far
+    # would look as if it never erred (Jeffreys' estimate)
     rate = np.where(n > 0, (total + 0.5) / (n + 1), 0.0)
     rate = np.maximum(rate - benefit * np.sqrt(rate * (1 - rate) / (n + 1)), 0.0)
     return np.repeat(rate[:, None], strata, axis=1)

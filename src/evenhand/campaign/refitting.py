@@ -41,6 +41,8 @@ def refit_scores(events: Sequence[Event], rows: Sequence[Example], parts: Parts)
         state.fold(new)
         if fitter is None or learner != state.settings["learner"]:
             learner, fitter = state.settings["learner"], _fitter(parts, state, newest)
+        # running errors are those of the model before, so they
+        # can be compared only if that one could be fitted too
         lost, lost_before = bool(past.lost), lost
         if lost or fitter is None:
             skipped += 1
@@ -51,6 +53,7 @@ def refit_scores(events: Sequence[Event], rows: Sequence[Example], parts: Parts)
         try:
             found = list(_unlike(event, fitter, fixed, state, sure=sure))
         except EvenhandError as error:
+            # the next score starts with a fitter of its own
             found, fitter = [f"it cannot be fitted again: {error}"], None
         problems += [f"event {event.seq}: {problem}" for problem in found]
     return Refitted(refitted, skipped, problems)

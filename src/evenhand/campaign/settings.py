@@ -24,6 +24,7 @@ __all__ = ["Parts", "as_refit", "as_seconds", "check_change", "make_settings", "
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _LONGEST_LEASE = 3650 * 86400.0
+# marks a setting whose object cannot be made from text, followed by its name for the messages
 _OWN = "own:"
 
 
@@ -63,12 +64,15 @@ class Parts:
         if found is not None:
             return as_risk(found)
         risk = as_risk(self.settings["risk"], self.settings["positive"])
+        # a table of costs has no names in it: its rows and
+        # columns are in the order of the campaign's classes
         return replace(risk, order=tuple(self.settings["classes"])) if risk.name == "costs" else risk
 
     @cached_property
     def needs_numbers(self) -> bool:
         """Whether the learner fails on text and missing values, so that they must not get into the ledger."""
         text = self.settings["learner"]
+        # the most usual learner is recognised by its name, without importing anything
         return text is not None and (text.partition(":")[0] == "logistic" or wants_numbers(self.learner))
 
     def _own(self, name: str) -> Any:
@@ -160,6 +164,7 @@ def make_settings(
         "validation": float(validation),
         "classes": None if classes is None else Classes(plain_list(classes)).known,
         "population": None if share is None else share.tolist(),
+        # as text: a seed may have more than the 53 bits that JSON's numbers keep
         "seed": str(number),
         "trial": trial,
         "refit": as_refit(refit),
@@ -190,6 +195,7 @@ def parts_of(settings: Mapping[str, Any], **given: Any) -> Parts:
             raise InputError(
                 f"this campaign's {name} is stored as {text!r}: leave it out of open(), or replace it with change()"
             )
+        # learner and rule are made below, since a learner has to know the risk
         made[name] = value if name in ("strategy", "risk") else None
         if name == "risk" and as_risk(value).name != text.removeprefix(_OWN):
             raise InputError(
@@ -302,6 +308,7 @@ def _stop_settings(stop: StopRule | None, given: dict[str, Any]) -> dict[str, An
     given["stop"] = stop
     text = None if stop is None else str(stop)
     try:
+        # a text is trusted only if it reads back as the same rule
         own = _stop_rule(text) != stop
     except ValueError:
         own = True

@@ -66,6 +66,7 @@ def running(state: State, delta: float = 0.05) -> Running:
     found.n = np.array([[int(n)] for n, _ in state.running], dtype=np.int64).reshape(-1, 1)
     found.total = np.array([[total] for _, total in state.running], dtype=float).reshape(-1, 1)
     risk = state.settings["risk"]
+    # a running bound needs one loss in [0, 1] for each example, which these two are not
     return found.running(delta, "error" if risk in ("log", "balanced") else risk)
 
 

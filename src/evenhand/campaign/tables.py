@@ -72,6 +72,7 @@ def _csv(path: Path, id: str | None, label: str | None) -> FileTable:
     text = _text(path)
     first = text.partition("\n")[0]
     separator = "\t" if path.suffix.lower() == ".tsv" else max(_SEPARATORS, key=first.count)
+    # Python's own limit of 128 kB is less than a long text to be labelled
     csv.field_size_limit(_LARGEST_FIELD)
     try:
         lines = [line for line in csv.reader(io.StringIO(text), delimiter=separator, strict=True) if any(line)]
@@ -94,6 +95,7 @@ def _csv(path: Path, id: str | None, label: str | None) -> FileTable:
             columns[name] = [_unguarded(cell) or None for cell in cells]
             continue
         columns[name] = [_cell(cell) for cell in cells]
+        # Excel writes decimal commas where the separator is a semicolon; a label "1,5" stays as it is
         if separator == ";" and name != label:
             columns[name] = _with_points(columns[name])
     return FileTable(path.name, columns, True, problems)
@@ -101,6 +103,7 @@ def _csv(path: Path, id: str | None, label: str | None) -> FileTable:
 
 def _text(path: Path) -> str:
     data = path.read_bytes()
+    # what Excel calls "Unicode text"
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return data.decode("utf-16")
     try:
@@ -181,6 +184,7 @@ def guarded_cell(value: Any) -> Any:
     if not isinstance(value, str) or not _RUN.match(value):
         return value
     try:
+        # a negative number begins with a minus too, and a guarded number would not be one any more
         float(value)
     except ValueError:
         return f"'{value}"

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from evenhand.campaign.answering import Options, outstanding, refuse_closed, request_for, room_for, too_many
 from evenhand.campaign.deciding import Chooser
 from evenhand.campaign.deliveries import (
     Delivery,
@@ -32,15 +33,7 @@ from evenhand.campaign.state import LETTERS, OUTSIDE, ROLES, State
 from evenhand.errors import InputError
 from evenhand.ledger.base import Event, Example, Reader, Writer
 
-__all__ = ["Intake", "Options", "Step", "fate_of"]
-
-
-class Options(NamedTuple):
-    """How a delivery is told: by whom, whether good rows are stored without the bad, whether more may come than asked."""
-
-    actor: str | None = None
-    partial: bool = False
-    extra: bool = False
+__all__ = ["Intake", "Step"]
 
 
 @dataclass(frozen=True)
@@ -72,6 +65,7 @@ class Intake:
     def remember(self, examples: Sequence[Example]) -> None:
         """Know the classes of rows that are being stored, so that the next delivery need not look them up."""
         if examples:
+            # with the event that brings them: `classes` reads on from there
             self._seen = (examples[0].changed, self._seen[1] | {e.label for e in examples if e.label is not None})
 
     def forget(self) -> None:
@@ -84,10 +78,12 @@ class Intake:
         none_yet = number in state.open and not state.open[number]["told"]
         told = [] if none_yet else reader.events(kinds=("told",), request=number)
         rows = delivery.rows(state)
+        # a script that was cut off tells its delivery again; without ids only the content can show that
         if delivery.ids is None and (event := repeated(delivery, rows, told, reader, state.groups)) is not None:
             return _again(state, number, event)
         found = self._sorted(state, reader, delivery, rows)
-        left, late = _outstanding(state, number), number in state.expired
+        left, late = outstanding(state, number), number in state.expired
+        # before anything is refused: telling again what is known succeeds, also of a closed campaign
         if not found.new and not found.refused:
             return Step(Receipt(number, 0, 0, 0, known=found.known, outstanding=left))
         if not found.new and options.partial:
@@ -100,20 +96,22 @@ class Intake:
                 Refused(new.row, new.id, f"request {number} waits for 0 labels only") for new in found.new
             ]
             return Step(Receipt(number, 0, 0, 0, known=found.known, refused=tuple(found.refused)))
-        request = _request_for(state, reader, number, options)
-        most = _room(state, number, options)
+        request = request_for(state, reader, number, options)
+        most = room_for(state, number, options)
         if len(found.new) > most and options.partial:
             spent = number in state.expired or options.extra
             reason = "the budget is spent" if spent else f"request {number} waits for {left} labels only"
             found.refused += [Refused(new.row, new.id, reason) for new in found.new[most:]]
             found.keep(most)
         if len(found.new) > most:
-            raise InputError(_too_many(state, number, len(found.new), most, extra=options.extra))
+            raise InputError(too_many(state, number, len(found.new), most, extra=options.extra))
         surplus = max(0, len(found.new) - left)
         receipt = Receipt(number, 0, 0, 0, outstanding=left - len(found.new) + surplus, surplus=surplus, late=late)
         made = sum(len(event.facts.get("ids", ())) for event in told if event.facts.get("made"))
         facts = {"group": request["group"], "surplus": surplus, "late": late}
         groups = [request["group"]] * len(found.new)
+        # ids go on from those made for this request; taken ones are
+        # looked up only if somebody ever gave an id that looks made
         names = partial(made_ids, first=made + 1, prefix=f"r{number}", taken=reader.find if state.lookalikes else _none)
         return self._step(state, "told", receipt, facts, found, rows, groups, names, options.actor or request.get("by"))
 
@@ -126,7 +124,7 @@ class Intake:
         found = self._sorted(state, reader, delivery, rows)
         if found.refused and not options.partial:
             raise _refused(found, len(rows))
-        _refuse_closed(state)
+        refuse_closed(state)
         if charge and len(found.new) > state.unspent:
             raise InputError(f"{len(found.new)} labels to charge, but the budget has {state.unspent} left")
         groups = [(delivery.groups or [])[new.row] for new in found.new]
@@ -142,16 +140,18 @@ class Intake:
             raise InputError(f"n must be a number of rows from 1 up, not {n!r}: nothing came? abandon the request")
         if state.settings["learner"] is not None:
             raise InputError("this campaign has a learner, which needs the rows: tell(request, X, y)")
+        # a bare number says nothing about errors, so whoever
+        # sees the model's errors could hide them in one
         if state.frozen is not None:
             raise InputError("a model is frozen, and its certificate needs every label: tell(request, X, y), not n=")
         told = reader.events(kinds=("told",), request=number)
         if told and number not in state.open and told[-1].facts.get("closes") and told[-1].facts["rows"] == n:
             return Step(Receipt(number, 0, 0, 0, known=n, event=told[-1].seq, late=told[-1].facts["late"]))
-        request = _request_for(state, reader, number, options)
-        left, late = _outstanding(state, number), number in state.expired
-        most = _room(state, number, options)
+        request = request_for(state, reader, number, options)
+        left, late = outstanding(state, number), number in state.expired
+        most = room_for(state, number, options)
         if n > most:
-            raise InputError(_too_many(state, number, n, most, extra=options.extra))
+            raise InputError(too_many(state, number, n, most, extra=options.extra))
         z = state.groups.index(request["group"])
         surplus = max(0, int(n) - left)
         facts: dict[str, Any] = {"group": request["group"], "rows": int(n), "surplus": surplus}
@@ -180,6 +180,7 @@ class Intake:
             # extra labels of examples whose rows still lie in a file: a label without its row could not be learned from
             rows = fetch(state, [new.example for new in found.new])
             found.new = [new._replace(example=row) for new, row in zip(found.new, rows, strict=True)]
+        # labels of an expired request went back to the budget, so late ones are paid for again
         room = max(state.unspent, 0)
         for new in [new for new in found.new if not new.example.held]:  # late or extra: what the budget has left
             if room:
@@ -192,15 +193,16 @@ class Intake:
             error.refused = tuple(found.refused)
             raise error
         if found.new:
-            _refuse_closed(state)
+            refuse_closed(state)
         return self._label_steps(state, found, classes, options)
 
     def _label_steps(self, state: State, found: SortedLabels, classes: Classes, options: Options) -> list[Step]:
+        # one event for each request, so that an event answers one request in every ledger
         by_request: dict[tuple[int | None, str], list[NewLabel]] = {}
         for new in found.new:
             by_request.setdefault((new.example.request, new.example.group), []).append(new)
         if not by_request:
-            left = sum(_outstanding(state, number) for number in found.requests if number in state.open)
+            left = sum(outstanding(state, number) for number in found.requests if number in state.open)
             about = next(iter(found.requests)) if len(found.requests) == 1 else 0
             return [Step(Receipt(about, 0, 0, 0, known=found.known, refused=tuple(found.refused), outstanding=left))]
         kept = {new.label for new in found.new}
@@ -211,6 +213,8 @@ class Intake:
             z, examples, roles = state.groups.index(group), [], ""
             for position, new in enumerate(items):
                 example = new.example
+                # an extra label of an example that was never handed
+                # out has its role drawn now, like any next one
                 letter = self._drawn(z, dealt[group], 1) if example.role is None else LETTERS[example.role]
                 dealt[group] += example.role is None
                 seq, text = state.seq + 1 + len(steps), label_text(new.label)
@@ -232,9 +236,10 @@ class Intake:
             }  # fmt: skip
             if state.label_kind is None:
                 facts["label_kind"] = classes.kind
-            left = max(_outstanding(state, number or 0) - len(items) + surplus, 0)
+            left = max(outstanding(state, number or 0) - len(items) + surplus, 0)
             receipt = Receipt(number or 0, 0, 0, 0, surplus=surplus, outstanding=left, late=late)
             receipt = _with_rows(receipt, roles)
+            # once, or the receipts of several requests would add it up
             if not steps:
                 receipt = replace(receipt, known=found.known, refused=tuple(found.refused), new_classes=fresh)
             by = state.open.get(number or 0, {}).get("by")
@@ -305,6 +310,8 @@ class Intake:
             return letter * len(groups)
         # drawn a group at a time, and taken from the end in the order of the rows
         index = [state.groups.index(group) for group in groups]
+        # a row's role depends on its place within its group
+        # alone, so deliveries may mix groups in any order
         found = {z: list(self._drawn(z, state.dealt[z], index.count(z)))[::-1] for z in set(index)}
         return "".join(found[z].pop() for z in index)
 
@@ -331,66 +338,8 @@ def _origin(kind: str, charged: bool, asked_for: bool) -> str:
 
 def _again(state: State, number: int, event: Event) -> Step:
     """A delivery that was told before: nothing is stored."""
-    late, left = event.facts.get("late", False), _outstanding(state, number)
+    late, left = event.facts.get("late", False), outstanding(state, number)
     return Step(Receipt(number, 0, 0, 0, known=event.facts["rows"], outstanding=left, late=late, event=event.seq))
-
-
-def _outstanding(state: State, number: int) -> int:
-    request = state.open.get(number) or state.expired.get(number)
-    return 0 if request is None else int(request["size"] - request["told"])
-
-
-def _room(state: State, number: int, options: Options) -> int:
-    """How many rows a request can take: what is outstanding, more with `extra`; after its lease what the budget has."""
-    left = _outstanding(state, number)
-    if number in state.open:
-        return left + (max(state.unspent, 0) if options.extra else 0)
-    room = max(state.unspent, 0)
-    return room if options.extra else min(left, room)
-
-
-def _request_for(state: State, reader: Reader, number: int, options: Options) -> dict[str, Any]:
-    """The request that rows are told for: open, expired, or with `extra` also a filled one."""
-    _refuse_closed(state)
-    found = state.open.get(number) or state.expired.get(number)
-    if found is not None and "left" in found:
-        raise InputError(f"request {number} names its examples: tell their labels by id, tell_labels({{id: label}})")
-    if found is not None:
-        return found
-    events = reader.events(request=number)
-    if options.extra and events and not any(event.kind == "abandoned" for event in events):
-        return {"group": events[0].facts["decision"]["group"], "size": 0, "told": 0}
-    raise InputError(fate_of(state, reader, number))
-
-
-def _refuse_closed(state: State) -> None:
-    if state.closed is not None:
-        raise InputError(f"the campaign is closed ({state.closed}): it takes nothing any more")
-
-
-def fate_of(state: State, reader: Reader, number: int) -> str:
-    """Why a request is not open."""
-    kinds = [event.kind for event in reader.events(request=number)]
-    there = f"open are {', '.join(map(str, state.open)) or 'none'}"
-    if not kinds:
-        return f"request {number} was never made; {there}"
-    if "abandoned" in kinds:
-        return f"request {number} was abandoned; {there}"
-    if number in state.expired:
-        return f"request {number} has expired; {there}"
-    return f"request {number} has all its labels: rows beyond it are taken with extra=True; {there}"
-
-
-def _too_many(state: State, number: int, count: int, most: int, *, extra: bool) -> str:
-    if number in state.expired:
-        return (
-            f"request {number} has expired and its labels went back to the budget, which has {max(state.unspent, 0)} left: "
-            f"of these {count} rows {most} would fit"
-        )
-    left = _outstanding(state, number)
-    if extra:
-        return f"{count} rows for request {number}, which waits for {left}, but the budget has only {max(state.unspent, 0)} more"
-    return f"{count} rows for request {number}, which waits for {left}: tell {left}, or take them all with extra=True"
 
 
 def _refused(found: SortedRows, rows: int) -> InputError:

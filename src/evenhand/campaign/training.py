@@ -50,6 +50,8 @@ class Trainer:
         self.certifier = Certifier(parts, write, moment, self._fitted_model, lambda: self.refit(record_failure=True))
         self._tried = False
         self.last_failure: str | None = None
+        # the number of a process is used again after it ended,
+        # and two campaigns of one process are two holders
         self._holder = f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
 
     # ---------------------------------------------------------------- refits
@@ -57,7 +59,10 @@ class Trainer:
     def due(self, state: State) -> bool:
         """Whether the settings want a refit before the next ask."""
         policy = state.settings["refit"]
+        # Uniform looks at no scores, so its campaigns are not made to wait for fits
         needed = getattr(self._parts.strategy, "needs_scores", True) or state.settings["stop"] is not None
+        # a network that goes on from its weights takes a step
+        # for every round: skipping one would give another model
         goes_on = getattr(self._parts.learner, "incremental", False)
         if not (needed or goes_on) or not state.fresh or state.closed is not None or policy == "background":
             return False
@@ -79,6 +84,8 @@ class Trainer:
                         return False
                     if state.columns is None:
                         return False
+                    # the rows are copied out and the reader is
+                    # released before the fit, which may take minutes
                     fixed = self._current().fixed_reader(reader, state)
                 try:
                     facts = self._with_fitter(lambda fitter: fitter.scores(fixed, state))
@@ -200,6 +207,8 @@ class Trainer:
     def _with_fitter(self, work: Callable[[Fitter], T]) -> T:
         """Work with the cached fitter; after an error it is made anew."""
         with self._fitter_lock:
+            # a fit that was cut off leaves the fitter half
+            # updated, so it is put back only after it has worked
             fitter, self._fitter = self._current(), None
             found = work(fitter)
             self._fitter = fitter
@@ -220,6 +229,7 @@ class Trainer:
             finally:
                 done.set()
                 thread.join()
+                # given back at once: the next process need not wait for it to run out
                 self._ledger.lease(self._campaign, self._holder, 0)
 
     def _renew(self, done: threading.Event) -> None:

@@ -27,6 +27,7 @@ __all__ = ["Verification", "verify"]
 
 _TOLERANCE = 1e-6
 _TINY = 1e-9
+# seconds that writing an event may take after its lease was computed
 _LEASE_TOLERANCE = 1.0
 _ALTERED = ("corrected", "withdrawn", "erased")
 
@@ -141,6 +142,7 @@ def _rows(events: list[Event], rows: list[Example], found: Verification) -> None
         for name, digest in zip(event.facts["ids"], event.facts["digests"], strict=False)
     }
     for name, seq, digest in _told_rows(events):
+        # what is left in the end is in no event
         row = kept.pop(name, None)
         found.examples += 1
         if row is None:
@@ -199,6 +201,7 @@ def _steps(events: list[Event], rows: list[Example], found: Verification) -> Non
     for event in events:
         check = _CHECKS.get(event.kind)
         wrong = list(check(event, before)) if check is not None else []
+        # written so that a time that is no number fails as well
         if not event.at >= at:
             wrong.append("it is dated before the event that it follows")
         found.problems += [f"event {event.seq} ({event.kind}): {problem}" for problem in wrong]

@@ -33,6 +33,7 @@ def explain(decision: Decision, risk: str = "error") -> str:
     z = int(decision.index)
     score = decision.score
     chance = decision.probability[z] if decision.probability is not None else np.nan
+    # rules that want the fewest have the negative count as their score, since the largest score wins
     count = int(-decision.terms["count"][z]) if "count" in decision.terms else "a few"
     behind = decision.terms.get("behind")
     words = _KINDS["behind" if behind is not None else decision.kind].format(
