@@ -70,7 +70,7 @@ def ceiling(given: argparse.Namespace) -> None:
         ("everything", np.arange(len(pool.y))),
     ):
         trainer = Trainer(learner, given.seed)
-        kept = trainer.kept()
+        kept = trainer.new_set()
         kept.add(ImageRows(pool.store, rows), pool.y[rows], pool.group[rows])
         for epoch in range(1, given.epochs + 1):
             trainer.update([kept], source.groups)
@@ -190,7 +190,7 @@ def gains(given: argparse.Namespace) -> None:
     cases |= {"one thread, wall clock": {}, "two threads, wall clock": {"threads": 2}}
     for name, change in cases.items():
         trainer = Trainer(TorchLearner(**(base | change)), 0)
-        kept = trainer.kept()
+        kept = trainer.new_set()
         X = twice if "twice" in name else rows
         y = source._pool.y[X.rows]
         kept.add(np.asarray(X) if "repeat" in name else X, y, np.zeros(len(y), dtype=np.int64))
@@ -214,7 +214,7 @@ def memory(given: argparse.Namespace) -> None:
     source = fake(100)
     learner = source.default_learner(chunk=given.chunk)
     trainer, rng = Trainer(learner, 0), np.random.default_rng(0)
-    kept = trainer.kept()
+    kept = trainer.new_set()
     for total in (1_000, 5_000, 20_000):
         while kept.n < total:
             new = rng.integers(0, 256, (50, 1, 28, 28), dtype=np.uint8)

@@ -153,6 +153,7 @@ def _described(error: Exception) -> str:
 
 def _place(error: Exception) -> str:
     """File and line of an error; empty where no code of the user's was reached."""
+    # an error raised by the call itself, such as a missing argument, ends in this file
     last = traceback.extract_tb(error.__traceback__)[-1]
     if last.filename == __file__ or last.filename.startswith("<frozen"):
         return ""

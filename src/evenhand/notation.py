@@ -41,6 +41,7 @@ def parse_value(text: str) -> Any:
     words = {"true": True, "false": False, "none": None}
     if text.lower() in words:
         return words[text.lower()]
+    # int first: float would read "3" as well, and a setting such as window=20 is counted with
     for kind in (int, float):
         try:
             return kind(text)

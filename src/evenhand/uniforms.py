@@ -11,14 +11,22 @@ from numpy.typing import ArrayLike, NDArray
 
 from evenhand.arrays import Words
 
-__all__ = ["Uniforms", "fold", "numbers", "role_states", "roles", "uniform"]
+__all__ = ["CHOICES", "GRADIENT_STEPS", "Uniforms", "fold", "numbers", "role_states", "roles", "uniform"]
 
+# constants of SplitMix64 (Steele, Lea, Flood 2014): 2^64
+# over the golden ratio, and its finaliser's two multipliers
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _ODD = np.uint64(0xD6E8FEB86659FD93)  # so that a place and what went before it do not commute
+# numbers are drawn for so many requests at once, because
+# one call of NumPy costs as much as a hundred numbers
 _AHEAD = 128
+# purposes: the first place of every number, so that no two uses ever share one
+CHOICES = 0
+"""Ties and exploration."""
 _ROLES = 1
-"""The purpose of the numbers behind roles; ties and exploration have 0, a pool's gradient steps 7."""
+GRADIENT_STEPS = 7
+"""The steps of a strategy over a fixed pool."""
 
 
 def _mix(x: Words) -> Words:
@@ -42,6 +50,7 @@ def begin(seed: int) -> Words:
 
 def numbers(state: Words) -> NDArray[np.float64]:
     """A number in [0, 1) for every state."""
+    # the upper 53 bits: as many as a float's mantissa holds, so that 1 is never reached by rounding
     return np.asarray((state >> np.uint64(11)) * 2.0**-53, dtype=np.float64)
 
 
@@ -93,7 +102,9 @@ def roles(state: Words, k: ArrayLike, share: float) -> NDArray[np.bool_]:
     (1, 3)
     """
     place, rare = np.asarray(k, dtype=np.int64), min(share, 1 - share)
+    # every group can be fitted and scored after its first pair, whatever the share
     first = place < 2
+    # the tiny shift keeps 3·(1/3) on the right side of a whole number
     stretch = np.where(first, 0, 1 + np.floor((place - 2) * rare + 1e-9)).astype(np.int64)
     start = np.where(first, 0, 2 + np.ceil((stretch - 1) / rare - 1e-9))
     length = np.where(first, 2, 2 + np.ceil(stretch / rare - 1e-9) - start)

@@ -14,12 +14,9 @@ from evenhand.strategies.base import TEST, UNIFORMS, pick
 from evenhand.strategies.decision import Decision
 from evenhand.strategies.standing import Standing, awaited
 from evenhand.strategies.trend import RunningTrend
-from evenhand.uniforms import Uniforms, role_states, roles
+from evenhand.uniforms import CHOICES, Uniforms, role_states, roles
 
 __all__ = ["Chooser", "Proposal", "offered", "why_nothing"]
-
-_CHOICES = 0
-"""The purpose of the numbers behind ties and exploration, as in the engine."""
 
 
 class Proposal(NamedTuple):
@@ -56,7 +53,7 @@ class Chooser:
         seed, trial = int(settings["seed"]), settings["trial"]
         # the same numbers by the same places as the engine's: so a
         # campaign equals a trial of a simulation choice by choice
-        self._uniforms = Uniforms(seed, _CHOICES, np.array([trial]), UNIFORMS)
+        self._uniforms = Uniforms(seed, CHOICES, np.array([trial]), UNIFORMS)
         self._role_states = role_states(seed, trial, np.arange(len(self._groups)))
         share = settings["population"]
         self._population = None if share is None else np.array(share, dtype=float)

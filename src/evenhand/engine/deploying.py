@@ -18,6 +18,8 @@ __all__ = ["choose_models"]
 def choose_models(block: Trials, source: Source, learner: Any, plain: list[Any]) -> list[Any]:
     """The models chosen on everything each trial has drawn, as a campaign's `final_model` chooses; `plain` is kept else."""
     classes, names = np.asarray(source.classes), np.asarray(source.groups)
+    # the order of the draws, so that a campaign told the
+    # same rows fits on the same matrix to the last bit
     trial, group, y = (np.concatenate([getattr(d, name) for d in block.drawn]) for name in ("trial", "group", "y"))
     if getattr(learner, "incremental", False):
         return plain

@@ -15,12 +15,9 @@ from evenhand.strategies.base import UNIFORMS, Rule, Strategy
 from evenhand.strategies.decision import Decision
 from evenhand.strategies.standing import Standing, awaited
 from evenhand.strategies.trend import RunningTrend
-from evenhand.uniforms import Uniforms, role_states, roles
+from evenhand.uniforms import CHOICES, Uniforms, role_states, roles
 
 __all__ = ["Engine"]
-
-_CHOICES = 0
-"""The purpose of the numbers behind ties and exploration."""
 
 
 class Engine:
@@ -71,7 +68,7 @@ class Engine:
         self.recent = RunningTrend.empty(shape, getattr(strategy, "window", 20))
         self.available = np.ones(shape, dtype=bool)
         self.asked = np.zeros(shape[0], dtype=np.int64)
-        self._uniforms = Uniforms(seed, _CHOICES, self.trials, UNIFORMS)
+        self._uniforms = Uniforms(seed, CHOICES, self.trials, UNIFORMS)
         self._role_states = role_states(seed, self.trials[:, None], np.arange(shape[1])).ravel()
         self.fresh = np.zeros(shape, dtype=bool)
 
@@ -97,6 +94,7 @@ class Engine:
     def choose(self) -> Decision:
         """The strategy's decision for every trial; a strategy that is no `Rule` is asked trial by trial."""
         standing, uniforms = self.standing(), self.uniforms()
+        # our rules use the last axis only; a function of the user's is written for one campaign
         if isinstance(self.strategy, Rule):
             return self.strategy(standing, uniforms)
         single = [Decision.checked(self.strategy(standing.trial(j), uniforms[j])) for j in range(len(self.trials))]
@@ -111,6 +109,8 @@ class Engine:
         """Which of these new rows validate: by the seed and how many of their group came before."""
         cell = trial * len(self.groups) + group
         total = np.bincount(cell, minlength=self.counts.size)
+        # roles depend on a row's place in its group, so rows
+        # of one delivery are numbered within their group
         order = np.argsort(cell, kind="stable")
         within = np.empty(len(cell), dtype=np.int64)
         within[order] = np.arange(len(cell)) - (np.cumsum(total) - total)[cell[order]]
@@ -149,5 +149,7 @@ class Engine:
         """Take in scores; each group that received examples since the last report gets one value more for its trend."""
         self.loss_sum, self.scored, self.validated = scores.loss_sum, scores.n, scores.relevant
         if self.track:
+            # a group without new examples gets no point: a flat
+            # line of repeats would hide that it was rising
             self.recent.push(np.where(self.fresh, scores.progress(self.risk), np.nan))
         self.fresh[:] = False

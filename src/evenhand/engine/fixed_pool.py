@@ -13,12 +13,10 @@ from evenhand.engine.memories.fixed_pool import PoolMemory
 from evenhand.engine.trials import Settings, Step, Trials
 from evenhand.sources.base import Draw, Source
 from evenhand.strategies.base import Strategy
-from evenhand.uniforms import Uniforms, role_states, roles
+from evenhand.uniforms import GRADIENT_STEPS, Uniforms, role_states, roles
 
 __all__ = ["PooledTrials"]
 
-_PURPOSE = 7
-"""The purpose of these uniforms, apart from those of the other strategies and of roles."""
 _EXPLORE, _WHICH, _TIE = 0, 1, 3
 """Places of a round's uniforms; all others say which examples are drawn."""
 
@@ -35,8 +33,10 @@ class PooledTrials(Trials):
     def __init__(self, source: Source, strategy: Strategy, settings: Settings, trials: Sequence[int]) -> None:
         super().__init__(source, strategy, None, settings, trials)
         self._rule = strategy
-        self._uniforms = Uniforms(settings.seed, _PURPOSE, self.engine.trials, 3 + settings.batch)
+        self._uniforms = Uniforms(settings.seed, GRADIENT_STEPS, self.engine.trials, 3 + settings.batch)
         self._buy(self.shares(source.population))
+        # so that the models at zero are scored before the
+        # first step: the rule needs losses to choose by
         self.engine.fresh[:] = True
         self.engine.refit()
 

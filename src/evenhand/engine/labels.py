@@ -67,6 +67,7 @@ def _plain(y: Any) -> list[Any]:
     if isinstance(y, np.ndarray):
         array = y
     else:
+        # through object, so that NumPy does not turn a mixed list of numbers and text into text alone
         values = y.to_list() if hasattr(y, "to_list") else y.to_pylist() if hasattr(y, "to_pylist") else y
         array = np.asarray(values, dtype=object)
     if array.ndim != 1:

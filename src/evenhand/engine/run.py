@@ -88,6 +88,7 @@ def each_round(
         if score or due:
             block.engine.refit()
         elif block.incremental:
+            # a network takes its step in every round whether or not anybody looks at the scores
             block.memory.fit()
         losses = block.mean_losses() if score or due else None
         yield Round(
@@ -137,6 +138,7 @@ def run_block(
 ) -> Record:
     """Run these trials to the end of their budget; `tick` is called after every round."""
     started = time.perf_counter()
+    # blocks are spread over processes; threads of BLAS inside them would only fight for the same cores
     with threadpool_limits(1):
         block = (
             PooledTrials(source, strategy, settings, trials)
@@ -196,6 +198,7 @@ def _log(block: Trials, forms: _Forms, tick: Callable[[], None] | None) -> dict[
     for done in each_round(block, score=exact, test=not exact, test_risk=not exact_risk):
         if exact:
             memory: Any = block.memory
+            # kept and tested all at once in the end: one call of the closed form for a thousand rounds
             rules.append((memory.coef.copy(), memory.intercept.copy()))
         log.add(block, done)
         if tick is not None:

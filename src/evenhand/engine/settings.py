@@ -78,6 +78,7 @@ def as_seed(seed: int | tuple[int, int]) -> tuple[int, int]:
 
 def learner_seed(seed: int, trial: int) -> int:
     """The seed a learner is given in this trial."""
+    # spread well: seeds 0 and 1 of a generator that is seeded with them directly may start alike
     return int(np.random.SeedSequence([seed, trial]).generate_state(1)[0])
 
 
@@ -111,6 +112,8 @@ def forced_warning(strategy: Any, groups: int, examples: float) -> str | None:
     xi = getattr(strategy, "xi", None)
     if xi is None or groups < 2:
         return None
+    # m groups at N each reach (mN)^ξ = N when the total is
+    # m^(1/(1−ξ)): before that the floor is above the average
     until = groups ** (1 / (1 - xi))
     if until <= examples / 2:
         return None

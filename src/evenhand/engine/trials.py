@@ -40,6 +40,7 @@ class Settings:
     @property
     def rounds(self) -> int:
         """How many rounds the budget buys; fewer than two labels left end it."""
+        # the last round is cut to what is left and needs a pair, hence not simply rounded up
         return (self.budget + 2 * self.batch - 2) // (2 * self.batch)
 
     def rounds_of(self, strategy: Strategy) -> int:
@@ -50,6 +51,7 @@ class Settings:
         """Which rounds are tested, of these or of all the budget buys: evenly spaced, the last one always."""
         rounds = self.rounds if rounds is None else rounds
         chosen = np.zeros(rounds, dtype=bool)
+        # one point more, without the first: so many tests, evenly spaced up to the last round
         chosen[np.linspace(0, rounds - 1, min(max(self.evaluate, 1), rounds) + 1).round().astype(int)[1:]] = 1
         chosen[-1] = True
         return chosen
@@ -111,6 +113,7 @@ class Trials:
         """Labels of the next round, 0 where a trial is over; groups with less than a pair left are offered no more."""
         left = self.stream.left()
         if left is not None:
+            # a request is at least a pair, one to train and one to validate
             self.engine.available = left >= 2
         size = np.minimum(2 * self.settings.batch, self.settings.budget - self.used)
         return np.where((size >= 2) & self.engine.available.any(axis=-1), size, 0)
@@ -128,6 +131,7 @@ class Trials:
     def take(self, group: Ints, size: Ints) -> tuple[Draw, NDArray[np.bool_]]:
         """Draw from these groups and record what came."""
         drawn = self.stream.draw(group, size)
+        # kept only then: all rows of a long simulation take more memory than its models
         if self.settings.final == "chosen":
             self.drawn.append(drawn)
         validation = self.engine.record(drawn.trial, drawn.group, drawn.X, drawn.y, drawn.validation)

@@ -36,6 +36,7 @@ def as_learner(given: Any, risk: Risk = ERROR) -> Any:
         raise InputError(f"give an object, {given.__name__}(), not the class {given.__name__}")
     if not hasattr(given, "fit"):
         raise InputError(f"{given!r} is no learner: it has no fit(X, y); use Logistic() or SklearnLearner(...)")
+    # our own two have scikit-learn's interface as well, and are learners as they are
     bare = hasattr(given, "get_params") and not isinstance(given, Logistic | Minimax)
     learner = SklearnLearner(given) if bare else deepcopy(given)
     _check_settings(learner)

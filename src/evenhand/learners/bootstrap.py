@@ -21,6 +21,7 @@ def worst_risks(cross: CrossFit, models: Sequence[Outcomes], draws: int = DRAWS)
 
     Groups without relevant rows do not count. The seed is fixed: the same outcomes give the same numbers.
     """
+    # the same draws for every model, so that their difference varies less than either
     rng = np.random.default_rng(0)
     values = np.stack([m.values * m.relevant for m in models], axis=1)
     relevant = np.stack([m.relevant for m in models], axis=1).astype(float)
@@ -40,6 +41,7 @@ def _group(
     """Risks of one group on every bootstrap sample; NaN without relevant rows."""
     n = len(values)
     step = max(1, _ROOM // n)
+    # how often each row comes, not which rows come: one product gives all sums
     parts = [rng.multinomial(n, np.full(n, 1 / n), min(step, draws - i)) for i in range(0, draws, step)]
     means = []
     for k in range(strata):

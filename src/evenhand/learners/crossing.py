@@ -72,6 +72,8 @@ def make_folds(group: Ints, label: Ints, folds: int, seed: int) -> Ints:
     ...     [1, 0, 0, 1], [1, 0, 1, 0])
     True
     """
+    # sorted by group and label and then dealt in turn, so
+    # that no fold lacks the positives of a small group
     order = np.lexsort((np.random.default_rng(seed).random(len(group)), label, group))
     fold = np.empty(len(group), dtype=np.int64)
     fold[order] = np.arange(len(group)) % folds
@@ -83,6 +85,7 @@ def group_weights(rows: Rows, q: Floats, strength: float = 1.0) -> Floats:
     size = np.bincount(rows.group, rows.weight, len(q))
     factor = np.divide(q * size.sum(), size, out=np.ones(len(q)), where=size > 0)
     weight = rows.weight * (1.0 + strength * (factor - 1.0))[rows.group]
+    # the same sum as before: else a learner's penalty would count for more or less than it was set to
     return np.asarray(weight * rows.weight.sum() / weight.sum())
 
 
@@ -90,6 +93,7 @@ def measure_of(risk: Risk, y: Values, classes: Sequence[Any] | None = None) -> M
     """The risk for the classes there may be: those given, those its costs name, or those of the labels."""
     seen = np.unique(y)
     known = classes if classes is not None else risk.order or seen.tolist()
+    # early on the positive class may not have come yet, which is no mistake of the user's then
     return risk.for_classes(sorted(known), final=len(seen) > 1 and classes is None)
 
 

@@ -106,6 +106,7 @@ class Reader(ABC):
         """The events after number `seq`, which was stored at `at`; an error if the ledger has not that event."""
         # the event before comes along: if it is not the one we folded, the ledger is another
         found = self.events(max(seq - 1, 0), limit=None if limit is None else limit + 1)
+        # number and time: a backup put back has the same numbers for other events
         if seq and (not found or (found[0].seq, found[0].at) != (seq, at)):
             raise LedgerError(
                 "the ledger is not the one that was read before: a server crashed or a backup was put back; nothing was "
@@ -167,7 +168,10 @@ class Writer(Reader):
     ) -> Event:
         """Write down an event that follows the last one; `tail` comes first."""
         text = as_text(facts)  # now, so that what cannot be written down is refused before anything is decided on it
+        # a clock that was set back must not date an event before the one that it follows
         self.last, self.last_at = self.last + 1, max(self.now, self.last_at)
+        # read back from its text, so that a step sees what every
+        # later reader will see, tuples as lists for instance
         event = Event(self.last, self.last_at, kind, request, actor or self.default_actor, from_text(text))
         self.appended.append(event)
         return event

@@ -61,6 +61,7 @@ def connect(url: str, *, read_only: bool = False) -> Engine:
     except ArgumentError:
         raise InputError(f"cannot read the database URL {url!r}: use sqlite:///file.db or postgresql://…") from None
     query = dict(parsed.query)
+    # taken out of the URL: PostgreSQL's driver refuses parameters that it does not know
     synchronous = str(query.pop("synchronous", "full")).lower()
     if synchronous not in _SYNCHRONOUS:
         raise InputError(f"synchronous must be full or normal, not {synchronous!r}")
@@ -85,6 +86,7 @@ def _sqlite(url: URL, synchronous: str, read_only: bool) -> Engine:
 
     def open_file() -> sqlite3.Connection:
         mode = "ro" if read_only else "rwc"
+        # isolation_level None: the driver begins no transactions by itself, `begin_sqlite` does
         options: dict[str, Any] = {"uri": True, "check_same_thread": False, "isolation_level": None}
         connection: sqlite3.Connection = sqlite3.connect(
             f"{path.absolute().as_uri()}?mode={mode}", timeout=BUSY_SECONDS, **options
@@ -95,6 +97,8 @@ def _sqlite(url: URL, synchronous: str, read_only: bool) -> Engine:
             except sqlite3.OperationalError:
                 connection.close()
                 log = path.with_name(f"{path.name}-wal")
+                # the log has steps that the file has not: reading
+                # the file alone would show an earlier stage
                 if log.exists() and log.stat().st_size:
                     raise
                 # WAL needs a writable folder even for reading; where nobody can write, the file alone is the truth
@@ -119,6 +123,8 @@ def begin_sqlite(connection: Connection, *, writing: bool) -> None:
     tried_until = time.monotonic() + BUSY_SECONDS
     while True:
         try:
+            # the write lock is taken now: a plain BEGIN would
+            # be refused only after the step was decided
             begin("BEGIN IMMEDIATE")
         except sqlite3.OperationalError as error:
             if "locked" not in str(error) or time.monotonic() > tried_until:
@@ -137,4 +143,5 @@ def _postgresql(url: URL, synchronous: str, read_only: bool) -> Engine:
     url = url.set(drivername="postgresql+psycopg").update_query_dict(
         {"options": " ".join(filter(None, [given, *options]))}
     )
+    # many threads of a server may write at once, while a script keeps no more than two connections idle
     return create_engine(url, pool_size=2, max_overflow=30, pool_pre_ping=True)

@@ -20,6 +20,7 @@ def copy(source: Ledger, target: Ledger, names: Iterable[str] | None = None) -> 
         with target.create(name) as writer:
             for each in source.everything(source.find(name)):
                 if isinstance(each, Event):
+                    # as it is, not through `append`, which would give it a new number and today's time
                     writer.appended.append(each)
                 elif isinstance(each, Example):
                     writer.put([each])

@@ -92,6 +92,7 @@ class DatabaseLedger(Ledger):
         self.read_only, self._clock = read_only, clock
         self.engine = connect(url, read_only=read_only)
         self.name = self.engine.url.render_as_string(hide_password=True).partition("?")[0]
+        # a campaign that is dropped without release() must not leave its connections open
         weakref.finalize(self, self.engine.dispose)
         self._postgres = self.engine.dialect.name == "postgresql"
         self._upsert = _upsert(schema.examples, self._postgres)
@@ -143,6 +144,7 @@ class DatabaseLedger(Ledger):
     def lease(self, campaign: int, holder: str, seconds: float) -> bool:
         """Take or renew the campaign's refit lease; False while another holder has it. 0 seconds gives it back."""
         with self._begun(writing=True) as connection:
+            # the lock of the campaign, so that two processes cannot both find the lease free
             connection.execute(select(_C.id).where(_C.id == campaign).with_for_update())
             now = self._now(connection)
             held = connection.execute(select(_L.holder, _L.until).where(_L.campaign == campaign)).all()
@@ -184,6 +186,8 @@ class DatabaseLedger(Ledger):
             raise InputError(f"{self.name} was opened read-only: open it without read_only to change anything")
         with translated(), self.engine.connect() as connection:
             if self._postgres:
+                # a writer has to see what was committed while it waited
+                # for its lock; a reader must see one moment only
                 connection.execution_options(isolation_level="READ COMMITTED" if writing else "REPEATABLE READ")
             with connection.begin():
                 if not self._postgres:
@@ -194,6 +198,7 @@ class DatabaseLedger(Ledger):
         if self._clock is not None:
             return self._clock()
         if self._postgres:
+            # the server's clock: machines that share a database need not agree on the time
             return float(connection.execute(text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one())
         return time.time()
 
@@ -240,6 +245,7 @@ class _DatabaseWriter(Writer):
             .where(_X.campaign == self._campaign, _X.told.is_not(None), _X.label.is_not(None), _X.fate.is_(None))
             .group_by(_X.group_name, _X.label)
         )
+        # what this step has put must be seen by its own reads
         self._put_examples()
         found: dict[str, dict[str, int]] = {}
         for group, label, count in self._connection.execute(question):
@@ -336,6 +342,7 @@ def _rows(campaign: int, examples: Sequence[Example]) -> list[dict[str, object]]
     columns["group_name"] = columns.pop("group")
     columns["array"] = [f if isinstance(f, bytes) else None for f in columns["features"]]
     columns["features"] = [f if isinstance(f, str) else None for f in columns["features"]]
+    # the statement is the same for every row, so a column is left out only where no row has it
     used = {name: values for name, values in columns.items() if any(value is not None for value in values)}
     used["campaign"] = [campaign] * len(examples)
     names = tuple(used)

@@ -20,7 +20,7 @@ _MANY = 1000  # examples that come to a pool or leave it at once: more are sorte
 
 
 @dataclass
-class _Kept:
+class _StoredCampaign:
     """What is kept of one campaign.
 
     `order` has the ids of labelled examples as they were told, `touched` which event changed which example, `pool` those
@@ -53,6 +53,7 @@ class _Kept:
         pool = self.pool.setdefault(group, [])
         left = [(e.place, e.id) for e in before if e.in_pool and e.place is not None]
         came = [(e.place, e.id) for e in after.values() if e and e.group == group and e.in_pool and e.place is not None]
+        # one by one costs n each in a list of n: a pool of a million would take hours
         if len(left) + len(came) > _MANY:
             gone = set(left)
             self.pool[group] = sorted([*(entry for entry in pool if entry not in gone), *came])
@@ -75,7 +76,7 @@ class MemoryLedger(Ledger):
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock, self._lock = clock, threading.RLock()
         self._names: dict[str, int] = {}
-        self._kept: list[_Kept] = []
+        self._kept: list[_StoredCampaign] = []
 
     def campaigns(self) -> dict[str, int]:
         """The names of all campaigns and their numbers."""
@@ -87,7 +88,7 @@ class MemoryLedger(Ledger):
         with self._lock:
             if name in self._names:
                 raise InputError(f"there is a campaign {name!r} already: choose another name")
-            kept = _Kept()
+            kept = _StoredCampaign()
             writer = _MemoryWriter(kept, self._clock())
             yield writer
             writer.store()
@@ -134,10 +135,11 @@ class MemoryLedger(Ledger):
 
 
 class _MemoryWriter(Writer):
-    def __init__(self, kept: _Kept, now: float) -> None:
+    def __init__(self, kept: _StoredCampaign, now: float) -> None:
         super().__init__()
         self._kept, self.now = kept, now
         self._before: list[dict[str, Example | None]] = []
+        # both lists only grow within a step, so undoing is cutting them off
         self._told, self._touches = len(kept.order), len(kept.touched)
 
     def events(
@@ -157,6 +159,7 @@ class _MemoryWriter(Writer):
         kept = self._kept
         if not after:
             return [kept.examples[name] for name in kept.order]
+        # sorted up to where this step began; what the step itself touched is behind that, in any order
         start = bisect_right(kept.touched, after, hi=self._touches, key=itemgetter(0))
         names = {name for seq, name in kept.touched[start:] if seq > after}
         found = [kept.examples[name] for name in names if name in kept.examples]

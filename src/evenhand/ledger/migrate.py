@@ -28,6 +28,7 @@ def prepare(engine: Engine, name: str, *, create: bool, read_only: bool) -> None
     if engine.dialect.name == "sqlite":
         raw = engine.raw_connection()
         try:
+            # kept in the file itself; it cannot be changed inside a transaction
             raw.cursor().execute("PRAGMA journal_mode=WAL")
         finally:
             raw.close()
@@ -48,9 +49,12 @@ def _revision(connection: Connection) -> str | None:
 def _upgrade(connection: Connection) -> None:
     """Make or upgrade the tables inside the connection's transaction; one process at a time."""
     if connection.dialect.name == "postgresql":
+        # any number will do that is always the same: two servers
+        # that start at once must not both make the tables
         connection.execute(text("SELECT pg_advisory_xact_lock(20261115)"))
     if _revision(connection) == HEAD:
         return
+    # only where there is something to do: alembic is slow to import
     from alembic import command
     from alembic.config import Config
 

@@ -28,6 +28,7 @@ def log_losses(model: Any, X: Any, y: ArrayLike) -> Floats:
         raise InputError(
             f"risk='log' needs probabilities, which {type(model).__name__} does not give: use risk='error'"
         )
+    # a model that is sure and wrong has probability 0, whose logarithm would swamp every mean
     logs = np.log(np.clip(np.asarray(model.predict_proba(X)), 1e-15, 1.0)) if own is None else np.asarray(own(X))
     place = {label: k for k, label in enumerate(np.asarray(model.classes).tolist())}
     return of_log_chances(logs, np.array([place.get(label, -1) for label in np.asarray(y).tolist()], dtype=np.int64))
@@ -40,6 +41,7 @@ def of_log_chances(logs: Floats, column: Ints) -> Floats:
     seen, else the log loss of 1e-15.
     """
     found = -logs[np.arange(len(column)), column]
+    # log(1 − p) without the cancellation of 1 − p where p is nearly 1
     rest = -np.log(-np.expm1(np.minimum(logs[:, 0], -1e-300))) if logs.shape[1] == 1 else UNSEEN
     return np.asarray(np.where(column >= 0, found, rest))
 

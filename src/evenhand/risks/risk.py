@@ -70,6 +70,7 @@ class Risk:
         K = len(labels)
         if self.function is not None or self.name == "log":
             return Measure(self, tuple(labels), None, np.ones(K, dtype=bool))
+        # one column more than classes, for a prediction that is none of them: always wrong
         wrong = 1.0 - np.eye(K, K + 1)
         if self.name == "costs":
             return Measure(self, tuple(labels), self._costs_of(labels), np.ones(K, dtype=bool))
@@ -108,6 +109,7 @@ class Risk:
                 raise InputError(f"the costs are for the classes {list(self.order)}, which have no {unknown[0]!r}")
             place = [self.order.index(label) for label in labels]
             table = table[np.ix_(place, place)]
+        # a prediction that is no class costs what the dearest mistake on that example costs
         return np.asarray(np.column_stack((table, table.max(axis=1))) / table.max(), dtype=float)
 
     def settings(self) -> dict[str, Any]:
@@ -289,6 +291,7 @@ class Measure:
         size, n = (cells, self.strata), cells * self.strata
         place = cell * self.strata + outcomes.stratum
         counted = np.ones(len(cell)) if weight is None else weight
+        # a user's function may give numbers for irrelevant examples too: they weigh nothing
         relevant = counted * outcomes.relevant
         return Tally(
             np.bincount(place, relevant * outcomes.values, n).astype(float).reshape(size),

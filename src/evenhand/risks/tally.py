@@ -76,4 +76,6 @@ class Tally(NamedTuple):
         """The risk times the examples behind it: for one stratum simply the sum of the losses."""
         if self.total.shape[-1] == 1:
             return np.asarray(self.total[..., 0])
+        # the mean of class means is no sum over examples; times
+        # the examples behind it, strategies can treat it as one
         return np.asarray(np.nan_to_num(self.mean) * self.behind)

@@ -30,6 +30,7 @@ def check_backend(backend: str, address: str | None) -> None:
     """Refuse an unknown backend, or a cluster without its address."""
     if backend not in BACKENDS:
         raise InputError(f"backend must be one of {', '.join(BACKENDS)}, not {backend!r}")
+    # no default: a cluster that was meant for somebody else would run the work without a word
     if backend == "dask" and not address:
         raise InputError("backend dask needs the scheduler's address, e.g. tcp://10.0.0.5:8786")
     if backend != "dask" and address:
@@ -63,6 +64,7 @@ def spread(
         yield from _cluster(function, items, str(address))
     elif jobs == 1 or len(items) < 2:
         for index, item in enumerate(items):
+            # without a pool of processes: a debugger and Ctrl-C work, and small runs start at once
             yield _attempt(function, index, item)
     else:
         yield from _processes(function, items, jobs)
@@ -81,6 +83,8 @@ def _processes(function: Callable[[Any], Any], items: Sequence[Any], jobs: int) 
 
     waiting = set(range(len(items)))
     for death in range(_DEATHS + 1):
+        # a process killed for its memory takes the whole
+        # pool with it; only what is missing is begun again
         work = (delayed(_attempt)(function, i, items[i]) for i in sorted(waiting))
         try:
             for outcome in Parallel(n_jobs=jobs, return_as="generator_unordered")(work):

@@ -50,6 +50,7 @@ def worst_first(accuracy: Sequence[float | None]) -> list[int]:
     >>> worst_first([0.9, None, 0.7])
     [2, 0, 1]
     """
+    # infinite, not 0: a group that nobody tested must not look worst off
     known = [math.inf if value is None else value for value in accuracy]
     return sorted(range(len(known)), key=known.__getitem__)
 
@@ -70,6 +71,7 @@ def share(counts: Ints) -> Floats:
 
 def spread(values: Floats) -> tuple[Floats, Floats]:
     """Mean and standard deviation over trials, which are the last axis; a single trial has no deviation."""
+    # dividing by n − 1 gives NaN for one trial
     several = min(1, values.shape[-1] - 1)
     return np.asarray(values.mean(axis=-1)), np.asarray(values.std(axis=-1, ddof=several))
 

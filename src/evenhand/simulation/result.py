@@ -103,6 +103,7 @@ class Result:
         differ = [
             key
             for key, value in self.settings.items()
+            # compared as JSON, since the earlier ones were read from a file: tuples are lists there
             if key not in ("jobs", "trials") and json.dumps(earlier.settings.get(key)) != json.dumps(value)
         ]
         if differ:
@@ -119,6 +120,8 @@ class Result:
         if len(self._traces) > 1:
             kinds = {c: pd.CategoricalDtype(list(v)) for c, v in (("strategy", self.labels), ("group", self.groups))}
             frames = [frame.astype(kinds) for frame in self._traces]
+            # joined when first looked at and kept so: a run of
+            # many blocks would copy all earlier ones at each
             self._traces = [self._ordered(pd.concat(frames, ignore_index=True), ["round", "group"])]
         return self._traces[0]
 
@@ -133,6 +136,7 @@ class Result:
 
     def _ordered(self, frame: pd.DataFrame, rest: list[str]) -> pd.DataFrame:
         """Strategies in the order given, then trials; the same for every number of jobs."""
+        # blocks come in any order, and categories of each are its own
         rank = pd.Categorical(frame["strategy"], categories=list(self.labels)).codes
         keys = pd.DataFrame({"s": rank, "t": frame["trial"]} | {key: _codes(frame[key]) for key in rest})
         order = keys.sort_values(list(keys.columns), kind="stable").index

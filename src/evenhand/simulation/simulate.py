@@ -34,6 +34,7 @@ __all__ = ["BLOCK", "label_of", "simulate"]
 BLOCK = 100
 """Trials run in lockstep; fewer where the record of a block would grow large. Never a function of `jobs`."""
 
+# numbers a block's record may hold in each of its arrays
 _RECORD_SIZE = 4_000_000
 
 
@@ -98,6 +99,7 @@ def simulate(
     named, texts = _named(strategies)
     what = as_risk(risk, positive)
     if isinstance(source, HasValidation):
+        # sources that draw roles themselves must know the share before the first row
         source = source.with_validation(validation)
     number, _ = as_seed(seed)
     if learner is None:
@@ -113,6 +115,7 @@ def simulate(
     if store is not None:
         _take_kept(result, store, trials)
     missing = {label: result.missing(label, range(trials)) for label in named}
+    # blocks are cut before the processes are known, so that the same blocks run whatever `jobs` is
     pieces = cut(missing, _block(settings, source, named, fitted))
     given = partial(_given, source, fitted)
     blocks = [Block(label, named[label], numbers, settings, given) for label, numbers in pieces]
@@ -125,14 +128,18 @@ def simulate(
     try:
         for done in spread(partial(run, tick=tick), blocks, jobs=jobs, backend=backend, address=address):
             if done.error is not None:
+                # trials are compared in pairs: a strategy without its
+                # trial would make the comparison say something else
                 raise done.error
             label = blocks[done.index].label
             if store is not None:
+                # before it is taken in: a run killed here has the trial on disk
                 store.put(result.settings_of(label), done.value)
             result.take_in(label, done.value)
             if not by_round:
                 report(len(blocks[done.index].trials))
     except KeyboardInterrupt:
+        # hours of finished trials are worth more than a traceback
         result.interrupted = True
     finally:
         report(0)

@@ -23,11 +23,13 @@ __all__ = ["Store", "key_of", "read_record"]
 _Kind = TypeVar("_Kind", bound=np.generic)
 _BY_ROUND = ("labels", "chosen", "kind", "counts", "validation_loss", "accuracy", "risk")
 _AT_END = ("final_accuracy", "final_risk", "chosen_accuracy")
+# half the size on disk; all values fit, and `read_record` gives them back as they were
 _SMALL = {"labels": np.int32, "chosen": np.int16, "kind": np.int8, "counts": np.int32}
 
 
 def key_of(settings: Mapping[str, object]) -> str:
     """A short name that settings alone decide."""
+    # sorted, because the order in which settings were put together says nothing about them
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -57,12 +59,14 @@ class Store:
     def clear(self) -> None:
         """Forget all trials; files that are not the store's own stay."""
         for path in self.folder.glob("*/settings.json"):
+            # only folders with our own file in them: --out may be a folder that has other things too
             shutil.rmtree(path.parent)
 
     def put(self, settings: Mapping[str, object], record: Record) -> None:
         """Keep the trials of a record."""
         folder = self.folder / key_of(settings)
         folder.mkdir(parents=True, exist_ok=True)
+        # nothing reads it but people, and `refuse_others`, which says what differs
         about = json.dumps(dict(settings), indent=2) + "\n"
         write_atomically(folder / "settings.json", lambda path: path.write_text(about, encoding="utf-8"))
         measured = {name: getattr(record, name) for name in (*_BY_ROUND, *_AT_END)}
@@ -114,6 +118,7 @@ def _joined(records: list[Record], trials: Sequence[int]) -> Record:
     """The records as one; trials that ended earlier repeat their last round with nothing chosen."""
     rounds = max(len(record.labels) for record in records)
     numbers = np.concatenate([record.trials for record in records])
+    # the first one counts where two runs at once have kept the same trial
     place = {int(trial): i for i, trial in reversed(list(enumerate(numbers)))}
     order = np.array([place[trial] for trial in trials if trial in place])
     arrays: dict[str, Any] = {}

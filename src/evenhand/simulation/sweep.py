@@ -126,7 +126,10 @@ def sweep(
     chosen = {name: parse_strategy(text)[1] for name, text in rules.items()}
     result = simulate(source, chosen, budget=budget, trials=trials, **given)
     worst = worst_by(result.final, ["strategy", "trial"], result.measured).unstack("strategy")
+    # so that more is better for a risk too
     sign = -1 if is_risk(result.measured) else 1
+    # the best of many settings looks better than it is;
+    # trials that had no say in the choice tell by how much
     first, second = worst[worst.index < trials // 2], worst[worst.index >= trials // 2]
     rows = []
     for text, values in texts.items():

@@ -47,6 +47,7 @@ def trace_frame(label: str, record: Record, *, chosen_only: bool = False) -> pd.
     return pd.DataFrame(
         {
             "trial": trial[keep],
+            # codes, not text: a trace has millions of rows and a handful of names
             "strategy": pd.Categorical.from_codes(
                 np.zeros(int(keep.sum()), dtype=np.int8), categories=pd.Index([label])
             ),
@@ -66,6 +67,7 @@ def trace_frame(label: str, record: Record, *, chosen_only: bool = False) -> pd.
 def final_frame(label: str, record: Record) -> pd.DataFrame:
     """A row per trial and group: where the run ended, with the model on half of the labels, on all, and the one chosen."""
     T, m = record.final_accuracy.shape
+    # trials that ended early repeat their last round with nothing chosen
     last = np.maximum((record.chosen >= 0).sum(axis=0) - 1, 0)
     counts = record.counts[last, np.arange(T)]
     measured = {"test_accuracy": record.accuracy[-1], "final_test_accuracy": record.final_accuracy}

@@ -99,9 +99,12 @@ def draw(share: Floats, allowed: NDArray[np.bool_], uniform: Floats) -> tuple[ND
     """A group drawn by its share among the allowed ones, and the probabilities it was drawn with."""
     weight = np.where(allowed, share, 0.0)
     total = weight.sum(axis=-1, keepdims=True)
+    # where all that have a share are used up, the others are drawn alike
     weight = np.where(total > 0, weight, allowed)
     chance: Floats = weight / weight.sum(axis=-1, keepdims=True)
     edges = chance.cumsum(axis=-1)
+    # times the last edge, which rounding may leave a
+    # little off 1; a group without a chance is never drawn
     chosen: NDArray[np.int64] = np.argmax((edges > uniform[..., None] * edges[..., -1:]) & (chance > 0), axis=-1)
     return chosen, chance
 

@@ -87,6 +87,7 @@ class Decision:
 
         def named(values: NDArray[np.float64]) -> dict[str, float | None]:
             numbers = np.asarray(values, dtype=float).tolist()
+            # JSON has neither NaN nor infinity; one sum is quicker than a test of every number
             if not math.isfinite(sum(numbers)):
                 numbers = [v if math.isfinite(v) else None for v in numbers]
             return dict(zip(self.groups, numbers, strict=True))

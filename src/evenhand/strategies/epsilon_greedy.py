@@ -48,6 +48,8 @@ class EpsilonGreedy(Rule):
             share = standing.population
         else:
             share = np.full(len(standing.groups), 1.0 / len(standing.groups))
+        # drawn for every trial, though few explore: with
+        # arrays that is cheaper than choosing whom to draw for
         explored, chance = draw(share, standing.available, uniforms[..., 2])
         exploring = uniforms[..., 1] < self.epsilon
         index = either(exploring, explored, pick(found["loss"], standing.available, uniforms[..., 0]))

@@ -55,6 +55,7 @@ class Optimistic(Rule):
     kappa: float | None = None
 
     def __post_init__(self) -> None:
+        # the only way to normalise a field of a frozen dataclass
         object.__setattr__(self, "terms", tuple(self.terms))
         if not 0 < self.xi < 1:
             raise InputError(f"xi must lie strictly between 0 and 1, not {self.xi}")
@@ -122,6 +123,7 @@ class Optimistic(Rule):
         """
         constant = C if kappa is None else None
         if xi is None:
+            # ξ must exceed 1/(1+α), which is 2/3 for deviations of order N^(−1/2)
             xi = 0.7 if constant is None and kappa is None else 0.5
         return cls(xi=xi, bound=bound, C=constant, resolution=resolution, kappa=kappa)
 
@@ -155,6 +157,8 @@ class Optimistic(Rule):
         """Start, then forced exploration where a group lags behind, else the largest score."""
         found = self.score_terms(standing)
         n = standing.examples
+        # forced exploration of the paper's Algorithm 1: no group below (ΣN)^ξ. Without it a
+        # group whose few validation examples happen to be right would never be asked of again.
         enough = np.add.reduce(n, axis=-1, keepdims=True) ** self.xi
         forced = np.logical_or.reduce((n < enough) & standing.available, axis=-1)
         score = either(standing.starting | forced, -n, reduce(np.add, found.values()))  # first the fewest examples

@@ -61,6 +61,8 @@ def describe_strategy(strategy: object) -> str | None:
     if not isinstance(strategy, Rule):
         return None
     try:
+        # tried out rather than trusted: an object with a function
+        # of its own prints a text that reads back to something else
         same = parse_strategy(str(strategy))[1] == strategy
     except InputError:
         same = False

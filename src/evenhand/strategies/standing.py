@@ -72,10 +72,13 @@ class Standing:
         Of these, as large a share is behind the loss as of the scored ones so far. A group that has scored examples,
         but none the risk is about, has the largest loss of the others that can still deliver, 0 if none has one.
         """
+        # the usual case, a risk about every example; also the one that campaigns wait for
         if self.scored is None:
             return np.asarray(self.loss_sum / np.maximum(self.validated + self.pending_validation, 1))
         share = np.where(self.scored > 0, self.validated / np.maximum(self.scored, 1), 1.0)
         mean = self.loss_sum / np.maximum(self.validated + self.pending_validation * share, 1)
+        # not 0 for a group that nothing is known of: it would never be asked
+        # of. Not the largest loss there could be either: it would always be
         known = np.where((self.validated > 0) & self.available, mean, 0.0)
         unknown = (self.scored > 0) & (self.validated == 0)
         return np.asarray(np.where(unknown, known.max(axis=-1, keepdims=True), mean))

@@ -38,6 +38,7 @@ def loss(standing: Standing) -> Floats:
 
 def confidence(standing: Standing, c0: float) -> Floats:
     """`c0 / √N_z`: the less is known of a group, the larger."""
+    # open requests count: else ten asks in a row would all go to the group with the fewest
     return c0 / np.sqrt(np.maximum(standing.examples, 1))
 
 
@@ -60,6 +61,7 @@ def coupling(
     """
     pi = standing.mixture
     excess = 2 * (pi * deviation(standing, bound)).sum(axis=-1, keepdims=True)
+    # C is only claimed for excess risks above the resolution, so a smaller excess is taken for that
     moved = (C or 0.0) * np.maximum(excess, resolution) if kappa is None else kappa * np.sqrt(excess)
     return np.asarray(moved / np.maximum(pi, np.finfo(float).tiny))
 

@@ -77,6 +77,7 @@ class RunningTrend:
     def of(cls, window: ArrayLike) -> "RunningTrend":
         """Series that begin with these values, oldest first; NaN is no value."""
         x = np.asarray(window, dtype=float)
+        # values first, padding last, which is how `push` keeps a window
         x = np.take_along_axis(x, np.argsort(np.isnan(x), axis=-1, kind="stable"), axis=-1)
         s, var = mann_kendall(x)
         k = np.count_nonzero(x == x, axis=-1)
@@ -109,6 +110,8 @@ def _push(
     width = x.shape[-1]
     full = k == width
     oldest = x[:, :1]
+    # only full windows lose a value; in the others every
+    # comparison with NaN is false and nothing is taken off
     left = np.where(full[:, None], x, np.nan)
     s = s - np.count_nonzero(left > oldest, axis=-1) + np.count_nonzero(left < oldest, axis=-1)
     ties = ties - _tie_step(np.count_nonzero(left == oldest, axis=-1) - 1)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 import evenhand.learners.torch.device as device_module
-from evenhand.learners.torch.data import Kept, as_tensor
+from evenhand.learners.torch.data import DeviceSet, as_tensor
 from evenhand.learners.torch.device import MissingTorch, choose_device, probe_bf16, require_torch
 from evenhand.learners.torch.learner import TorchLearner, TorchModel
 from evenhand.learners.torch.networks import CNN, cnn1, cnn2
@@ -63,7 +63,7 @@ def test_a_step_over_chunks_and_multiplicities_is_one_full_batch_step(chunk: int
     drawn = np.array(rows)
     trainer = Trainer(TorchLearner(network, chunk=chunk), seed=3)
     expected = Trainer(TorchLearner(network), seed=3).module
-    kept = trainer.kept()
+    kept = trainer.new_set()
     for part in np.array_split(drawn, parts):
         if len(part):
             kept.add(Numbered(X, part), y[part], np.zeros(len(part), dtype=np.int64))
@@ -160,7 +160,7 @@ def test_frames_sparse_rows_and_other_numbers_are_taken() -> None:
 
 
 def test_kept_examples_take_no_more_room_than_their_blocks() -> None:
-    kept = Kept(16, CPU)
+    kept = DeviceSet(16, CPU)
     X, y = examples(100)
     for start in range(0, 100, 7):
         part = np.arange(start, min(start + 7, 100))
@@ -260,13 +260,13 @@ def test_a_loss_that_is_not_finite_names_round_and_group() -> None:
     X, y = examples(12)
     learner = TorchLearner(network, chunk=5)
     trainer = Trainer(learner, 0)
-    kept, group = trainer.kept(), np.repeat([0, 1, 2], 4)
+    kept, group = trainer.new_set(), np.repeat([0, 1, 2], 4)
     kept.add(X, y, group)
     names = ("a", "b", "c")
     trainer.update([kept], names)
     before = [p.clone() for p in trainer.module.parameters()]
     X[5] = np.nan
-    spoiled = trainer.kept()
+    spoiled = trainer.new_set()
     spoiled.add(X, y, group)
     with pytest.raises(NonFiniteLoss, match="round 2, in group 'b'") as caught:
         trainer.update([spoiled], names)

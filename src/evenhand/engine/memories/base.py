@@ -48,6 +48,7 @@ class Scores:
         """Scores from sums by trial and group."""
         shape = (trials, -1)
         n = tally.n.reshape(shape)
+        # the very same array where nothing is left out, which others recognise by `is`
         relevant = n if measure.about_all else tally.behind.reshape(shape)
         return cls(tally.loss_sum.reshape(shape), n - tally.wrong.reshape(shape), n, relevant)
 

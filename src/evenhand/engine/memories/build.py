@@ -18,6 +18,7 @@ __all__ = ["make_memory", "runs_in_lockstep"]
 
 def runs_in_lockstep(learner: Any) -> bool:
     """Whether many trials of this learner can be fitted together."""
+    # not isinstance: a subclass may fit in another way than the solver does
     return type(learner) is Logistic
 
 

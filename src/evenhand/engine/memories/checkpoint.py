@@ -39,6 +39,7 @@ class Checkpoint:
     """
 
     def __init__(self, folder: str | Path, run: str, settings: str) -> None:
+        # readable for people; the digest behind it keeps apart what the slug makes alike
         slug = re.sub(r"[^A-Za-z0-9.]+", "-", run).strip("-")[:60]
         self.path = Path(folder) / f"{slug}-{hashlib.sha256(run.encode()).hexdigest()[:8]}.pt"
         self.settings = settings

@@ -22,6 +22,7 @@ class DenseBlock:
 
     def __init__(self, trials: int, features: int, capacity: int) -> None:
         self.n, self.size = np.zeros(trials, dtype=np.int64), np.zeros((trials, features + 1))
+        # rows last, so that a pass over all rows of a feature reads memory in order
         self._rows = np.empty((trials, features + 1, capacity))
 
     def append(self, trial: Ints, X: Floats, rows: Positions, sign: Floats) -> Ints:
@@ -30,6 +31,7 @@ class DenseBlock:
         at, X = places(self.n, trial, arrived), X[rows]
         self._rows = enlarged(self._rows, int((self.n + arrived).max()), axis=2)
         self._rows[trial, :-1, at], self._rows[trial, -1, at] = X * sign[:, None], sign
+        # += with repeated indices counts only the last; add.at counts all, and is slower
         if arrived.max() > 1:
             np.add.at(self.size[:, :-1], trial, np.abs(X))
         else:

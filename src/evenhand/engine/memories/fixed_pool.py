@@ -91,6 +91,7 @@ class PoolMemory:
         """The training and the validation rows."""
         trial, y, group, validation = (np.concatenate([rows[i] for rows in self._added]) for i in (0, 2, 3, 4))
         X = sparse.csr_array(sparse.vstack([rows[1] for rows in self._added]))
+        # the parts are copies; holding both would double the memory of a pool
         self._added.clear()
         parts = []
         for role, does in ((False, "train"), (True, "validate")):

@@ -62,6 +62,7 @@ class SparseRows:
         first, last = int(X.indptr[row]), int(X.indptr[row + 1])
         begin = int(self._start[self.n])
         end = begin + last - first
+        # both arrays have one length, so one test serves
         if end >= len(self._values):
             self._values, self._column = enlarged(self._values, end + 1), enlarged(self._column, end + 1)
         self._start = enlarged(self._start, self.n + 2)

@@ -69,8 +69,10 @@ class LockstepLogistic:
         if not isinstance(X, sparse.csr_array):
             X = sparse.csr_array(X) if hasattr(X, "tocsr") else np.asarray(numeric(X), dtype=float)
         if isinstance(X, sparse.csr_array) and not X.has_canonical_format:
+            # sum_duplicates works in place, and X is the caller's
             X = X.copy()
             X.sum_duplicates()
+        # what rows look like, dense or sparse and how wide, is known with the first ones only
         if self._sets is None:
             self._sets = self._make(X)
         if X.shape[1] != self._sets.features:

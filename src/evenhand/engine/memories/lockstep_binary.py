@@ -51,6 +51,7 @@ class BinaryTrials:
         kind = np.float32 if p >= _SINGLE else np.float64
         self._inverse: Any = np.full((trials, p, p), np.nan, dtype=kind) if p <= DENSE_LIMIT else None
         self._fitted, self._scored = np.zeros(trials, dtype=np.int64), np.zeros(trials, dtype=np.int64)
+        # whether a trial has an optimum to start from; a constant classifier of one class is none
         self._warm = np.zeros(trials, dtype=bool)
         self._measure = measure
         # errors are only counted; every other risk has its sums
@@ -79,9 +80,11 @@ class BinaryTrials:
         """Bring every trial with new rows to its optimum."""
         n, positive = self._training.n, self._positive[0]
         new = n - self._fitted
+        # with one class alone the intercept has no optimum: it runs off to infinity
         mixed = (positive > 0) & (positive < n)
         for pick in _alike((new > 0) & ~mixed, n):
             self._theta[pick] = _constant(n[pick], positive[pick], self.features)
+        # does not change any number: every trial is solved by itself inside a batch
         limit = max(1, _TOGETHER // self._theta.shape[1] ** 2)
         left = (new > 0) & mixed & ~self._refit_from_new_rows(n, new, mixed)
         for pick in _alike(left, n, new, self._warm, limit=limit):
@@ -133,6 +136,7 @@ class BinaryTrials:
             settings, before = (self.learner.C, self.learner.tol, STEP), self._theta[trials]
             self._training.refit_sparse(trials, self._fitted, *settings, self._theta, self._inverse, self._norm)
             done[trials] = reached = np.isfinite(self._norm[trials])
+            # the solver starts from the last optimum, not from where the quick way got lost
             self._theta[trials[~reached]] = before[~reached]
         return done
 
@@ -142,6 +146,7 @@ class BinaryTrials:
         scale = C * np.maximum(n, self._training.size[pick])
         theta = self._theta[pick] if warm else np.zeros((len(scale), self.features + 1))
         inverse = None if self._inverse is None else self._inverse[pick]
+        # with more new rows than parameters a new inverse costs less than adding them one by one
         follows = warm and new < theta.shape[1] and not self._training.compiled
         if inverse is not None and follows:
             append(BinaryBlock(self._training.part(pick, n - new, n), C, scale), theta, inverse)
@@ -151,6 +156,7 @@ class BinaryTrials:
         self._norm[pick] = minimise(problem, theta, inverse, self.learner.tol, STEP)
         if inverse is not None and not follows:
             inverse[:] = inverse_hessian(problem, theta)
+        # a slice gave a view, which was changed in place; numbers gave a copy
         if self._inverse is not None and not isinstance(pick, slice):
             self._inverse[pick] = inverse
         self._theta[pick], self._warm[pick] = theta, True

@@ -100,6 +100,7 @@ class _Trial:
             self.theta, self.norm = constant(self.features, self.training.n)[None], 0.0
         else:
             problem = self._problem(seen, self.training)
+            # a class more changes the shape of all parameters, so there is nothing to start from
             if len(seen) != len(self.seen):
                 self.theta, self.inverse = _start(problem.scale.shape[1])
             follows = (
@@ -187,6 +188,7 @@ class _Trial:
         values = None
         if self.measure.table is None:
             position = np.minimum(np.searchsorted(self.seen, y), len(self.seen) - 1)
+            # searchsorted gives a place also to labels that are not there
             known = np.where(self.seen[position] == y, position, -1)
             values = of_log_chances(log_chances(score, len(self.seen)), known)
         return self.measure.of_codes(y, predicted, values)

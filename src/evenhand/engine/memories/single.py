@@ -64,6 +64,7 @@ class SingleMemory:
     def training(self, rows: int | None = None) -> tuple[Any, Values, NDArray[np.int64]]:
         """The training set, or its first rows: rows, labels, groups."""
         X, y, group = zip(*self._training, strict=True)
+        # joined once and kept joined: the next refit adds one delivery, not all of them again
         self._training = [(stack(X), np.concatenate(y), np.concatenate(group))]
         every, codes, groups = self._training[0]
         if rows is not None and rows < len(codes):
@@ -85,6 +86,7 @@ class SingleMemory:
     def replay(self, fits: list[int]) -> None:
         """Go through the same fits again, to have the same model after loading."""
         incremental = bool(getattr(self.learner, "incremental", False))
+        # a learner that starts anew is decided by its last rows; one that goes on, by every step
         for n in fits if incremental else fits[-1:]:
             self.model = self._fitted(*self.training(n), previous=self.model)
         self.fits = list(fits)

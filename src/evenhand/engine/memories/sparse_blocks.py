@@ -53,6 +53,7 @@ class SparseBlocks:
         """Bring fitted trials to the optimum with their new rows, in place; the norm is infinite where that failed."""
         scale = C * np.maximum(self.n[:, None], self.size)[trials]
         rows, shape = (self._start, self._column, self._values), (3, theta.shape[1])
+        # made here once for all trials: compiled code would allocate it trial by trial
         room = (np.empty(shape), np.empty(shape, dtype=inverse.dtype), np.empty(BLOCK))
         refit_sparse(trials, self.n, fitted, *rows, scale, C, tol, step, theta, inverse, norm, *room)
 

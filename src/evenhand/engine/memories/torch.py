@@ -54,7 +54,7 @@ class TorchMemory:
         self.measure, self.classes = measure, np.asarray(measure.classes)
         self.trainer = Trainer(learner, seed)
         self.fits: list[int] = []
-        self._training, self._validation = self.trainer.kept(), self.trainer.kept()
+        self._training, self._validation = self.trainer.new_set(), self.trainer.new_set()
         self._scored: _Scored | None = None
         self._came = sha256()
         self._checkpoint = self._open(learner, seed, run)
@@ -86,6 +86,7 @@ class TorchMemory:
     ) -> None:
         """Take in rows; those that come again only count once more."""
         for array in (y, group, validation):
+            # a digest of all that came tells a checkpoint of this run from one of other examples
             self._came.update(array.tobytes())
         for kept, mask in ((self._training, ~validation), (self._validation, validation)):
             if mask.any():
@@ -115,7 +116,7 @@ class TorchMemory:
     def replay(self, fits: list[int]) -> None:
         """Go through the same updates again, to have the same network after loading."""
         X, y, group = self._all()
-        self._training = self.trainer.kept()
+        self._training = self.trainer.new_set()
         for n in fits:
             done = self._training.total
             self._training.add(X[done:n], y[done:n], group[done:n])
@@ -133,7 +134,7 @@ class TorchMemory:
 
     def models(self) -> list[Model | None]:
         """The current network."""
-        return [self._told(TorchModel(self.trainer, self.classes), "test") if self.fits else None]
+        return [self._recorded(TorchModel(self.trainer, self.classes), "test") if self.fits else None]
 
     def final_models(self) -> list[Model]:
         """A copy of the network, fitted on training and validation examples together.
@@ -143,16 +144,17 @@ class TorchMemory:
         """
         trainer, sets = self.trainer.copy(), [self._training, self._validation]
         if self.learner.final_updates and (self._checkpoint is None or not self._checkpoint.replaying):
+            # state_dict gives references, which the next update would change
             best, kept = trainer.mean_loss(sets), deepcopy(trainer.state())
             for _ in range(self.learner.final_updates):
                 trainer.update(sets, self.names)
                 if (loss := trainer.mean_loss(sets)) < best:
                     best, kept = loss, deepcopy(trainer.state())
             trainer.load(kept)
-        return [self._told(TorchModel(trainer, self.classes), "final")]
+        return [self._recorded(TorchModel(trainer, self.classes), "final")]
 
-    def _told(self, model: TorchModel, kind: str) -> Model:
-        return model if self._checkpoint is None else _Told(model, kind, self._checkpoint, self.trainer.state)
+    def _recorded(self, model: TorchModel, kind: str) -> Model:
+        return model if self._checkpoint is None else _RecordedModel(model, kind, self._checkpoint, self.trainer.state)
 
     # ---------------------------------------------------------------- scores
 
@@ -202,7 +204,7 @@ class _Scored:
 
 
 @dataclass(frozen=True)
-class _Told:
+class _RecordedModel:
     """A model whose test results are written into the checkpoint, and read from it while a killed run catches up."""
 
     model: TorchModel
@@ -218,16 +220,16 @@ class _Told:
         def places() -> NDArray[np.int16]:
             return np.searchsorted(self.classes, self.model.predict(X)).astype(np.int16)
 
-        return np.asarray(self.classes[self._told("predict", X, places)])
+        return np.asarray(self.classes[self._recorded("predict", X, places)])
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        found = self._told("predict_log_proba", X, lambda: self.model.predict_log_proba(X))
+        found = self._recorded("predict_log_proba", X, lambda: self.model.predict_log_proba(X))
         return np.asarray(found, dtype=np.float64)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         return np.asarray(np.exp(self.predict_log_proba(X)))
 
-    def _told(self, what: str, X: Any, compute: Callable[[], Values]) -> Values:
+    def _recorded(self, what: str, X: Any, compute: Callable[[], Values]) -> Values:
         live = not self.checkpoint.replaying
         found = self.checkpoint.answers(X.shape[0], compute, self.kind, what)
         if self.kind == "final" and live:

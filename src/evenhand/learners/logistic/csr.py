@@ -12,6 +12,7 @@ from evenhand.arrays import Floats
 
 __all__ = ["Csr"]
 
+# private to SciPy, so what replaces them stands below, should a version move them
 _kernels = getattr(sparse, "_sparsetools", None)
 
 

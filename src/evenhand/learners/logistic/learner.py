@@ -86,6 +86,7 @@ class Logistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
             return self._set_parameters(constant(plain.shape[1], plain.shape[0] if weight is None else weight.sum()))
         rows = augment(plain)
         scale = column_scale(rows, weight, self.C, K)
+        # the optimum is the same from anywhere; from the last one it takes fewer passes
         theta = self._start(previous, scale.shape[1])
         inverse = np.full((1, theta.size, theta.size), np.nan) if theta.size <= DENSE_LIMIT else None
         problem = problem_of(rows, codes, K, self.C, scale, weight)
@@ -161,6 +162,8 @@ class Logistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         self.coef_, self.intercept_ = parts[:, :-1].copy(), parts[:, -1].copy()
         self.n_features_in_ = self.coef_.shape[1]
         if K > 2:
+            # only differences of intercepts matter; with sum
+            # zero the same fit always has the same numbers
             self.intercept_ -= self.intercept_.mean()
         return self
 
@@ -181,6 +184,7 @@ def numeric(X: Features) -> Any:
             f"Logistic needs numbers, but the columns {other} are not: encode them, or give "
             "SklearnLearner(make_pipeline(encoder, classifier)) as the learner"
         )
+    # scikit-learn reads the names of these two, and then refuses columns in another order
     named = frame.implementation.is_pandas() or frame.implementation.is_polars()
     return X if named else frame.to_numpy()
 

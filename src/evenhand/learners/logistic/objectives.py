@@ -162,8 +162,10 @@ class Softmax:
                 curvature = self.weight / soft * probability[:, k] * (float(k == j) - probability[:, j])
                 block = _gram(self.rows, curvature)
                 blocks[k, :, j, :] += block
+                # the Hessian is symmetric: the other half is copied
                 if j < k:
                     blocks[j, :, k, :] += block
+        # F is flat where all intercepts move together, which would leave the Hessian without an inverse
         blocks[:, -1, :, -1] += self.weight.sum() / K**2
         return result
 
@@ -235,6 +237,7 @@ def _penalised(theta: Floats, classes: int) -> Floats:
 
 def _ridge(trials: int, size: int, classes: int) -> Floats:
     """Hessian of the penalty."""
+    # the penalty's curvature is 1 for weights and 0 for intercepts, which is the gradient at ones
     diagonal = _penalised(np.ones((1, size)), classes)[0]
     return np.repeat(np.diag(diagonal)[None], trials, axis=0)
 

@@ -32,6 +32,7 @@ class LogisticRefits:
         size: Any = abs(self._rows)
         self._size = size.T
         q = self._rows.shape[1] * (1 if len(self.classes) <= 2 else len(self.classes))
+        # kept between fits: weights that change a little move the optimum a little
         self._theta = np.zeros((1, q))
         self._inverse = np.full((1, q, q), np.nan) if q <= DENSE_LIMIT else None
         self._held: tuple[Any, Any] = (None, None)

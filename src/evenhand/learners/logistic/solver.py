@@ -82,6 +82,7 @@ def minimise(problem: Problem, theta: Floats, inverse: Floats | None, tol: float
     A trial whose inverse starts with NaN has none yet. Without any matrix, steps come from conjugate gradients, trial
     by trial. With one, a few passes more are made while the next step would move a parameter by more than `step`.
     """
+    # far out a step may overflow; its norm is then infinite, so it is not taken
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         norm = _newton_cg(problem, theta, tol) if inverse is None else _newton(problem, theta, inverse, tol, step)
     if not (norm <= tol).all():
@@ -162,6 +163,8 @@ def _newton(problem: Problem, theta: Floats, inverse: Floats, tol: float, small:
                 at.keep(going)
                 step, reached = step[going], reached[going]
             at.polish -= reached
+            # a matrix that still moves parameters after half
+            # of these passes is too old to tell how far to go
             at.renew |= reached & (at.polish == _MAX_POLISH // 2)
         if not len(step):
             return norms
@@ -230,6 +233,7 @@ def _conjugate_gradients(problem: Problem, theta: Floats, gradient: Floats, tria
     """A descent direction d with H·d ≈ −gradient, to a hundredth."""
     step, residual = np.zeros_like(gradient), -gradient
     direction, size = residual.copy(), float(residual @ residual)
+    # of squared norms: a hundredth. Further out an exact step is no better than a rough one
     target = 1e-4 * size
     for _ in range(len(gradient)):
         image = problem.product(theta, direction, trial)
@@ -246,6 +250,7 @@ def _conjugate_gradients(problem: Problem, theta: Floats, gradient: Floats, tria
 def _secant(M: Floats, step: Floats, change: Floats) -> Floats:
     """The BFGS update of M: symmetric, positive definite, and M·change = step."""
     curvature = _dot(step, change)
+    # no update where rounding hides the curvature: M has to stay positive definite
     rho = np.where(curvature > 0.0, 1.0 / curvature, 0.0)
     image = times(M, change)
     half = 0.5 * rho * (1.0 + rho * _dot(change, image))
@@ -260,6 +265,7 @@ def _inverse(hessian: Floats) -> Floats:
     """Inverses, computed on a unit diagonal so that columns of very different sizes do no harm."""
     size = hessian.shape[1]
     root = np.sqrt(np.maximum(np.einsum("tqq->tq", hessian), np.finfo(float).tiny))
+    # the small ridge is relative to the unit diagonal, so it means the same for every column
     unit = hessian / root[:, :, None] / root[:, None, :] + 1e-14 * size * np.eye(size)
     inverse: Floats = np.linalg.inv(unit) / root[:, :, None] / root[:, None, :]
     return 0.5 * (inverse + inverse.transpose(0, 2, 1))

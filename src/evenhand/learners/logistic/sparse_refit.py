@@ -37,6 +37,7 @@ def _compiled(function: _F) -> _F:
     try:
         made = numba.njit(cache=True, error_model="numpy")(function)
     except RuntimeError:
+        # a read-only installation has no place to keep compiled code: it is compiled in every process then
         made = numba.njit(error_model="numpy")(function)
     return cast(_F, made)
 
@@ -133,6 +134,7 @@ def _take_in(
     image, scaled = thin[0], thin[1]
     for j in range(p):
         gradient[j] = 0.0
+    # Sherman–Morrison, a row at a time: M − M a aᵀ M / (1/c + aᵀ M a) with the row's curvature c
     for i in range(first, last):
         margin = _margin(start, column, values, i, theta)
         small = exp(-abs(margin))

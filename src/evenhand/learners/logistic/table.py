@@ -93,6 +93,8 @@ class Encoding:
             if values is None:
                 numbers = (_numbers(frame[name]) - centre) / scale
                 gaps = ~np.isfinite(numbers)
+                # a gap stands at the mean and is marked in a column of
+                # its own: that a value is missing often says something
                 parts += [np.where(gaps, 0.0, numbers)[:, None], gaps[:, None].astype(float)]
             else:
                 parts.append((np.array(_texts(frame[name]))[:, None] == np.array(values)[None]).astype(float))

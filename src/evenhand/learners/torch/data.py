@@ -16,7 +16,7 @@ from evenhand.errors import InputError
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["Batch", "Kept", "as_tensor"]
+__all__ = ["Batch", "DeviceSet", "as_tensor"]
 
 
 def as_tensor(X: Any) -> torch.Tensor:
@@ -31,6 +31,7 @@ def as_tensor(X: Any) -> torch.Tensor:
         if array.dtype == object or array.dtype.kind not in "buif":
             raise InputError(f"a network needs numbers, not {array.dtype}: encode the features first")
         array = array if array.dtype in (np.uint8, np.float32) else array.astype(np.float32)
+        # torch warns about memory it must not write to
         rows = torch.from_numpy(array if array.flags.writeable else array.copy())
     if rows.ndim < 2:
         raise InputError(f"examples must have at least two dimensions, not shape {tuple(rows.shape)}")
@@ -47,7 +48,7 @@ class Batch:
     group: torch.Tensor
 
 
-class Kept:
+class DeviceSet:
     """A growing set of examples in blocks of fixed size, so that growing never copies what is there.
 
     Rows that come with a number of their own (`X.rows`, a row of a pool) are kept once however often they come.
@@ -72,12 +73,15 @@ class Kept:
         if numbers is None:
             self._append(as_tensor(X), y, group, np.ones(len(y)))
             return
+        # sampling with replacement draws the same image often; it
+        # is stored and computed once, with its number as weight
         distinct, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
         times = np.bincount(inverse)
         known = np.array([int(number) in self._place for number in distinct], dtype=bool)
         for number, count in zip(distinct[known].tolist(), times[known].tolist(), strict=True):
             block, offset = divmod(self._place[number], self.block)
             self._blocks[block].weight[offset] += count
+        # in the order they came, whatever their numbers: the order of mini-batches depends on it
         fresh = np.sort(first[~known])
         if len(fresh):
             self._place |= {int(numbers[row]): self.n + i for i, row in enumerate(fresh)}

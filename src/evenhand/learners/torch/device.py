@@ -60,6 +60,7 @@ def check_precision(precision: str, device: torch.device) -> None:
     """Refuse bfloat16 where a child process that tries it does not survive."""
     if precision != "bf16" or device.type != "cpu":
         return
+    # an unsupported instruction kills the process outright, which no except can catch
     code = probe_bf16()
     if code:
         why = f"dies with {signal.Signals(-code).name}" if code < 0 else "fails"
@@ -82,6 +83,7 @@ def seeded(seed: int, number: int, device: torch.device) -> Iterator[None]:
 
     state = np.random.SeedSequence([seed, number]).generate_state(1, np.uint64)[0]
     with torch.random.fork_rng([device] if device.type == "cuda" else []):
+        # PyTorch takes seeds of 63 bits
         torch.manual_seed(int(state >> np.uint64(1)))
         yield
 

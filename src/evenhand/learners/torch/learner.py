@@ -97,7 +97,7 @@ class TorchLearner:
             classes, trainer = np.unique(y), Trainer(self, seed)
         rows = as_tensor(X if not hasattr(X, "rows") else np.asarray(X))
         trainer.check(rows, len(classes))
-        kept = trainer.kept()
+        kept = trainer.new_set()
         kept.add_weighted(rows, np.searchsorted(classes, y).astype(np.int64), weight)
         trainer.update([kept])
         return TorchModel(trainer, classes)

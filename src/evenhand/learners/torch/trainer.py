@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.errors import InputError
-from evenhand.learners.torch.data import Batch, Kept, as_tensor
+from evenhand.learners.torch.data import Batch, DeviceSet, as_tensor
 from evenhand.learners.torch.device import check_precision, choose_device, on_threads, seeded
 from evenhand.learners.torch.transform import plain_input
 
@@ -45,6 +45,7 @@ class Trainer:
         self.device = choose_device(learner.device)
         check_precision(learner.precision, self.device)
         self.transform = learner.transform or plain_input
+        # update k is seeded with k, so 0 is left for the initial weights
         with seeded(seed, 0, self.device):
             self.module = learner.module_factory().to(self.device)
         if learner.channels_last:
@@ -55,11 +56,11 @@ class Trainer:
 
     # ---------------------------------------------------------------- training
 
-    def kept(self) -> Kept:
+    def new_set(self) -> DeviceSet:
         """An empty set of examples on the same device, in blocks of the chunk's size."""
-        return Kept(self.learner.chunk, self.device)
+        return DeviceSet(self.learner.chunk, self.device)
 
-    def update(self, sets: list[Kept], names: tuple[str, ...] = ()) -> None:
+    def update(self, sets: list[DeviceSet], names: tuple[str, ...] = ()) -> None:
         """One update on these examples; a loss that is not finite stops it before the weights change."""
         with seeded(self.seed, self.updates + 1, self.device), on_threads(self.learner.threads):
             self.module.train()
@@ -78,6 +79,7 @@ class Trainer:
             loss = (self._losses(part) * part.weight).sum() / total
             loss.backward()  # type: ignore[no-untyped-call]
             losses.append(loss.detach())
+        # before the step: weights that are NaN cannot be mended, those of the last round can be used
         if not np.isfinite(sum(float(loss) for loss in losses)):
             raise NonFiniteLoss(self.updates + 1, self._blame(parts, names))
         self.optimizer.step()
@@ -91,7 +93,7 @@ class Trainer:
             )
         return losses
 
-    def _minibatches(self, sets: list[Kept]) -> Iterator[Batch]:
+    def _minibatches(self, sets: list[DeviceSet]) -> Iterator[Batch]:
         """All examples in random order, a few at a time; several sets take turns."""
         import torch
 
@@ -124,7 +126,7 @@ class Trainer:
             parts = [self._forward(part, training=False).float() for part in torch.split(X, self.learner.chunk)]
         return torch.cat(parts)
 
-    def mean_loss(self, sets: list[Kept]) -> float:
+    def mean_loss(self, sets: list[DeviceSet]) -> float:
         """The mean loss on these examples, in evaluation mode; infinite where it is not a number."""
         found, total = 0.0, 0.0
         for block in (block for kept in sets for block in kept.blocks()):
@@ -180,6 +182,7 @@ class Trainer:
         """The same network, free to go its own way."""
         from copy import deepcopy
 
+        # not deepcopy of all: the optimiser must hold the new module's parameters, not the old one's
         other = Trainer(self.learner, self.seed)
         other.load(deepcopy(self.state()))
         return other
