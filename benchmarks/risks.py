@@ -64,7 +64,9 @@ def ended(source: Any, strategy: Any, steer: Risk, tested: dict[str, Risk], sett
     block.engine.refit()
     stream: Any = block.stream
     models = block.memory.models()
-    risks = {name: stream.risks(models, risk.for_classes(source.classes)) for name, risk in tested.items()}
+    risks = {
+        name: stream.accuracies_and_risks(models, risk.for_classes(source.classes))[1] for name, risk in tested.items()
+    }
     return Ended(share(block.engine.counts), risks)
 
 

@@ -109,6 +109,8 @@ def test_costs_follow_the_order_of_their_classes() -> None:
 def test_the_positive_class_may_be_written_out() -> None:
     assert as_risk("fnr", "1").for_classes([0, 1]).relevant.tolist() == [False, True]
     assert as_risk("fpr", "0").for_classes([0, 1]).relevant.tolist() == [False, True]
+    assert as_risk("fnr", "true").for_classes([False, True]).relevant.tolist() == [False, True]
+    assert as_risk("fnr", True).for_classes(["false", "true"]).relevant.tolist() == [False, True]
     assert not as_risk("fnr", "ill").for_classes(["well"], final=False).relevant.any()
 
 
@@ -143,7 +145,9 @@ def test_own_risk() -> None:
         (lambda: eh.Costs([[0, 1], [np.nan, 0]]), "numbers from 0 up"),
         (lambda: eh.Costs([[0, 1], [-1, 0]]), "numbers from 0 up"),
         (lambda: eh.Costs([[0, 0], [0, 0]]), "all costs are 0"),
+        (lambda: eh.Costs([[2, 2], [2, 2]]), "all costs are 2"),
         (lambda: eh.Costs([["a", "b"], ["c", "d"]]), "table of numbers"),
+        (lambda: as_risk("fnr", np.array([0, 1])), "must be one class"),
         (lambda: eh.Costs([[0, 1], [1, 0]]).for_classes([0, 1, 2]), "2 classes, but there are 3"),
     ],
 )
@@ -167,3 +171,23 @@ def test_own_risks_are_checked(gives: Any, message: str) -> None:
     measure = as_risk(lambda model, X, y: gives).for_classes([0, 1])
     with pytest.raises(InputError, match=message):
         measure.of_model(Fixed([0, 0, 0], [0, 1]), np.zeros((3, 1)), np.array([0, 1, 0]))
+
+
+def test_a_function_is_not_taken_for_a_risk_of_ours() -> None:
+    def error(model: Any, X: Any, y: Any) -> Any:
+        return np.full(len(y), 0.5), np.ones(len(y))
+
+    with pytest.raises(InputError, match="named 'error', as a risk of ours is"):
+        as_risk(error)
+
+
+def test_a_function_that_fails_is_named_and_changes_nothing() -> None:
+    def careless(model: Any, X: Any, y: Any) -> Any:
+        X[:] = 0
+        return y * 0.0, y == y
+
+    X, y = np.ones((2, 1)), np.array([0, 1])
+    with pytest.raises(InputError, match=r"the risk 'careless' failed: ValueError: .*read-only") as raised:
+        as_risk(careless).for_classes([0, 1]).of_model(Fixed([0, 0], [0, 1]), X, y)
+    assert isinstance(raised.value.__cause__, ValueError)
+    assert X.all()

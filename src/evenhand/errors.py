@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["EvenhandError", "InputError", "LearnerError", "LedgerError", "NothingToAsk"]
+__all__ = ["EvenhandError", "InputError", "LearnerError", "LedgerError", "NothingToAsk", "RiskError"]
 
 
 class EvenhandError(Exception):
@@ -18,6 +18,10 @@ class InputError(EvenhandError, ValueError):
     """
 
     refused: tuple[Any, ...] = ()
+
+
+class RiskError(InputError):
+    """A risk of the user's own failed, or gave what no risk may be."""
 
 
 class NothingToAsk(EvenhandError):

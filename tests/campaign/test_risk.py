@@ -180,6 +180,36 @@ def test_bad_input(settings: dict[str, Any], message: str) -> None:
         eh.Campaign(["u", "v"], **{"budget": 10, **settings})
 
 
+@pytest.mark.parametrize("label", ["Ill", "i ll"])
+def test_a_label_that_is_nearly_the_positive_class_is_refused(label: str) -> None:
+    c = eh.Campaign(["u", "v"], "optimistic", "logistic", budget=40, risk="fnr", positive="ill")
+    with pytest.raises(eh.InputError, match="differs from the positive class 'ill' only by case or blanks"):
+        c.tell(c.ask(), [[0.0], [1.0]], ["well", label])
+    c.tell(c.ask(), [[0.0], [1.0]], ["well", "ill"])
+
+
+def test_a_function_that_fails_says_so_in_certificates_and_refits() -> None:
+    calls = []
+
+    def fragile(model: Any, X: Any, y: Any) -> Any:
+        if calls:
+            raise KeyError("column")
+        return model.predict(X) != y, np.ones(len(y))
+
+    c = eh.Campaign(["u", "v"], "optimistic", eh.Logistic(), budget=300, batch=3, classes=[0, 1], risk=fragile)
+    play(c, 60)
+    c.certify()
+    c.certificate()
+    calls.append(1)
+    r = c.ask()
+    c.tell(r, *draw(np.random.default_rng(0), r.group, r.size), ids=[f"{r.id}-{k}" for k in range(r.size)])
+    with pytest.raises(eh.InputError, match="the risk 'fragile' failed: KeyError: 'column'"):
+        c.certificate()
+    with pytest.raises(eh.LearnerError, match=r"^the risk 'fragile' failed: KeyError: 'column' \(after"):
+        c.refit()
+    c.ask()  # goes on with the scores there are
+
+
 def test_costs_follow_the_order_of_the_classes_given() -> None:
     one = eh.Campaign(
         ["u"], "uniform", eh.Logistic(), budget=60, risk=eh.Costs([[0, 1], [5, 0]]), classes=["no", "yes"]

@@ -205,3 +205,21 @@ def test_digits_in_pairs_gain():
         test = (X[rest] / 16, y[rest], group[rest])
         gains.append(worst_error(plain, *test) - worst_error(chosen, *test))
     assert np.mean(gains) > 0
+
+
+def test_a_single_relevant_example_is_no_reason_for_a_warning() -> None:
+    """Bootstrap samples without it say nothing."""
+    rng = np.random.default_rng(0)
+    y = np.zeros(40, dtype=int)
+    y[3] = 1
+    found = fit_chosen(
+        eh.Logistic(),
+        rng.normal(size=(40, 2)),
+        y,
+        np.repeat(["u", "v"], 20),
+        risk=as_risk("fnr", 1),
+        classes=[0, 1],
+        seed=0,
+    )
+    assert found.choice.candidates
+    assert all(np.isfinite(c.se) for c in found.choice.candidates)

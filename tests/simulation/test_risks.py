@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from fairlearn.metrics import MetricFrame, false_negative_rate
+from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
 import evenhand as eh
@@ -166,6 +167,11 @@ class AccuracyOnly:
         return type("Stream", (), {name: getattr(stream, name) for name in ("draw", "left", "accuracies")})()
 
 
+def test_kept_trials_of_one_function_are_not_taken_for_those_of_another(tmp_path):
+    with pytest.raises(eh.InputError, match="the function '<lambda>' has none: name it by a factory"):
+        eh.simulate(I, ["uniform"], **FAST, risk=lambda model, X, y: (y * 0.0, y == y), keep=tmp_path)
+
+
 def nonsense(model, X, y):
     return np.full(len(y), np.nan), np.ones(len(y))
 
@@ -193,3 +199,42 @@ def test_refused(settings, message):
 
 def test_such_a_source_still_does_for_the_error():
     assert len(eh.simulate(AccuracyOnly(), ["uniform"], **FAST).final) == 2 * 3
+
+
+def test_the_chosen_model_is_tested_by_the_risk_too(tmp_path):
+    settings = {"budget": 80, "trials": 4, "risk": "fnr", "positive": 1, "final": "chosen"}
+    result = eh.simulate(I, ["uniform"], **settings, keep=tmp_path)
+    worst = result.final.groupby("trial")["chosen_test_risk"].max()
+    assert result.summary()["strategies"]["uniform"]["chosen_worst_group_risk"]["mean"] == pytest.approx(worst.mean())
+    again = eh.simulate(I, ["uniform"], **settings, keep=tmp_path)
+    pd.testing.assert_frame_equal(again.final, result.final)
+
+
+class Counted(eh.SklearnLearner):
+    """Counts how many rows its models predict."""
+
+    rows = 0
+
+    def fit(self, X, y, **settings):
+        model, learner = super().fit(X, y, **settings), type(self)
+
+        class Model:
+            classes = model.classes
+
+            def predict(self, X):
+                learner.rows += X.shape[0]
+                return model.predict(X)
+
+        return Model()
+
+
+@pytest.mark.parametrize("make", [three_classes, lambda: eh.SyntheticModel2()], ids=["table", "synthetic"])
+def test_test_rows_are_predicted_once_whatever_the_risk(make):
+    predicted = {}
+    for risk in ("error", "balanced"):
+        Counted.rows = 0
+        result = eh.simulate(make(), ["uniform"], Counted(GaussianNB()), budget=40, trials=1, risk=risk, evaluate=3)
+        predicted[risk] = Counted.rows
+    assert predicted["balanced"] == predicted["error"] > 0
+    plain = eh.simulate(make(), ["uniform"], GaussianNB(), budget=40, trials=1, evaluate=3)
+    np.testing.assert_allclose(result.final["test_accuracy"], plain.final["test_accuracy"], atol=1e-12)

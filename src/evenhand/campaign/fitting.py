@@ -24,7 +24,7 @@ from evenhand.engine.labels import Labels
 from evenhand.engine.memories.base import Memory
 from evenhand.engine.memories.build import make_memory, runs_in_lockstep
 from evenhand.engine.settings import learner_seed
-from evenhand.errors import InputError, LearnerError
+from evenhand.errors import InputError, LearnerError, RiskError
 from evenhand.learners import Model
 from evenhand.learners.choosing import Choice, FinalModel, fit_chosen
 from evenhand.learners.logistic.learner import numeric
@@ -139,9 +139,9 @@ class Fitter:
 
     def scores(self, reader: Reader, state: State) -> dict[str, Any]:
         """Bring the model up to date and score it: what a `scored` event says."""
-        # before the fit: these examples must be judged by the model that had not seen them
-        running = self._running(reader, state)
         with learner_errors(state):
+            # before the fit: these examples must be judged by the model that had not seen them
+            running = self._running(reader, state)
             self.fit_now(reader, state)
             facts = self.score()
         return {
@@ -309,8 +309,12 @@ class Fitter:
 
 @contextmanager
 def learner_errors(state: State) -> Iterator[None]:
-    """Whatever a fit raises becomes a `LearnerError`."""
+    """Whatever a fit, or a risk of the user's own, raises becomes a `LearnerError`."""
     try:
         yield
+    except LearnerError:
+        raise
+    except RiskError as error:
+        raise LearnerError(f"{error} (after {state.examples} examples)") from error
     except Exception as error:
         raise LearnerError(f"the learner failed in fit after {state.examples} examples: {error}") from error

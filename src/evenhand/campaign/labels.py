@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from evenhand.errors import InputError
+from evenhand.risks import is_same_class
 
 __all__ = ["Classes", "Label", "as_label", "check_text", "label_text", "plain_list", "read_id", "read_label"]
 
@@ -118,8 +119,10 @@ class Classes:
     ('yes', ['yes'])
     """
 
-    def __init__(self, given: Iterable[Any] | None, learned: Iterable[Label] = ()) -> None:
-        self.fixed = given is not None
+    def __init__(
+        self, given: Iterable[Any] | None, learned: Iterable[Label] = (), positive: Label | None = None
+    ) -> None:
+        self.fixed, self._positive = given is not None, positive
         self.known: list[Label] = [read_label(value) for value in (given or learned)]
         self.new: list[Label] = []
         if self.fixed and len(self.known) < 2:
@@ -147,10 +150,19 @@ class Classes:
         near = next((k for k in self.known if _bare(k) == _bare(label)), None)
         if near is not None:
             raise InputError(f"the label {label!r} differs from {near!r} only by case or blanks: write it alike")
+        self._check_positive(label)
         self.kind = self.kind or _KINDS[type(label)]
         self.known.append(label)
         self.new.append(label)
         return label
+
+    def _check_positive(self, label: Label) -> None:
+        """A new class that is nearly the positive one would be counted among the others without a word."""
+        wanted = self._positive
+        if wanted is not None and _bare(wanted) == _bare(label) and not is_same_class(label, wanted):
+            raise InputError(
+                f"the label {label!r} differs from the positive class {wanted!r} only by case or blanks: write it alike"
+            )
 
     def reads_numbers(self, values: Sequence[Any]) -> bool:
         """Whether labels read from a file are whole numbers: the classes are, or there are none and all look so."""

@@ -263,7 +263,8 @@ class Intake:
         elif max(state.arrived, default=0) > seq:
             seen = seen | {row.label for row in reader.changed(seq) if row.counts and row.label is not None}
         self._seen = state.seq, seen
-        return Classes(None, [as_label(text, state.label_kind) for text in sorted(seen)])
+        learned = [as_label(text, state.label_kind) for text in sorted(seen)]
+        return Classes(None, learned, state.settings["positive"])
 
     def _step(
         self,

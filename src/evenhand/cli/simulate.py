@@ -170,14 +170,16 @@ def print_result(result: Result, out: Path | None = None) -> None:
         table.add_column(f"{whose}\n(trained on half)", justify="right")
         table.add_column(f"{whose}\n(all labels)", justify="right")
     if result.settings["final"] == "chosen":
-        table.add_column("worst group\n(chosen)", justify="right")
+        table.add_column(
+            "worst group\n(chosen)" if len(measures) == 1 else "worst group's risk\n(chosen)", justify="right"
+        )
     shown = result.groups[:6]
     for group in shown:
         table.add_column(f"share of\n{group}", justify="right")
     for label, found in summary["strategies"].items():
         worst = [found[f"{kind}worst_group_{measure}"] for measure in measures for kind in ("", "final_")]
         if result.settings["final"] == "chosen":
-            worst.append(found["chosen_worst_group_accuracy"])
+            worst.append(found[f"chosen_worst_group_{measures[0]}"])
         shares = [found["mixture"].get(group, {"mean": None, "sd": None}) for group in shown]
         table.add_row(label, *(_spread(value) for value in (*worst, *shares)))
     console.print(table)

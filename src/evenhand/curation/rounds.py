@@ -193,6 +193,7 @@ class Curation:
         """The run as a simulation of one trial would tell it."""
         rounds, m = self.rounds, len(self.table.groups)
         models, risk = self._trial.memory.final_models(), self.settings.risk
+        final_accuracy, final_risk = self._trial.tested(models)
         accuracy = [[None] * m if found is None else found for found in rounds.accuracy]
         if rounds.accuracy and rounds.accuracy[-1] is None:
             accuracy[-1] = _plain(self._trial.accuracies()[0])
@@ -205,10 +206,10 @@ class Curation:
             counts=np.array(rounds.counts)[:, None, :],
             validation_loss=np.array(rounds.validation_loss, dtype=float)[:, None, :],
             accuracy=np.array(accuracy, dtype=float)[:, None, :],
-            final_accuracy=np.asarray(self._trial.stream.accuracies(models)),
+            final_accuracy=np.asarray(final_accuracy),
             seconds=0.0,
             risk=None if risk.is_error else np.full((len(rounds), 1, m), np.nan),
-            final_risk=None if risk.is_error else self._stream.risks(models, risk.for_classes(self.table.classes)),
+            final_risk=final_risk,
         )
 
 

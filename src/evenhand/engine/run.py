@@ -29,7 +29,7 @@ __all__ = ["Record", "Round", "Settings", "each_round", "run_block"]
 class Record:
     """What happened in a block of T trials over R rounds; NaN where nothing was computed, −1 where nothing chosen.
 
-    `risk` and `final_risk` are test risks, as `accuracy` and `final_accuracy` are for the error; None if that is the risk.
+    `risk`, `final_risk` and `chosen_risk` are test risks, as the accuracies are for the error; None if that is the risk.
     """
 
     groups: tuple[str, ...]
@@ -45,6 +45,7 @@ class Record:
     risk: Floats | None = None
     final_risk: Floats | None = None
     chosen_accuracy: Floats | None = None
+    chosen_risk: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -91,12 +92,12 @@ def each_round(
             # a network takes its step in every round whether or not anybody looks at the scores
             block.memory.fit()
         losses = block.mean_losses() if score or due else None
-        yield Round(
-            step,
-            losses,
-            block.accuracies() if test and due else None,
-            block.risks() if test_risk and due else None,
-        )
+        accuracy, risk = None, None
+        if due and test_risk:
+            accuracy, risk = block.tested()
+        elif due and test:
+            accuracy = block.accuracies()
+        yield Round(step, losses, accuracy if test else None, risk)
 
 
 class _Log:
@@ -149,10 +150,10 @@ def run_block(
         log = _log(block, forms, tick)
         models: list[Any] = list(block.memory.final_models())
         final, final_risk = _final(block, forms, models)
-        chosen = None
+        chosen, chosen_risk = None, None
         if settings.final == "chosen":
             deployed = choose_models(block, source, learner, models) if block.drawn else models
-            chosen = _final(block, forms, deployed)[0]
+            chosen, chosen_risk = _final(block, forms, deployed)
     seconds = time.perf_counter() - started
     return Record(
         source.groups,
@@ -161,6 +162,7 @@ def run_block(
         final_accuracy=final,
         final_risk=final_risk,
         chosen_accuracy=chosen,
+        chosen_risk=chosen_risk,
         seconds=seconds,
     )
 
@@ -206,12 +208,12 @@ def _log(block: Trials, forms: _Forms, tick: Callable[[], None] | None) -> dict[
     found = log.arrays()
     accuracy, risk = forms.of_rules(rules) if exact else (None, None)
     # the last round is tested even where the run ended before the round that was to be
-    if accuracy is None and done.accuracy is None:
+    lacking = done.risk is None and not block.settings.risk.is_error
+    if (accuracy is None and done.accuracy is None) or (risk is None and lacking):
         block.engine.refit()
-        found["accuracy"][-1] = block.accuracies()
-    if risk is None and done.risk is None and not block.settings.risk.is_error:
-        block.engine.refit()
-        found["risk"][-1] = block.risks()
+        found["accuracy"][-1], last = block.tested()
+        if last is not None:
+            found["risk"][-1] = last
     return found | ({} if accuracy is None else {"accuracy": accuracy}) | ({} if risk is None else {"risk": risk})
 
 
@@ -221,8 +223,7 @@ def _final(block: Trials, forms: _Forms, models: list[Any]) -> tuple[Floats, Flo
     if forms.accuracies is not None:
         coef, intercept = (np.stack([getattr(f, name)[0] for f in models]) for name in ("coef_", "intercept_"))
         accuracy, risk = (None if found is None else found[0] for found in forms.of_rules([(coef, intercept)]))
-    if accuracy is None:
-        accuracy = block.stream.accuracies(models)
-    if risk is None and not block.settings.risk.is_error:
-        risk = block.risks_of(models)
+    if accuracy is None or (risk is None and not block.settings.risk.is_error):
+        tested, by_risk = block.tested(models)
+        return tested if accuracy is None else accuracy, by_risk if risk is None else risk
     return accuracy, risk

@@ -148,20 +148,19 @@ class Trials:
         """Test accuracy of the current models, by trial and group."""
         return self.stream.accuracies(self.memory.models())
 
-    def risks(self) -> Floats:
-        """Test risk of the current models, by trial and group."""
-        return self.risks_of(self.memory.models())
-
-    def risks_of(self, models: Sequence[Any]) -> Floats:
-        """Test risk of some models, one for each trial."""
-        return check_tests(self.name, self.stream, self.settings.risk).risks(models, self.measure)
+    def tested(self, models: Sequence[Any] | None = None) -> tuple[Floats, Floats | None]:
+        """Test accuracy of the current or other models, by trial and group, and their risk if it is not the error."""
+        models = self.memory.models() if models is None else models
+        if self.settings.risk.is_error:
+            return self.stream.accuracies(models), None
+        return check_tests(self.name, self.stream, self.settings.risk).accuracies_and_risks(models, self.measure)
 
 
 def check_tests(name: str, stream: Stream, risk: Risk) -> RiskStream:
     """A source's stream, once it can test models by another risk than the error."""
     if not isinstance(stream, RiskStream):
         raise InputError(
-            f"the source {name} tests accuracy only, not the risk {str(risk)!r}: its streams need risks(models, measure); "
+            f"the source {name} tests accuracy only, not the risk {str(risk)!r}: its streams need accuracies_and_risks(models, measure); "
             "or use risk='error'"
         )
     return stream

@@ -10,7 +10,7 @@ from evenhand.arrays import Floats, Ints
 from evenhand.learners.crossing import CrossFit
 from evenhand.risks import Outcomes
 
-__all__ = ["worst_risks"]
+__all__ = ["deviation", "worst_risks"]
 
 DRAWS = 200
 _ROOM = 2_000_000  # counts held at a time
@@ -19,20 +19,34 @@ _ROOM = 2_000_000  # counts held at a time
 def worst_risks(cross: CrossFit, models: Sequence[Outcomes], draws: int = DRAWS) -> Floats:
     """The worst group's risk of every model on so many bootstrap samples, (draws, J).
 
-    Groups without relevant rows do not count. The seed is fixed: the same outcomes give the same numbers.
+    Groups without relevant rows do not count; a sample without any is NaN. The seed is fixed: the same outcomes give the
+    same numbers.
     """
     # the same draws for every model, so that their difference varies less than either
     rng = np.random.default_rng(0)
     values = np.stack([m.values * m.relevant for m in models], axis=1)
     relevant = np.stack([m.relevant for m in models], axis=1).astype(float)
     stratum = models[0].stratum
-    found = np.full((draws, len(models)), -np.inf)
+    found = np.full((draws, len(models)), np.nan)
     for z in range(cross.groups):
         rows = np.flatnonzero(cross.group == z)
         if len(rows):
             risks = _group(rng, values[rows], relevant[rows], stratum[rows], cross.measure.strata, draws)
             found = np.fmax(found, risks)
     return found
+
+
+def deviation(drawn: Floats) -> Floats:
+    """The standard deviation of each column over the samples that have a number, infinite for fewer than two.
+
+    >>> deviation(np.array([[1.0, np.nan], [3.0, np.nan], [np.nan, 1.0]])).round(3).tolist()
+    [1.414, inf]
+    """
+    some = ~np.isnan(drawn)
+    n = some.sum(axis=0)
+    mean = np.where(some, drawn, 0.0).sum(axis=0) / np.maximum(n, 1)
+    squares = np.where(some, (drawn - mean) ** 2, 0.0).sum(axis=0)
+    return np.asarray(np.where(n > 1, np.sqrt(squares / np.maximum(n - 1, 1)), np.inf))
 
 
 def _group(

@@ -14,7 +14,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from evenhand.arrays import Features, Floats, Values
-from evenhand.learners.bootstrap import worst_risks
+from evenhand.learners.bootstrap import deviation, worst_risks
 from evenhand.learners.crossing import CrossFit, Rows, group_places, group_weights, measure_of
 from evenhand.learners.minimax import find_weights
 from evenhand.learners.penalty import penalty_of, with_penalty
@@ -234,8 +234,7 @@ def _candidates(cross: CrossFit, q: Floats, penalties: Sequence[float | None], n
     risks = [cross.risks(found) for found in outcomes]
     worst = np.fmax.reduce(np.stack(risks), axis=1)  # groups without relevant rows do not count
     drawn = worst_risks(cross, outcomes)
-    gain_se = (drawn[:, :1] - drawn).std(axis=0, ddof=1)
-    se = drawn.std(axis=0, ddof=1)
+    gain_se, se = deviation(drawn[:, :1] - drawn), deviation(drawn)
     return tuple(
         Candidate(
             strength,

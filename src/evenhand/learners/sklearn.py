@@ -36,6 +36,10 @@ class ConstantModel:
         """The logarithm of its probability, for every row; the rest belongs to classes not seen yet."""
         return np.full((len(self.predict(X)), 1), np.log((self.examples + 1) / (self.examples + 2)))
 
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Its probability, for every row."""
+        return np.exp(self.predict_log_proba(X))
+
 
 @dataclass(frozen=True)
 class SklearnModel:

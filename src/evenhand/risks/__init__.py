@@ -6,10 +6,21 @@ classes, is a table of classes by classes that lockstep trials, campaigns and te
 """
 
 from evenhand.risks.log_loss import is_wrong, log_losses, margin_log_losses, of_log_chances
-from evenhand.risks.risk import ERROR, NAMES, TREND_IS_ACCURACY, Costs, Measure, OwnRisk, Risk, as_risk, title_of
-from evenhand.risks.tally import Outcomes, Tally
+from evenhand.risks.risk import (
+    ERROR,
+    NAMES,
+    TREND_IS_ACCURACY,
+    Costs,
+    Measure,
+    OwnRisk,
+    Risk,
+    as_risk,
+    is_same_class,
+    title_of,
+)
+from evenhand.risks.tally import Outcomes, Tally, accuracy_of
 
 __all__ = [
-    "ERROR", "NAMES", "TREND_IS_ACCURACY", "Costs", "Measure", "Outcomes", "OwnRisk", "Risk", "Tally", "as_risk", "is_wrong",
-    "log_losses", "margin_log_losses", "of_log_chances", "title_of",
+    "ERROR", "NAMES", "TREND_IS_ACCURACY", "Costs", "Measure", "Outcomes", "OwnRisk", "Risk", "Tally", "accuracy_of", "as_risk",
+    "is_same_class", "is_wrong", "log_losses", "margin_log_losses", "of_log_chances", "title_of",
 ]  # fmt: skip

@@ -10,12 +10,23 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evenhand.arrays import Floats, Ints, Mask, Values
-from evenhand.errors import InputError
+from evenhand.errors import InputError, RiskError
 from evenhand.extending import is_factory, make
 from evenhand.risks.log_loss import log_losses
 from evenhand.risks.tally import Outcomes, Tally
 
-__all__ = ["ERROR", "NAMES", "TREND_IS_ACCURACY", "Costs", "Measure", "OwnRisk", "Risk", "as_risk", "title_of"]
+__all__ = [
+    "ERROR",
+    "NAMES",
+    "TREND_IS_ACCURACY",
+    "Costs",
+    "Measure",
+    "OwnRisk",
+    "Risk",
+    "as_risk",
+    "is_same_class",
+    "title_of",
+]
 
 NAMES = ("error", "log", "fnr", "fpr", "balanced")
 """The risks that a name alone describes; `fnr` and `fpr` also need the positive class."""
@@ -85,10 +96,10 @@ class Risk:
 
     def _position(self, labels: list[Any], final: bool) -> int:
         """The place of the positive class; −1 where it may still come."""
-        # by value and kind first: True equals 1 in Python; text last, as a shell gives it
+        # by value and kind first: True equals 1 in Python
         wanted = self.positive
         exact = [k for k, label in enumerate(labels) if label == wanted and type(label) is type(wanted)]
-        alike = [k for k, label in enumerate(labels) if label == wanted or str(label) == str(wanted)]
+        alike = [k for k, label in enumerate(labels) if is_same_class(label, wanted)]
         if exact or alike:
             return (exact or alike)[0]
         if not final:
@@ -123,6 +134,26 @@ class Risk:
         return self.name
 
 
+def is_same_class(label: Any, wanted: Any) -> bool:
+    """Whether a class is the one that somebody names, perhaps as text in a shell.
+
+    >>> is_same_class(1, "1"), is_same_class(True, "true"), is_same_class("Ill", "ill")
+    (True, True, False)
+    """
+    if isinstance(label, bool) or isinstance(wanted, bool):
+        return bool(label == wanted) or str(label).lower() == str(wanted).lower()
+    return bool(label == wanted) or str(label) == str(wanted)
+
+
+def _read_only(values: Any) -> Any:
+    """The same array, which a function that is handed it cannot change."""
+    if not isinstance(values, np.ndarray):
+        return values
+    view = values.view()
+    view.flags.writeable = False
+    return view
+
+
 def title_of(text: str) -> str:
     """What a risk is called where people read it, from its text."""
     return _TITLES.get(text.partition(":")[0], text)
@@ -150,8 +181,8 @@ def Costs(matrix: ArrayLike, classes: Sequence[Any] | None = None) -> Risk:
         raise InputError(f"costs must have a row and a column for every class, not the shape {table.shape}")
     if not np.isfinite(table).all() or (table < 0).any():
         raise InputError(f"costs must be numbers from 0 up, not {table.tolist()}")
-    if not table.max() > 0:
-        raise InputError("all costs are 0: give at least one confusion a cost")
+    if table.min() == table.max():
+        raise InputError(f"all costs are {table.max():g}: a risk needs confusions that cost more than being right")
     order = () if classes is None else tuple(np.asarray(classes).tolist())
     if order and len(order) != len(table):
         raise InputError(f"the costs are for {len(table)} classes, but {len(order)} are named")
@@ -169,6 +200,8 @@ def as_risk(given: str | Risk | OwnRisk, positive: Any = None) -> Risk:
     """
     risk = _read(given)
     if risk.name in ("fnr", "fpr"):
+        if getattr(positive, "size", 1) != 1:
+            raise InputError(f"positive must be one class, not {positive!r}")
         value = positive.item() if hasattr(positive, "item") else positive
         value = risk.positive if value is None else value
         if value is None:
@@ -192,7 +225,10 @@ def _read(given: str | Risk | OwnRisk) -> Risk:
                 given, function=make(given, "risk", lambda found: None if callable(found) else "it is no function")
             )
     elif callable(given) and not isinstance(given, type):
-        return Risk(getattr(given, "__name__", type(given).__name__), function=given)
+        name = getattr(given, "__name__", type(given).__name__)
+        if name in (*NAMES, "costs"):
+            raise InputError(f"your function is named {name!r}, as a risk of ours is: give it another name")
+        return Risk(name, function=given)
     raise InputError(
         f"unknown risk {given!r}: use {', '.join(map(repr, NAMES))}, Costs(...), 'costs:0,1;5,0' or a function "
         "(model, X, y) that gives values and which examples are relevant"
@@ -251,25 +287,29 @@ class Measure:
     def _own(self, model: Any, X: Any, y: Values) -> tuple[Floats, Mask]:
         """What the user's function gives, checked."""
         assert self.risk.function is not None
-        # sparse or not is our affair: a risk that looks at features may rely on an array
-        found: Any = self.risk.function(model, X.toarray() if hasattr(X, "toarray") else X, y)
         what = f"the risk {self.risk.name!r}"
+        # sparse or not is our affair: a risk that looks at features may rely on an array
+        rows = X.toarray() if hasattr(X, "toarray") else _read_only(X)
+        try:
+            found: Any = self.risk.function(model, rows, _read_only(y))
+        except Exception as error:
+            raise RiskError(f"{what} failed: {type(error).__name__}: {error}") from error
         if not isinstance(found, tuple) or len(found) != 2:
-            raise InputError(f"{what} must give two arrays, (values, relevant), not {type(found).__name__}")
+            raise RiskError(f"{what} must give two arrays, (values, relevant), not {type(found).__name__}")
         try:
             values, chosen = np.asarray(found[0], dtype=float), np.asarray(found[1])
         except (TypeError, ValueError) as error:
-            raise InputError(f"{what} gave no numbers: {error}") from None
+            raise RiskError(f"{what} gave no numbers: {error}") from None
         if values.shape != y.shape or chosen.shape != y.shape:
-            raise InputError(
+            raise RiskError(
                 f"{what} gave shapes {values.shape} and {chosen.shape} for {len(y)} examples: one number each"
             )
         relevant = chosen.astype(bool)
         if not np.isin(chosen, (0, 1)).all():
-            raise InputError(f"{what} must say true or false for every example in its second array, relevant")
+            raise RiskError(f"{what} must say true or false for every example in its second array, relevant")
         bad = relevant & ~((values >= 0) & (values <= 1))  # NaN fails both comparisons
         if bad.any():
-            raise InputError(f"{what} gave {values[int(np.argmax(bad))]} for an example: values must lie in [0, 1]")
+            raise RiskError(f"{what} gave {values[int(np.argmax(bad))]} for an example: values must lie in [0, 1]")
         return np.where(relevant, values, 0.0), relevant
 
     def of_confusion(self, chances: Floats) -> Floats:

@@ -9,7 +9,7 @@ import numpy as np
 
 from evenhand.arrays import Floats, Ints, Mask
 
-__all__ = ["Outcomes", "Tally"]
+__all__ = ["Outcomes", "Tally", "accuracy_of"]
 
 
 class Outcomes(NamedTuple):
@@ -64,6 +64,11 @@ class Tally(NamedTuple):
         return np.asarray(self.relevant.sum(axis=-1))
 
     @property
+    def accuracy(self) -> Floats:
+        """The share of each cell's examples that are predicted right; NaN without any."""
+        return np.asarray(np.where(self.n > 0, (self.n - self.wrong) / np.maximum(self.n, 1), np.nan))
+
+    @property
     def mean(self) -> Floats:
         """The risk of each cell, the mean of its strata that have examples; NaN without any."""
         some = self.relevant > 0
@@ -79,3 +84,13 @@ class Tally(NamedTuple):
         # the mean of class means is no sum over examples; times
         # the examples behind it, strategies can treat it as one
         return np.asarray(np.nan_to_num(self.mean) * self.behind)
+
+
+def accuracy_of(confusions: Floats) -> Floats:
+    """Accuracies from the counts or chances of every true and predicted class together, (…, K, K); NaN without any.
+
+    >>> accuracy_of(np.array([[3.0, 1.0], [0.0, 4.0]])).tolist()
+    0.875
+    """
+    right, n = np.trace(confusions, axis1=-2, axis2=-1), confusions.sum(axis=(-2, -1))
+    return np.asarray(np.where(n > 0, right / np.where(n > 0, n, 1.0), np.nan))

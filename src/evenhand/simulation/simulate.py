@@ -111,6 +111,11 @@ def simulate(
     result = Result.empty(source, texts, fitted, settings, trials, jobs, trace)
     if resume is not None:
         result.take_over(resume)
+    if keep is not None and what.function is not None and not is_factory(str(what)):
+        raise InputError(
+            f"kept trials are found again by their settings, and the function {what.name!r} has none: name it by a factory, "
+            "risk='factory:package.module.function', or leave out keep"
+        )
     store = None if keep is None else Store(Path(keep))
     if store is not None:
         _take_kept(result, store, trials)

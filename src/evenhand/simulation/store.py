@@ -22,7 +22,7 @@ __all__ = ["Store", "key_of", "read_record"]
 
 _Kind = TypeVar("_Kind", bound=np.generic)
 _BY_ROUND = ("labels", "chosen", "kind", "counts", "validation_loss", "accuracy", "risk")
-_AT_END = ("final_accuracy", "final_risk", "chosen_accuracy")
+_AT_END = ("final_accuracy", "final_risk", "chosen_accuracy", "chosen_risk")
 # half the size on disk; all values fit, and `read_record` gives them back as they were
 _SMALL = {"labels": np.int32, "chosen": np.int16, "kind": np.int8, "counts": np.int32}
 

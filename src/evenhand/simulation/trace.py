@@ -28,6 +28,7 @@ METRICS = {
     "worst_group_risk": "test_risk",
     "final_worst_group_risk": "final_test_risk",
     "chosen_worst_group_accuracy": "chosen_test_accuracy",
+    "chosen_worst_group_risk": "chosen_test_risk",
 }
 """What is compared, and the column of `final` it is the worst of; those of risks are there for other risks than the error."""
 
@@ -75,6 +76,8 @@ def final_frame(label: str, record: Record) -> pd.DataFrame:
         measured |= {"test_risk": record.risk[-1], "final_test_risk": record.final_risk}
     if record.chosen_accuracy is not None:
         measured["chosen_test_accuracy"] = record.chosen_accuracy
+    if record.chosen_risk is not None:
+        measured["chosen_test_risk"] = record.chosen_risk
     return pd.DataFrame(
         {
             "trial": np.repeat(record.trials, m),

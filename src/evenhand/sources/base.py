@@ -126,10 +126,11 @@ class ExactStream(Protocol):
 class RiskStream(Protocol):
     """A stream that tests models by any risk; a simulation of another risk than the error needs it."""
 
-    def risks(self, models: Sequence[Model | None], measure: Measure) -> Floats:
-        """Test risk of every trial's model on every group, (T, m); NaN where there is no model or nothing to test on.
+    def accuracies_and_risks(self, models: Sequence[Model | None], measure: Measure) -> tuple[Floats, Floats]:
+        """Test accuracy and risk of every trial's model on every group, (T, m) each, from one prediction.
 
-        `measure.of_model` and `measure.tally` do it on rows, `measure.of_confusion` from counts.
+        NaN where there is no model or nothing to test on. `measure.of_model` and `measure.tally` do it on rows,
+        `measure.of_confusion` from counts.
         """
 
 

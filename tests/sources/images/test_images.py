@@ -72,7 +72,7 @@ def test_accuracy_on_test_images_of_their_own() -> None:
     stream = source(test=test).open(0, [0])
     assert np.array_equal(stream.accuracies([Reader()]), [[0.5, 1.0, np.nan]], equal_nan=True)
     for risk, expected in ((as_risk("fnr", 1), [0.5, 0.0]), (as_risk("fpr", 1), [0.5, 0.0]), (ERROR, [0.5, 0.0])):
-        found = stream.risks([Reader()], risk.for_classes([0, 1]))
+        found = stream.accuracies_and_risks([Reader()], risk.for_classes([0, 1]))[1]
         assert np.array_equal(found, [[*expected, np.nan]], equal_nan=True)
 
 

@@ -277,8 +277,12 @@ def test_accuracy_is_that_of_the_model_on_the_test_rows(kind: str, classes: int)
         np.testing.assert_array_equal(np.isnan(stream.accuracies([None, models[1]])), [[True] * 2, [False] * 2])
         for risk in (as_risk("fnr", 1), as_risk("fpr", 1), as_risk("balanced"), Costs([[0, 2], [1, 0]])):
             measure = risk.for_classes([0, 1])
-            np.testing.assert_allclose(stream.risks(open_rules, measure), stream.risks(models, measure), atol=1e-12)
-        np.testing.assert_allclose(stream.risks(open_rules, ERROR.for_classes([0, 1])), 1 - found)
+            np.testing.assert_allclose(
+                stream.accuracies_and_risks(open_rules, measure),
+                stream.accuracies_and_risks(models, measure),
+                atol=1e-12,
+            )
+        np.testing.assert_allclose(stream.accuracies_and_risks(open_rules, ERROR.for_classes([0, 1]))[1], 1 - found)
     if kind == "given":
         z = np.repeat([0, 1], [(test["sex"] == "f").sum(), (test["sex"] == "m").sum()])
         y = test.sort_values("sex", kind="stable")["y"].to_numpy()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.arrays import Ints, Values
+from evenhand.arrays import Floats, Ints, Values
 from evenhand.learners.base import Model
 from evenhand.risks import Measure, is_wrong
 from evenhand.sources.base import Draw
@@ -100,14 +100,15 @@ class ImageStream:
                 found[t] = by_group((~is_wrong(model, X, y)[:, None]).astype(float), counts)[:, 0]
         return found
 
-    def risks(self, models: Sequence[Model | None], measure: Measure) -> NDArray[np.float64]:
-        """Test risk of every trial's model on every group; NaN for a group without test images it is about."""
-        found = np.full(self._taken.shape, np.nan)
+    def accuracies_and_risks(self, models: Sequence[Model | None], measure: Measure) -> tuple[Floats, Floats]:
+        """Test accuracy and risk of every trial's model on every group; NaN without test images they are about."""
+        accuracy, risk = np.full((2, *self._taken.shape), np.nan)
         for t, model in enumerate(models):
             X, y, group = self._examples(t)
             if len(y):
-                found[t] = measure.tally(measure.of_model(model, X, y), group, len(self._by_group)).mean
-        return found
+                tally = measure.tally(measure.of_model(model, X, y), group, len(self._by_group))
+                accuracy[t], risk[t] = tally.accuracy, tally.mean
+        return accuracy, risk
 
     def _examples(self, t: int) -> tuple[ImageRows, NDArray[Any], Ints]:
         """The test images of a trial, their labels and groups, by group."""

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from evenhand.arrays import Floats, Ints
 from evenhand.learners.base import Model
 from evenhand.learners.logistic.learner import Logistic
-from evenhand.risks import Measure, is_wrong
+from evenhand.risks import Measure, Tally, is_wrong
 from evenhand.sources.base import Draw
 
 _HELD_OUT_ROWS = 10_000
@@ -83,26 +83,34 @@ class SyntheticStream:
         values = [[np.mean(1.0 - is_wrong(f, X, y)) for X, y in self._sample()] for f in models]
         return np.asarray(values, dtype=float).reshape(len(models), len(self._model.groups))
 
-    def risks(self, models: Sequence[Model | None], measure: Measure) -> Floats:
-        """Risk of every trial's model on every group: exact for logistic regression where it can be, else on the sample."""
-        found = np.full((len(models), len(self._model.groups)), np.nan)
+    def accuracies_and_risks(self, models: Sequence[Model | None], measure: Measure) -> tuple[Floats, Floats]:
+        """Both of every trial's model on every group: exact for logistic regression where they can be, else on the sample."""
+        accuracy, risk = np.full((2, len(models), len(self._model.groups)), np.nan)
         for t, model in enumerate(models):
             if model is None:
                 continue
             exact = None
             if isinstance(model, Logistic) and np.array_equal(model.classes_, measure.classes):
                 exact = self.exact_risks(model.coef_[0], model.intercept_[0], measure)
-            found[t] = self._sampled(model, measure) if exact is None else exact
-        return found
+            if exact is None:
+                tally = self._sampled(model, measure)
+                accuracy[t], risk[t] = tally.accuracy, tally.mean
+            else:
+                accuracy[t], risk[t] = self.linear_accuracies(model.coef_[0], model.intercept_[0]), exact
+        return accuracy, risk
+
+    def linear_accuracies(self, coef: ArrayLike, intercept: ArrayLike) -> Floats:
+        """Exact accuracies of linear rules; needed where there are exact risks."""
+        raise NotImplementedError
 
     def exact_risks(self, coef: Floats, intercept: Floats, measure: Measure) -> Floats | None:
         """Risks of the rule x·coef + intercept > 0 on every group, (m,); None where there is no closed form."""
         return None
 
-    def _sampled(self, model: Any, measure: Measure) -> Floats:
+    def _sampled(self, model: Any, measure: Measure) -> Tally:
         X, y = (np.concatenate(part) for part in zip(*self._sample(), strict=True))
         group = np.repeat(np.arange(len(self._model.groups)), _HELD_OUT_ROWS)
-        return measure.tally(measure.of_model(model, X, y), group, len(self._model.groups)).mean
+        return measure.tally(measure.of_model(model, X, y), group, len(self._model.groups))
 
     def _sample(self) -> list[tuple[Floats, Ints]]:
         if self._held_out is None:

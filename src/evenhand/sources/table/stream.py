@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from evenhand.arrays import Floats, Ints
 from evenhand.learners.base import Model
-from evenhand.risks import Measure, is_wrong
+from evenhand.risks import Measure, accuracy_of, is_wrong
 from evenhand.sources.base import Draw
 from evenhand.sources.order import Order, Replace
 from evenhand.sources.scoring import LinearScores, by_group
@@ -191,23 +191,33 @@ class TableStream:
 
         return self._tested(models, LinearScores.accuracies, plain)
 
-    def risks(self, models: Sequence[Model | None], measure: Measure) -> Floats:
-        """Test risk of every trial's model on every group; NaN without a model or without test rows it is about."""
+    def accuracies_and_risks(self, models: Sequence[Model | None], measure: Measure) -> tuple[Floats, Floats]:
+        """Test accuracy and risk of every trial's model on every group; NaN without a model or rows they are about."""
 
         def plain(model: Any, X: Any, y: NDArray[Any], counts: Ints) -> Floats:
             group = np.repeat(np.arange(len(counts)), counts)
-            return measure.tally(measure.of_model(model, X, y), group, len(counts)).mean
+            tally = measure.tally(measure.of_model(model, X, y), group, len(counts))
+            return np.stack([tally.accuracy, tally.mean], axis=-1)
 
         def linear(scores: LinearScores, *rules: Floats) -> Floats:
-            return measure.of_confusion(scores.confusions(*rules))
+            confusions = scores.confusions(*rules)
+            return np.stack([accuracy_of(confusions), measure.of_confusion(confusions)], axis=-1)
 
-        return self._tested(models, None if measure.table is None else linear, plain)
+        found = self._tested(models, None if measure.table is None else linear, plain, (2,))
+        return found[..., 0], found[..., 1]
 
     def _tested(
-        self, models: Sequence[Model | None], linear: Callable[..., Floats] | None, plain: Callable[..., Floats]
+        self,
+        models: Sequence[Model | None],
+        linear: Callable[..., Floats] | None,
+        plain: Callable[..., Floats],
+        each: tuple[int, ...] = (),
     ) -> Floats:
-        """What `linear` gives for rules on unscaled rows, and `plain` for all other models, by trial and group."""
-        found, tests = np.full(self._taken.shape, np.nan), self.tests()
+        """What `linear` gives for rules on unscaled rows, and `plain` for all other models, by trial and group.
+
+        `each` is the shape of what they give for a group.
+        """
+        found, tests = np.full(self._taken.shape + each, np.nan), self.tests()
         rules = [t for t, model in enumerate(models) if linear is not None and self._is_linear(model)]
         if linear is not None and rules:
             coef, intercept = (
