@@ -89,14 +89,14 @@ class SyntheticStream:
         for t, model in enumerate(models):
             if model is None:
                 continue
-            exact = None
             if isinstance(model, Logistic) and np.array_equal(model.classes_, measure.classes):
-                exact = self.exact_risks(model.coef_[0], model.intercept_[0], measure)
-            if exact is None:
-                tally = self._sampled(model, measure)
-                accuracy[t], risk[t] = tally.accuracy, tally.mean
-            else:
-                accuracy[t], risk[t] = self.linear_accuracies(model.coef_[0], model.intercept_[0]), exact
+                coef, intercept = model.coef_[0], model.intercept_[0]
+                exact = self.exact_risks(coef, intercept, measure)
+                if exact is not None:
+                    accuracy[t], risk[t] = self.linear_accuracies(coef, intercept), exact
+                    continue
+            tally = self._sampled(model, measure)
+            accuracy[t], risk[t] = tally.accuracy, tally.mean
         return accuracy, risk
 
     def linear_accuracies(self, coef: ArrayLike, intercept: ArrayLike) -> Floats:
