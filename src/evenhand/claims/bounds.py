@@ -176,6 +176,7 @@ def check_bound(bound: Callable[..., ArrayLike]) -> None:
     if bad.any():
         at = int(np.argmax(bad))
         raise InputError(f"a deviation sequence must be a number ≥ 0: it is {values[at]} at N = {_PROBE[at]:.0f}")
+    # the sign of a difference of nearly equal numbers is rounding
     grows = np.diff(values) > 1e-12 * np.abs(values[1:])
     if grows.any():
         at = int(np.argmax(grows))
@@ -191,6 +192,7 @@ def _apply(function: Callable[..., ArrayLike], counts: Floats, groups: int) -> F
     try:
         values = np.asarray(function(counts, **extra), dtype=float)
     except (TypeError, ValueError):
+        # math.sqrt and if-else want single numbers
         values = np.vectorize(lambda n: function(float(n), **extra), otypes=[float])(counts)
     return np.asarray(np.broadcast_to(values, counts.shape))
 

@@ -127,6 +127,7 @@ class Evidence:
         )
         if not ((values >= 0) & (values <= 1)).all():
             raise InputError("losses must lie in [0, 1] for a certificate: use risk='error', or scale the loss")
+        # += would count repeated places once
         np.add.at(self.n, (where, part), 1)
         np.add.at(self.total, (where, part), values)
 
@@ -153,6 +154,8 @@ class Evidence:
     def mean(self) -> tuple[float | None, ...]:
         """The risk of every group, the mean over the strata that have examples; None without any."""
         some = self.n > 0
+        # classes that have not come yet are left out of the mean
+        # shown; the bounds count them as unknown, with 0 and 1
         means = np.where(some, self.total / np.maximum(self.n, 1), 0.0).sum(axis=1)
         parts = some.sum(axis=1)
         return tuple(float(m / k) if k else None for m, k in zip(means.tolist(), parts.tolist(), strict=True))
@@ -175,6 +178,7 @@ class Evidence:
     def certificate(self, version: int = 1, delta: float = 0.05, risk: str = "error") -> Certificate:
         """The certificate, where the losses are those of one frozen model on examples that came afterwards."""
         spent = spent_by(version, delta)
+        # a union bound: all intervals at once, one mistake in δ
         low, high = self.lower(spent / len(self.groups)), self.upper(spent / len(self.groups))
         return Certificate(
             version=version,
@@ -183,6 +187,8 @@ class Evidence:
             mean=self.mean,
             low=_floats(low),
             high=_floats(high),
+            # no union bound here: the largest bound fails only if
+            # that of the truly worst group does, which is one group
             worst_at_most=float(self.upper(spent).max()),
             worst_groups=self.worst_groups(spent),
             confidence=1 - delta,

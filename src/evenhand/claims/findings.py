@@ -78,6 +78,8 @@ class Findings:
         """No group's risk is above this, at level `spent`: the worse of both labellings."""
         first, now = (float(evidence.upper(spent).max()) for evidence in self.against)
         first = first if not self.open.any() else 1.0  # who leaves requests open may choose which: only `least` is safe
+        # by first labels a bound that once held stays proven; by
+        # labels now it is what it is, since corrections may come late
         return max(min(first, self.least(spent)), now)
 
     def least(self, spent: float) -> float:
@@ -126,6 +128,8 @@ class Findings:
         `rates` by group and stratum are taken where there are no labels yet; `benefit` is how many standard errors each
         rate may be better than it looks.
         """
+        # the labelling that speaks more against the model is
+        # the one that decides, so it is the one to plan for
         evidence = max(self.against, key=lambda e: float(e.total.sum()))
         rate = (evidence.total + 0.5) / (evidence.n + 1)
         rate = np.maximum(rate - benefit * np.sqrt(rate * (1 - rate) / (evidence.n + 1)), 0.0)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+# beyond any budget, and its square is still a float
 FOREVER = 10**60
 
 

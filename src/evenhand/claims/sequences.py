@@ -22,6 +22,7 @@ def running_half_width(n: ArrayLike, delta: float = 0.05, *, best_at: float = 50
         raise InputError(f"best_at must be positive, got {best_at!r}")
     size = np.asarray(n, dtype=float)
     log = 2 * np.log(1 / delta)
+    # the usual approximation to the ρ that makes the width smallest at one n; any other ρ is valid too
     rho = best_at / 4 / (log + np.log1p(log))
     v = size / 4 + rho
     half = np.sqrt(v * (np.log(v / rho) + log)) / np.maximum(size, 1.0)
@@ -84,8 +85,10 @@ def _edge(s: Floats, n: Floats, limit: Floats, end: float) -> Floats:
     inside = np.where(n > 0, s / np.maximum(n, 1e-300), 0.5)
     outside = np.full_like(inside, end)
     with np.errstate(divide="ignore"):
+        # the interval has length 1 at most: 50 halvings leave less than 1e-15
         for _ in range(50):
             middle = (inside + outside) / 2
             within = constant < xlogy(s, middle) + xlog1py(n - s, -middle)
             inside, outside = np.where(within, middle, inside), np.where(within, outside, middle)
+    # the end outside of the interval: rounding then only widens it
     return np.asarray(outside)

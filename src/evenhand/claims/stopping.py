@@ -108,12 +108,14 @@ class ErrorBelow(Rule):
         found = seen.outcome
         if found is None or found["outcome"] != "certified":
             return None
+        # a proof of something weaker, which certify() may have been asked for, is not this one
         if found["target"] > self.target or found["delta"] > 1 - self.confidence + 1e-12:
             return None
         return f"no group's {seen.risk} is above {self.target:g} (confidence {self.confidence:.0%})"
 
     def to_prove(self, seen: Seen) -> ErrorBelow | None:
         """This target, when as good a model as the scores show could be certified with the labels that are left."""
+        # every attempt uses up part of δ for good; with the labels doubled there are few of them
         if self.reason(seen) is not None or seen.labels < 2 * seen.frozen_labels or not all(seen.validated):
             return None
         spent = spent_by(seen.version + 1, 1 - self.confidence)

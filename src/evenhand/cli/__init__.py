@@ -8,7 +8,7 @@ import sys
 import typer
 
 from evenhand.cli.lazy import lazy_group
-from evenhand.errors import InputError
+from evenhand.errors import EvenhandError, InputError
 
 __all__ = ["app", "main"]
 
@@ -62,8 +62,13 @@ def main() -> None:
         typer.echo("interrupted", err=True)
         sys.exit(130)
     except (InputError, FileNotFoundError, IsADirectoryError, PermissionError) as error:
+        # the three file errors are nearly always about a path that the user named
         typer.echo(f"error: {error}", err=True)
         sys.exit(2)
+    except EvenhandError as error:
+        # a learner or a database that failed: its message says what to do, a traceback would not
+        typer.echo(f"error: {error}", err=True)
+        sys.exit(1)
     except Exception as error:
         typer.echo(f"internal error: {type(error).__name__}: {error}\nThe details are in {_log()}", err=True)
         sys.exit(1)

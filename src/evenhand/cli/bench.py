@@ -64,6 +64,7 @@ def bench(
 
 def _find_benchmarks() -> None:
     """Make `speed` importable: it lies beside the package in a checkout, and is not installed."""
+    # beside src/ in a checkout
     folder = Path(__file__).parents[3] / "benchmarks"
     if not (folder / "speed").is_dir():
         raise InputError("the benchmarks are in the repository, not in the package: clone it and run `make bench`")

@@ -141,11 +141,14 @@ def ask(
 ) -> None:
     """Ask which group to label next; exits with 3 when there is nothing to ask."""
     with opened(db, name, as_json) as campaign:
+        # a slip such as --count 10000 would promise the whole budget away at once
         if count > _MOST and not everything:
             raise InputError(f"--count {count} is more than {_MOST:,}: give --all for as many as the budget allows")
         if out is not None:
             from evenhand.cli.campaign_pool import check_todo, write_todo
 
+            # before anything is asked: a request whose rows
+            # cannot be written would be lost until its lease ends
             check_todo(campaign, out)
         found = campaign.ask_many(max(campaign.budget // 2, 1) if everything else count, collector)
         if out is not None:

@@ -82,6 +82,7 @@ def _told_by_id(
     from evenhand.campaign.deliveries import refusal
     from evenhand.campaign.requests import Refused
 
+    # before anything is stored: afterwards there would be no place for the refused rows
     target = _rejected_file(file, rejected)
     with spooled(file) as path:
         names, labels, table = campaign.labels_in(path)

@@ -57,10 +57,13 @@ def handled(as_json: bool) -> Iterator[None]:
         message = str(error)
         if getattr(error, "refused", ()):  # rows of a file are counted from 1
             message = re.sub(r"row (\d+)", lambda found: f"row {int(found[1]) + 1}", message)
+        # messages are written for Python; at the shell the same thing is an option
         for option in ("partial", "extra", "distinct"):
             message = message.replace(f"certify({option}=True)", f"--{option}").replace(f"{option}=True", f"--{option}")
         if as_json:
             refused = counted_from_one(getattr(error, "refused", ()))
+            # the JSON goes to standard output, where a script
+            # reads it; the words go to standard error besides
             typer.echo(json.dumps({"error": message, **({"refused": refused} if refused else {})}))
         typer.echo(f"error: {message}", err=True)
         ours = isinstance(error, LedgerError | LearnerError)

@@ -33,6 +33,7 @@ class _BuiltWhenRead(MutableMapping[str, _Built]):
         return self._built[name]
 
     def __setitem__(self, name: str, value: _Built) -> None:
+        # typer adds commands of its own to the mapping
         self._waiting[name], self._built[name] = "", value
 
     def __delitem__(self, name: str) -> None:

@@ -127,6 +127,7 @@ def simulate(
             progress=True,
             keep=None if out is None else out / _TRIALS,
         )
+    # once each, after the progress bar, which would otherwise be torn apart
     for message in dict.fromkeys(str(w.message) for w in caught):
         typer.echo(f"warning: {message}", err=True)
     if out is not None:

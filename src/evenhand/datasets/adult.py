@@ -37,6 +37,7 @@ def adult_frame(part: str = "train") -> pd.DataFrame:
     if part not in {"train", "test"}:
         raise InputError(f"part must be 'train' or 'test', got {part!r}.")
     text = original("adult.data" if part == "train" else "adult.test").decode("ascii")
+    # labels of the test file end in a full stop, those of the training file do not
     lines = [line.rstrip(".").split(", ") for line in text.splitlines() if line and not line.startswith("|")]
     frame = pd.DataFrame(lines, columns=list(COLUMNS))
     for name in ("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week"):

@@ -66,6 +66,7 @@ def download(file: Remote, path: Path) -> None:
                 out.write(chunk)
                 show(len(chunk))
             show(0)
+        # before it is put in its place: half a file would be taken for the whole next time
         file.check(partial)
 
     try:

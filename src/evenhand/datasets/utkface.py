@@ -112,6 +112,7 @@ def _one_of_twins(faces: _Faces, known: NDArray[np.bool_]) -> NDArray[np.bool_]:
     _, first, twins = np.unique(_digests(faces)[rows], return_index=True, return_inverse=True)
     said = faces.sex[rows] + 2 * faces.race[rows]
     agree = np.ones(len(first), dtype=bool)
+    # the same face labelled as two sexes or races: nobody knows which is right
     agree[twins[said != said[first][twins]]] = False
     kept = np.zeros(len(known), dtype=bool)
     kept[rows[first[agree]]] = True

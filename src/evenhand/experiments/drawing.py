@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_band", "draw_groups", "draw_mixture", "draw_share", "draw_worst", "panels", "watermark"]
 
+# more are not seen, and make an SVG of megabytes
 _POINTS = 200
 
 

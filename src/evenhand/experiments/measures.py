@@ -44,6 +44,7 @@ def tested_rounds(record: Record) -> Ints:
 
 def _row(record: Record, labels: int | None) -> int:
     rounds = tested_rounds(record)
+    # the slowest trial: a mean over trials at other budgets would mix them
     enough = rounds[record.labels[rounds].min(axis=1) >= labels] if labels is not None else rounds[:0]
     return int(enough[0]) if len(enough) else len(record.labels) - 1
 

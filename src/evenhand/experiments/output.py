@@ -33,6 +33,7 @@ class Output:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         results = folder / "results.json"
+        # a folder of somebody else's must not fill up with figures
         if folder.exists() and any(folder.iterdir()) and not results.exists() and not (folder / "trials").exists():
             raise InputError(f"{folder} is not empty and holds no earlier reproduction: choose another folder")
         folder.mkdir(parents=True, exist_ok=True)
@@ -64,6 +65,7 @@ class Output:
         """Write `results.json` and `index.html`."""
         from evenhand.experiments.catalogue import experiments
 
+        # the paper's order, whatever was run first
         order = [name for name in experiments() if name in self.entries]
         entries = {name: self.entries[name] for name in order}
         text = json.dumps({"schema": 1, "experiments": entries}, indent=1, ensure_ascii=False, allow_nan=False) + "\n"

@@ -124,6 +124,8 @@ def _absent(studies: Mapping[str, Study]) -> dict[str, str]:
         try:
             open_study(study)
         except (ValueError, ImportError, OSError) as error:
+            # no data, no extra, no network: a reason to skip this figure, not to stop the others
+            # results are published, and a home folder has a person's name in it
             absent[name] = str(error).replace(str(Path.home()), "~")
     return absent
 

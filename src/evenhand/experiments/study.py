@@ -71,6 +71,7 @@ class Study:
         if image_rounds is not None and self.of_images:
             evaluate = max(1, min(self.evaluate, image_rounds // 10))
             changes |= {"budget": image_rounds * 2 * self.batch, "evaluate": evaluate, "trials": trials or 1}
+        # without `quick`: settings of a trial must not depend on what the other scale would be
         return replace(self, **changes, quick={})
 
     @property

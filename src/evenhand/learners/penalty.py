@@ -21,6 +21,7 @@ def penalty_of(learner: Any) -> float | None:
     if isinstance(learner, Logistic | TableLearner):
         return float(learner.C)
     if isinstance(learner, SklearnLearner) and not learner.incremental:
+        # C means the same in LogisticRegression and SVC: the inverse of the penalty
         value = getattr(_last_step(learner.estimator), "C", None)
         return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
     return None

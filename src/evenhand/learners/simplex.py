@@ -36,6 +36,7 @@ def maximise(gradient: Callable[[Floats], Floats], q: Floats, *, tol: float = 1e
     """
     slope = gradient(q)
     steepness = max(float(np.ptp(slope)), 1e-12)
+    # so that the first step moves a share by about a fifth
     curvature = np.eye(len(q)) * steepness / _FIRST_STEP
     for _ in range(most):
         gap = optimality_gap(q, slope)
@@ -53,6 +54,7 @@ def _best_share(q: Floats, slope: Floats, curvature: Floats) -> Floats:
     """argmax over the simplex of slope·p − ½(p − q)ᵀ curvature (p − q), as a least-squares problem with p ≥ 0."""
     root = cholesky(curvature)
     target = root @ q + solve_triangular(root, slope - slope.mean(), trans="T")
+    # the sum of the shares as one more, very heavy, row of the least-squares problem
     heavy = _HEAVY * np.abs(root).max()
     p, _ = nnls(np.vstack([root, np.full(len(q), heavy)]), np.append(target, heavy))
     return np.asarray(p / p.sum())

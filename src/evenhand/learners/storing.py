@@ -67,6 +67,8 @@ def load_model(form: str, data: bytes, learner: Any = None) -> Model:
     if form == "skops":
         from skops.io import loads
 
+        # nothing but skops' own list: a ledger may come
+        # from anybody, and loading must not run their code
         return SklearnModel(loads(data, trusted=None))
     if form == "torch":
         return _network(data, learner)

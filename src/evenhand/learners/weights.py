@@ -58,6 +58,7 @@ def weight_key(estimator: Any, method: str = "fit") -> str | None:
     'logisticregression__sample_weight'
     """
     steps = getattr(estimator, "steps", None)
+    # the last step classifies; weights of the steps before it would mean something else
     if steps:
         name, last = steps[-1]
         key = weight_key(last)

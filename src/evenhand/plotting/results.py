@@ -34,6 +34,7 @@ def _band(ax: Axes, series: pd.Series, label: str, colour: str, limits: tuple[fl
 
     The last of several rounds with as many labels counts; a strategy that bought all at once is a point.
     """
+    # a rule with several passes has many rounds at the same number of labels
     last = series.dropna().groupby(level=[0, 1]).last()
     found = last.groupby(level=1).agg(["mean", "std"]).fillna({"std": 0.0})
     labels, mean, sd = found.index.to_numpy(), found["mean"].to_numpy(), found["std"].to_numpy()

@@ -21,6 +21,7 @@ COLOURS = 8
 DASHES = ("", "7 4", "2 3", "9 3 2 3", "12 4", "4 2", "1 4", "6 2 1 2")
 MOST_POINTS = 300
 MOST_MARKS = 80
+# titles of several charts on one page need different ids
 _ids = count(1)
 T = TypeVar("T")
 
@@ -57,6 +58,7 @@ def ticks(low: float, high: float, about: int = 5) -> list[float]:
     span = high - low or 1.0
     raw = span / max(about, 1)
     power = 10.0 ** math.floor(math.log10(raw))
+    # a little slack, or rounding would take the next larger step
     step = next(s * power for s in (1, 2, 5, 10) if s * power >= raw * 0.999)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [round(i * step, 10) for i in range(first, last + 1)]
@@ -94,6 +96,7 @@ def wrapped(text: str, width: float) -> list[str]:
     lines, line = list[str](), ""
     for word in text.split(" "):
         joined = f"{line} {word}" if line else word
+        # browsers do not wrap text in SVG, so it is done here, by estimated widths
         if width_of(joined) <= width:
             line = joined
             continue

@@ -41,6 +41,7 @@ def open_source(
         return _synthetic(name, variant, text)
     from evenhand.datasets import DATASETS, load
 
+    # a file of the user's called adult comes first
     if text in DATASETS and not path.is_file():
         _refuse({"label": label, "groups": groups}, f"{text!r}, which knows its label and groups")
         return _data_set(text, load, test, settings)

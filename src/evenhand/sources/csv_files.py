@@ -104,6 +104,7 @@ def _read(path: Path, encoding: str, separator: str, decimal: str, text: Sequenc
                 convert_options=pacsv.ConvertOptions(
                     null_values=NULLS,
                     strings_can_be_null=not text,
+                    # "T" and "yes" stay what they are: a label must come back as it was written
                     true_values=[],
                     false_values=[],
                     decimal_point=decimal,
@@ -174,6 +175,7 @@ def _check_text(path: Path, encoding: str, whole: bool) -> str:
             try:
                 decoder.decode(chunk)
             except UnicodeDecodeError as error:
+                # latin-1 reads any bytes, so it is what a file that is no Unicode most likely is
                 guess = "utf-16" if start[:2] in {b"\xff\xfe", b"\xfe\xff"} else "latin-1"
                 raise TableError(
                     f"{path.name} is not written in {encoding} ({error.reason}); say its encoding, "

@@ -55,6 +55,7 @@ def _parts(value: object) -> Iterator[bytes | memoryview]:
     elif isinstance(value, Mapping):
         yield from _parts(list(value.items()))
     elif isinstance(value, list | tuple):
+        # lengths too, or ["ab"] and ["a", "b"] would be the same bytes
         yield f"[{len(value)}".encode()
         for each in value:
             yield from _parts(each)

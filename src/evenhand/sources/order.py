@@ -40,6 +40,7 @@ class Order:
         self._held_out = held_out
         self._share = share
         self._replace = replace
+        # a trial of a thousand labels need not shuffle ten million rows; strata have to see all of them
         first = max(BLOCK, held_out) if strata is None or held_out == 0 else size
         self._shuffled = self._generator.choice(size, min(size, first), replace=False)
         if strata is not None and held_out > 0:
@@ -68,6 +69,7 @@ class Order:
         """Settle the next block of the order; False when the pool is used up."""
         done = len(self._shuffled)
         if done < self._size:
+            # drawing the rest in blocks gives the same distribution as one shuffle, block by block
             rest = np.setdiff1d(np.arange(self._size), self._shuffled, assume_unique=True)
             block = self._generator.choice(rest, min(BLOCK, len(rest)), replace=False)
         elif self._replace == "halves":
@@ -90,6 +92,7 @@ def _in_proportion_first(shuffled: NDArray[np.int64], strata: NDArray[np.int64],
     rank = np.empty(len(of))
     for stratum in np.unique(of):
         members = np.flatnonzero(of == stratum)
+        # in front of every place each stratum then has its share, but for rounding
         rank[members] = (np.arange(len(members)) + 0.5) / len(members)
     front = np.zeros(len(of), dtype=bool)
     front[np.argsort(rank, kind="stable")[:count]] = True

@@ -18,6 +18,7 @@ def by_group(values: Floats, counts: NDArray[np.int64]) -> Floats:
     >>> by_group(np.array([[1.0], [0.0], [1.0]]), np.array([2, 0, 1])).ravel().tolist()
     [0.5, nan, 1.0]
     """
+    # one running sum for all groups: rows are sorted by group, so a group is a difference of two
     sums = np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(values, axis=0)])
     ends = np.cumsum(counts)
     totals = sums[ends] - sums[ends - counts]

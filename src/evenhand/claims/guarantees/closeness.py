@@ -76,6 +76,8 @@ def closeness(measured: Measured) -> Closeness:
         excess = moved @ here
         seen = np.where(excess > 0, excess, np.nan)
         size = np.max(here * np.abs(moved), axis=1)
+        # a classifier trained for another mixture cannot be better
+        # on this one, unless the learner minimises something else
         some = bool((excess > 0).all())
         rows.append(
             (excess.max(), np.max(size / seen), np.max(size / np.sqrt(seen)))

@@ -78,5 +78,7 @@ def square_root_constant(model: SyntheticModel1, pi: ArrayLike) -> float:
     m = len(here)
     gradients, _ = forms.derivatives(model.mu, np.eye(m), np.tile(theta, (m, 1)))
     _, hessian = forms.derivatives(model.mu, here[None], theta[None])
+    # to second order the excess is ½dᵀHd and ΔL is g·d;
+    # Cauchy–Schwarz in the norm of H gives the constant
     squares = np.einsum("zi,iz->z", gradients, np.linalg.solve(hessian[0], gradients.T))
     return float(np.max(here * np.sqrt(2 * squares)))

@@ -87,9 +87,11 @@ def exploring(
     p = np.full(m, 1 / m) if shares is None else checked_shares(shares, m)
     least = problem.pi_min if problem.fair is None else np.array(problem.fair)
     q, spare = epsilon * float(p.min()), float(np.min(least - epsilon * p))
+    # at exactly 0 to spare rounding decides, and the bound is infinite anyway
     if not (q > 0 and spare > 1e-12):
         raise InputError(_refusal(problem, epsilon, p, q))
     limit = min(1.0, spare / q)
+    # either end makes the bound infinite: β → 0 takes for ever to settle, β → limit leaves no share
     beta = limit / 2 if beta is None else beta
     if not 0 < beta < limit:
         raise InputError(f"beta must lie in (0, min(1, m·pi_min/epsilon − 1)) = (0, {limit:.6g}), got {beta!r}")

@@ -78,6 +78,7 @@ class Measured:
         chance = np.concatenate([np.full(len(self.train[z]), pi[z] / len(self.train[z])) for z in used])
         weight = chance * len(rows) if len(used) > 1 and takes_weights(self.learner) else None
         if len(used) > 1 and weight is None:
+            # the same draws for every mixture, so that risks differ by the mixture and not by chance
             rows = np.random.default_rng(self.seed).choice(rows, size=len(rows), p=chance / chance.sum())
         return fit_learner(
             self.learner, _rows(self.X, rows), self.y[rows], self.names[rows], sample_weight=weight, seed=self.seed
@@ -85,6 +86,7 @@ class Measured:
 
     def losses(self, pi: ArrayLike) -> list[Floats]:
         """The losses of f_π on the relevant test examples of every group."""
+        # a key that does not tell 0.1 + 0.2 from 0.3: the same mixture must not be fitted twice
         shares = tuple(np.round(np.asarray(pi, dtype=float), 12).tolist())
         if shares not in self._losses:
             model = self.fit(shares)

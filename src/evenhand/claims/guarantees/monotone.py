@@ -79,6 +79,7 @@ class Monotone:
 def monotone(measured: Measured) -> Monotone:
     """Compare risks along growing shares of each group and, with three or more groups, at one share with another rest."""
     pairs = [*_ladders(measured.m), *_sideways(measured.m)]
+    # Bonferroni: with many comparisons one would fail by chance alone
     level = 1 - 0.05 / len(pairs)
     steps = []
     for z, pi, nu in pairs:

@@ -50,6 +50,7 @@ def own_models(measured: Measured) -> OwnModels:
         low, high = wilson(risks * counts, np.broadcast_to(counts, risks.shape))
     else:
         spread = np.array([[values.std(ddof=1) if len(values) > 1 else np.inf for values in row] for row in losses])
+        # a normal interval, because Wilson's is for errors; this is a look at data, no claim
         half = 1.96 * spread / np.sqrt(counts)
         low, high = risks - half, risks + half
     own_low, own_high = np.diag(low)[:, None], np.diag(high)[:, None]

@@ -30,6 +30,7 @@ def phases(choices: Sequence[str], pi_star: Mapping[str, float]) -> tuple[Phase,
         raise InputError(f"choices contain {unknown[0]!r}, which has no fair share in pi_star")
     last = {group: t for t, group in enumerate(choices, start=1)}
     final = _shares(choices, len(choices), pi_star)
+    # in fractions: whether a share has grown must not hang on the last bit
     grown = frozenset(z for z in pi_star if final[z] > Fraction(pi_star[z]).limit_denominator(10**9))
     found: list[Phase] = []
     while grown:

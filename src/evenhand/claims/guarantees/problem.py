@@ -102,6 +102,7 @@ class Problem:
 
     def order(self, e: float, share: float) -> float:
         """m·C·e over a share, the size of the promise without its constants: m·κ·√e in the square-root form."""
+        # `coupling` speaks of an excess of 2e, the orders in the paper of e
         constant = 2.0 if self.kappa is None else 2**0.5
         return self.groups * float(self.coupling(e)) / constant / share
 

@@ -164,6 +164,7 @@ def _best(problem: Problem, rounds: int, target: float, beta: float | None) -> E
 
     Where no budget reaches the target, those with the smallest bound at this one.
     """
+    # the ends of either range make the bound infinite
     parts = (np.arange(1, 20) / 20).tolist()
 
     def cost(found: Exploring) -> tuple[float, float]:

@@ -84,6 +84,8 @@ def problem_of(model: SyntheticModel1, **settings: Any) -> Problem:
     known = {"groups": len(model.groups), "pi_min": float(fair.min()), "gap": model.gap, "fair": fair.tolist()}
     given = {name: value for name, value in settings.items() if value is not None}
     if given.keys() & {"groups", "pi_min"}:
+        # other groups or another smallest share than the
+        # model's: its mixture is then not the one that is meant
         known.pop("fair")
     return Problem(**{**known, **given})
 

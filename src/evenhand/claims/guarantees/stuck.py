@@ -69,6 +69,7 @@ def exploration(
     p = np.full(len(fair), 1 / len(fair)) if shares is None else checked_shares(shares, len(fair))
     over = epsilon * p - fair
     z = int(np.argmax(over))
+    # a group that is never explored cannot be over-explored
     largest = float(np.min(fair[p > 0] / p[p > 0]))
     if not over[z] > 0:
         return Exploration(epsilon, largest, bool(over[z] < 0 < epsilon), None, None, None)

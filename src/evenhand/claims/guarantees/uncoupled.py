@@ -93,6 +93,8 @@ def _worst_from(problem: Problem) -> Floats:
     e = problem.max_e_at(_TIMES**problem.xi)
     least_shares = 1 / problem.phases[:-1, None] + np.append(_TIMES[1:], _LAST) ** (1 - problem.xi)
     cells = 2 * e + problem.coupling(e) * least_shares
+    # e falls and 1/share grows, so the sum need not be monotone: a bound
+    # must hold from a time on, hence the running maximum from the end
     return np.asarray(np.maximum.accumulate(cells[:, ::-1], axis=1)[:, ::-1])
 
 

@@ -44,6 +44,7 @@ from typing import Protocol
 import numpy as np
 
 from evenhand.arrays import Floats, Mask, Positions
+from evenhand.errors import LearnerError
 from evenhand.learners.logistic.objectives import BinaryBlock, Softmax, times
 
 __all__ = ["DENSE_LIMIT", "ConvergenceError", "append", "inverse_hessian", "minimise"]
@@ -54,7 +55,7 @@ _MAX_POLISH = 6  # passes below the tolerance, while the next step would still b
 _FAR, _CAUTIOUS = 0.01, 2  # the norm above which a point counts as far out; see `_renew`
 
 
-class ConvergenceError(RuntimeError):
+class ConvergenceError(LearnerError):
     """The tolerance was not reached."""
 
 

@@ -31,7 +31,7 @@ assert bool(torch.isfinite(out))
 """
 
 
-class MissingTorch(ImportError, ValueError):
+class MissingTorch(InputError, ImportError):
     """PyTorch is not installed; the message is the command that installs it."""
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.errors import InputError
+from evenhand.errors import InputError, LearnerError
 from evenhand.learners.torch.data import Batch, DeviceSet, as_tensor
 from evenhand.learners.torch.device import check_precision, choose_device, on_threads, seeded
 from evenhand.learners.torch.transform import plain_input
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["NonFiniteLoss", "Trainer"]
 
 
-class NonFiniteLoss(ValueError):
+class NonFiniteLoss(LearnerError):
     """The training loss became NaN or infinite; nothing was changed by that update."""
 
     def __init__(self, update: int, groups: list[str]) -> None:

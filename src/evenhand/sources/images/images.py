@@ -190,6 +190,7 @@ class Images:
 
         channels, *size = self.shape
         crop = self.transform.get("crop")
+        # the network sees the crop, not the image
         height, width = (crop, crop) if crop else size
         factory = CNN((channels, height, width), 1 if self.network == "cnn1" else 2, max(len(self.classes), 2))
         defaults: dict[str, Any] = {"transform": ImageTransform(**self.transform), "channels_last": True}

@@ -40,6 +40,7 @@ class ArrayStore:
             array = array[:, None]
         if array.ndim != 4:
             raise InputError(f"images must be (n, height, width) or (n, channels, height, width), not {array.shape}")
+        # no picture has more than four channels, and hardly one is four pixels wide
         if array.shape[1] > 4 and array.shape[3] <= 4:
             array = array.transpose(0, 3, 1, 2)
         self._images: Bytes = array

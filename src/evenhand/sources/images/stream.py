@@ -113,6 +113,7 @@ class ImageStream:
     def _examples(self, t: int) -> tuple[ImageRows, NDArray[Any], Ints]:
         """The test images of a trial, their labels and groups, by group."""
         part = self._test(t)
+        # `by_group` takes means over runs of rows
         in_order = np.argsort(part.group, kind="stable")
         X = ImageRows(part.store, in_order if self._given is not None else self._held(t)[in_order])
         return X, self._classes[part.y[in_order]], part.group[in_order]

@@ -41,6 +41,7 @@ def two_groups(risk: Risk) -> Floats:
         first, second = risk(np.array([share, 1 - share]))
         return float(first - second)
 
+    # even without its own examples the group is not worse off than the other
     if gap(0.0) <= 0:
         return np.array([0.0, 1.0])
     if gap(1.0) >= 0:
@@ -60,6 +61,8 @@ def best_of_two(risk: Risk) -> Floats:
     place = int(risk(np.stack([shares, 1 - shares], axis=-1)).max(axis=-1).argmin())
     around = (shares[max(place - 1, 0)], shares[min(place + 1, len(shares) - 1)])
     found = float(minimize_scalar(worst, bounds=around, method="bounded", options={"xatol": 1e-10}).x)
+    # the search assumes one minimum between the neighbours;
+    # where there are more, the grid may know better
     share = min((found, float(shares[place])), key=worst)
     return np.array([share, 1 - share])
 
@@ -82,6 +85,7 @@ def many_groups(risk: Risk, m: int, held: tuple[int, float] | None = None) -> Fl
         "options": {"ftol": 1e-13, "maxiter": 100},
     }
     best, value = np.full(m, 1 / m), np.inf
+    # the worst risk is not convex in π, so a single descent may end in a local minimum
     for start in (np.full(m, 1 / m), *(0.5 * np.eye(m) + 0.5 / m)):
         pi = _on_simplex(start, held)
         found = minimize(_last, np.append(pi, risk(pi).max()), **settings)

@@ -40,6 +40,7 @@ class SyntheticModel1:
     name: str = "synthetic1"
 
     def __post_init__(self) -> None:
+        # frozen dataclasses have no other way
         object.__setattr__(self, "means", _checked_means(self.means))
         object.__setattr__(self, "shares", _checked_shares(self.shares, self.groups))
 
