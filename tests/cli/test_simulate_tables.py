@@ -5,9 +5,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from evenhand.cli import app
+from evenhand.cli import table_options as options
+
+OPTIONS = [name for name in options.__all__ if name != "given"]
 
 
 @pytest.fixture
@@ -32,6 +36,22 @@ def test_all_options_of_tables_work(pool: Path) -> None:
         done = run(*asked, option)
         assert done.exit_code == 0, done.exception
         assert json.loads(done.stdout)["groups"] == groups
+
+
+def test_sweep_has_the_same_options(pool: Path) -> None:
+    asked = ["sweep", str(pool), "--grid", "c0=0.1", "--budget", "60", "--trials", "4", "--label", "y", "--json"]
+    asked += ["--group", "sex", "--ignore", "z", "--missing", "median", "--scale", "minmax", "--split-by", "who"]
+    done = CliRunner().invoke(app, [*asked, "--merge-below", "20", "--test", "0.2"])
+    assert done.exit_code == 0, done.exception
+    assert json.loads(done.stdout)["best"] == "optimistic:c0=0.1"
+    done = CliRunner().invoke(app, ["sweep", "synthetic1:I", "--grid", "c0=0.1", "--merge-below", "3"])
+    assert "merge_below has no effect" in str(done.exception)
+    simulating, sweeping = (
+        {p.opts[0] for p in typer.main.get_command(app).commands[name].params}  # type: ignore[attr-defined]
+        for name in ("simulate", "sweep")
+    )
+    tables = {option.__metadata__[0].param_decls[0] for name, option in vars(options).items() if name in OPTIONS}
+    assert tables <= simulating & sweeping
 
 
 def test_no_test_part_means_the_same_everywhere(pool: Path) -> None:

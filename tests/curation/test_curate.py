@@ -86,7 +86,7 @@ def test_the_run_is_the_first_trial_of_the_simulation() -> None:
     found = curated(compare=2, budget=80)
     final = found.result.final
     own = final[(final["strategy"] == "optimistic") & (final["trial"] == 0)].set_index("group")
-    np.testing.assert_allclose(found.by_group["accuracy"], own["final_test_accuracy"])
+    np.testing.assert_allclose(found.by_group["accuracy"], own["chosen_test_accuracy"])
     trained = found.rows[found.rows["role"] == "train"]["group"].value_counts(normalize=True)
     np.testing.assert_allclose(own["mixture"], trained[own.index])
     assert list(found.result.labels) == ["optimistic", "uniform", "uncurated"]
@@ -182,7 +182,7 @@ def test_every_column_of_the_comparison_comes_from_the_same_trials() -> None:
     comparison, final = found.summary["comparison"], found.result.final
     assert comparison["trials"] == 4
     assert comparison["rules"] == ["optimistic", "uniform", "uncurated"]
-    by_trial = 1 - final.pivot_table(index="trial", columns=["strategy", "group"], values="final_test_accuracy")
+    by_trial = 1 - final.pivot_table(index="trial", columns=["strategy", "group"], values="chosen_test_accuracy")
     for rule in comparison["rules"]:
         for group in ("f", "m"):
             assert comparison["by_group"][rule][group]["mean"] == pytest.approx(by_trial[rule][group].mean())
@@ -214,9 +214,9 @@ def test_another_risk_is_the_one_everywhere(tmp_path: Path, risk: str) -> None:
     assert found.by_group.loc["f", "false_negative_rate"] == pytest.approx(
         np.mean(~said[truth & (rows["group"] == "f")])
     )
-    own = found.result.final.query("strategy == 'optimistic' and trial == 0").set_index("group")["final_test_risk"]
+    own = found.result.final.query("strategy == 'optimistic' and trial == 0").set_index("group")["chosen_test_risk"]
     np.testing.assert_allclose(found.by_group["risk"], own)
-    worst = found.result.final.groupby(["strategy", "trial"])["final_test_risk"].max().groupby("strategy").mean()
+    worst = found.result.final.groupby(["strategy", "trial"])["chosen_test_risk"].max().groupby("strategy").mean()
     assert summary["comparison"]["worst"]["uniform"]["mean"] == pytest.approx(worst["uniform"])
     assert f"Worst-off: {summary['worst']['group']}" in found.report()
     found.save(tmp_path / "train.parquet")

@@ -47,6 +47,9 @@ def curate(
         str, typer.Option(help="what worse off means: error, log, fnr, fpr, balanced, or costs:0,1;5,0")
     ] = "error",
     positive: Annotated[str | None, typer.Option(help="the positive class, for false negatives and positives")] = None,
+    final: Annotated[
+        str, typer.Option(help="the model to deploy: chosen (groups re-weighted where that helps), or plain")
+    ] = "chosen",
     batch: Annotated[int, typer.Option(help="rows of each role a round takes")] = 1,
     warmup: Annotated[int | None, typer.Option(help="warm-up rounds, groups in turn")] = None,
     validation: Annotated[float, typer.Option(help="share of the rows that validates")] = 0.5,
@@ -95,6 +98,7 @@ def curate(
         learner=None if learner is None else parse_learner(learner),
         risk=risk,
         positive=positive,
+        final=final,
         batch=batch,
         warmup=warmup,
         seed=seed,

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = ["print_labelling", "print_summary"]
 
+SHOWN = 4
+"""Candidates for the model shown beside the plain one."""
+
 
 def print_summary(summary: dict[str, Any], written: Sequence[Path]) -> None:
     """The same figures and sentences as the page, in the same order."""
@@ -38,6 +41,7 @@ def print_summary(summary: dict[str, Any], written: Sequence[Path]) -> None:
     if summary["worst_off"]:
         low, high = (words.value(summary["risk"], summary["worst_off"][end]) for end in ("low", "high"))
         console.print(f"{summary['risk_title'].capitalize()} of the worst-off, whoever it is: {low} to {high}")
+    _choice(console, summary)
     _comparison(console, summary)
     for name, at in summary["used_up"].items():
         console.print(f"{name} ran out after round {at:,}; the others went on")
@@ -102,6 +106,30 @@ def _groups(console: Console, summary: dict[str, Any], rows: Sequence[dict[str, 
     console.print(table)
 
 
+def _choice(console: Console, summary: dict[str, Any]) -> None:
+    """Which model was chosen and why, with the plain one and the best candidates beside it."""
+    from evenhand.curation import words
+
+    choice, risk = summary["choice"], summary["risk"]
+    if choice is None:
+        return
+    console.print(f"Model: {choice['sentence']}")
+    plain, *others = choice["candidates"] or [None]
+    if plain is None:
+        return
+    best = sorted(others, key=lambda c: (not c["chosen"], c["risk"]))[:SHOWN]
+    for c in (plain, *best):
+        gain = (
+            ""
+            if c is plain
+            else f", {words.gain(risk, c['gain'])} ± {words.spread(risk, c['gain_se'])} lower than plain"
+        )
+        mark = " (chosen)" if c["chosen"] else ""
+        console.print(f"- {c['name']}{mark}: {words.value(risk, c['risk'])} ± {words.spread(risk, c['se'])}{gain}")
+    if len(others) > len(best):
+        console.print(f"  (and {len(others) - len(best)} more candidates, in the report)")
+
+
 def _comparison(console: Console, summary: dict[str, Any]) -> None:
     from evenhand.curation import words
 
@@ -109,11 +137,12 @@ def _comparison(console: Console, summary: dict[str, Any]) -> None:
     if len(found["rules"]) < 2 or not found["trials"]:
         return
     what = summary["risk_title"].capitalize()
-    console.print(f"{what} of the worst-off on all labels, mean ± sd over the same {found['trials']} trials:")
+    console.print(
+        f"{what} of the worst-off, by the model one would deploy on all labels, mean ± sd over the same {found['trials']} trials:"
+    )
     for rule in found["rules"]:
         worst = found["worst"][rule]
-        sd = f"{100 * worst['sd']:.1f}" if words.is_rate(risk) else f"{worst['sd']:.3f}"
-        console.print(f"- {rule}: {words.value(risk, worst['mean'])} ± {sd}")
+        console.print(f"- {rule}: {words.value(risk, worst['mean'])} ± {words.spread(risk, worst['sd'])}")
     for d in found["differences"]:
         sure = "" if d["low"] > 0 or d["high"] < 0 else ", no clear difference"
         mean, low, high = (words.gain(risk, d[key]) for key in ("mean", "low", "high"))

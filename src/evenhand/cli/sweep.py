@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from evenhand.cli import table_options as options
 from evenhand.errors import InputError
 
 __all__ = ["sweep"]
@@ -32,8 +33,23 @@ def sweep(
     out: Annotated[Path | None, typer.Option(help="folder for sweep.csv, sweep.json and the picture")] = None,
     risk: Annotated[str, typer.Option(help="what worse off means, as for simulate")] = "error",
     positive: Annotated[str | None, typer.Option(help="the class that fnr and fpr are about")] = None,
-    label: Annotated[str | None, typer.Option(help="label column of a table")] = None,
-    group: Annotated[list[str] | None, typer.Option(help="group column of a table; may be given many times")] = None,
+    label: options.Label = None,
+    group: options.Group = None,
+    test: options.Test = None,
+    feature: options.Feature = None,
+    ignore: options.Ignore = None,
+    exclude: options.Exclude = None,
+    use_group_as_feature: options.UseGroup = False,
+    missing: options.Missing = None,
+    scale: options.Scale = None,
+    max_categories: options.MaxCategories = None,
+    unseen: options.Unseen = None,
+    id: options.Id = None,
+    split_by: options.SplitBy = None,
+    merge_below: options.MergeBelow = None,
+    separator: options.Separator = None,
+    decimal: options.Decimal = None,
+    encoding: options.Encoding = None,
     data_dir: Annotated[Path | None, typer.Option(help="folder with the data sets' files")] = None,
     backend: Annotated[str, typer.Option(help="processes, or dask")] = "processes",
     address: Annotated[str | None, typer.Option(help="the Dask scheduler, e.g. tcp://10.0.0.5:8786")] = None,
@@ -48,8 +64,12 @@ def sweep(
     from evenhand.sources.catalogue import learner_for, open_source
 
     values = parse_grid(grid)
-    settings: dict[str, Any] = {} if data_dir is None else {"data_dir": data_dir}
-    opened = open_source(source, label=label, groups=group or (), **settings)
+    settings = options.given(
+        data_dir=data_dir, features=feature, ignore=ignore, exclude=exclude, use_group_as_feature=use_group_as_feature,
+        missing=missing, scale=scale, max_categories=max_categories, unseen=unseen, id=id, split_by=split_by,
+        merge_below=merge_below, separator=separator, decimal=decimal, encoding=encoding,
+    )  # fmt: skip
+    opened = open_source(source, label=label, groups=group or (), test=test, **settings)
     found = run(
         opened,
         strategy,

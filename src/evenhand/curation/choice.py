@@ -2,32 +2,57 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from evenhand.learners.choosing import Choice
+import numpy as np
 
-__all__ = ["choice_values"]
+from evenhand.arrays import Ints, Values
+from evenhand.learners.choosing import FOLDS, Choice
+from evenhand.learners.crossing import group_places, make_folds
+
+__all__ = ["choice_values", "folds_of"]
 
 
-def choice_values(choice: Choice | None) -> dict[str, Any] | None:
-    """The choice as plain values: a sentence, a table of candidates, and the weights that were used; None without one."""
+def choice_values(choice: Choice | None, folds: Sequence[int] = ()) -> dict[str, Any] | None:
+    """The choice as plain values: a sentence, a table of candidates, and the weights that were used; None without one.
+
+    `folds`, the fold of every row, lets the candidates' risks be recomputed.
+    """
     if choice is None:
         return None
     chosen = next((c for c in choice.candidates if c.name == choice.chosen), None)
-    rows = [
-        [
-            f"{c.name}{' (chosen)' if c is chosen else ''}",
-            f"{c.risk:.4f} ± {c.se:.4f}",
-            f"{c.gain:+.4f} ± {c.gain_se:.4f}",
-        ]
-        for c in choice.candidates
+    # what is called plain is the first one: another penalty is another model
+    names = [
+        c.name if c is choice.candidates[0] else c.name.replace("plain", "equal weights") for c in choice.candidates
     ]
+    name = choice.chosen if chosen is None else names[choice.candidates.index(chosen)]
+    said = f"{name[0].upper()}{name[1:]}: {choice.why}."
+    if choice.candidates:
+        said += " These risks are those of a selection: an indication, never a claim; ± is one standard error."
     return {
-        "chosen": choice.chosen,
-        "sentence": f"{choice.chosen[0].upper()}{choice.chosen[1:]}: {choice.why}. These risks are those of a selection: "
-        "an indication, never a claim; ± is one standard error.",
+        "chosen": name,
+        "sentence": said,
         "strength": 0.0 if chosen is None else chosen.strength,
         "weights": choice.weights,
-        "columns": ["candidate", "worst group's risk, rows not fitted on", "lower than plain by"],
-        "rows": rows,
-    }
+        "candidates": [
+            {
+                "name": names[i], "chosen": c is chosen, "strength": c.strength, "C": c.C,
+                **{key: _plain(getattr(c, key)) for key in ("risk", "se", "gain", "gain_se")},
+                "by_group": {group: _plain(value) for group, value in c.by_group.items()},
+            }
+            for i, c in enumerate(choice.candidates)
+        ],
+        "folds": list(folds),
+    }  # fmt: skip
+
+
+def folds_of(groups: Values, labels: Ints, seed: int) -> list[int]:
+    """The folds in which the candidates were compared, one for every row."""
+    _, place = group_places(groups, len(groups))
+    found: list[int] = make_folds(place, labels, min(FOLDS, len(groups)), seed + 1).tolist()
+    return found
+
+
+def _plain(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)

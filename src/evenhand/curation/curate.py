@@ -46,6 +46,7 @@ def curate(
     learner: Any = None,
     risk: str | Risk | OwnRisk = "error",
     positive: Any = None,
+    final: str = "chosen",
     batch: int = 1,
     warmup: int | None = None,
     seed: int = 0,
@@ -78,6 +79,8 @@ def curate(
             `(model, X, y)` that gives values and which examples are relevant.
         positive: the positive class, for `"fnr"` and `"fpr"` and for these figures in every report; of two classes the
             second by default.
+        final: the model to deploy: `"chosen"`, groups re-weighted and regularised otherwise where that serves the
+            worst-off better, as a campaign's `final_model()` chooses; or `"plain"`.
         batch: rows of each role a round takes.
         warmup: warm-up rounds, groups in turn.
         seed: the same seed, the same rows.
@@ -101,6 +104,8 @@ def curate(
     (40, ['men', 'women'])
     """
     where = None if out is None else Path(out)
+    if final not in ("chosen", "plain"):
+        raise InputError(f"final must be 'chosen' or 'plain', not {final!r}")
     if not isinstance(data, Table) and not groups:
         raise InputError("name the label and the groups: label='y', groups=['sex'] (--label, --group).")
     if _is_unlabelled(data, label, where, settings):
@@ -117,7 +122,7 @@ def curate(
         asked |= {"seed": seed, "validation": settings.pop("validation", 0.5)}
         asked |= {"positive": positive} if _needs_positive(risk) else {}
         columns = [groups] if isinstance(groups, str) else list(groups or ())
-        plan = Plan(data, label or LABEL, columns, budget, test_labels, asked, settings)
+        plan = Plan(data, label or LABEL, columns, budget, test_labels, asked, settings, final)
         labelling = start(plan, where, per_round=per_round, min_test=min_test, positive=positive)
         if labels is not None:
             labelling.tell(labels)
@@ -134,7 +139,7 @@ def curate(
     name = strategy_text(strategy) if isinstance(strategy, str) else label_of(strategy)
     what = _risk(risk, positive)
     fitted = as_learner(Logistic() if learner is None else learner, what)
-    trial = Settings(budget, batch, warmup, table.validation, seed, evaluate, what)
+    trial = Settings(budget, batch, warmup, table.validation, seed, evaluate, what, final)
     shown = _positive(positive, what, table)
     check_settings(table.groups, rule, budget=budget, batch=batch, warmup=warmup, validation=table.validation)
     chosen = {
@@ -145,6 +150,7 @@ def curate(
         "learner": lasting_text(fitted),
         "risk": str(what),
         "positive": None if shown is None else table.classes[shown].item(),
+        "final": final,
         "seed": seed,
         "batch": batch,
         "warmup": warmup,
@@ -254,6 +260,7 @@ def _compare(run: Curation, name: str, rule: Any, learner: Any, trials: int, job
                 warmup=plan.warmup,
                 validation=plan.validation,
                 risk=plan.risk,
+                final=plan.final,
                 trace="none",
                 progress=progress,
             )

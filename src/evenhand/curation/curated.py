@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
@@ -15,13 +16,15 @@ import pyarrow as pa
 
 from evenhand.arrays import Ints
 from evenhand.curation.checkpoint import Checkpoint, checkpoint_path
-from evenhand.curation.comparison import compared
+from evenhand.curation.choice import choice_values, folds_of
+from evenhand.curation.comparison import compared, no_comparison
 from evenhand.curation.figures import Predictions
 from evenhand.curation.files import check_output, like_given, with_columns, write_rows, write_text
 from evenhand.curation.model import CuratedModel, unstored
 from evenhand.curation.page import render
 from evenhand.curation.rounds import Curation, hold_interrupt
 from evenhand.curation.summary import Facts, frame_of, summarise
+from evenhand.engine.settings import learner_seed
 from evenhand.risks import Risk
 from evenhand.simulation.result import Result
 
@@ -104,12 +107,27 @@ class Curated:
             used_up=run.used_up,
             min_test=self._min_test,
             rounds=run.rounds,
+            choice=choice_values(self.model.choice, self._folds()),
         )
+        return summarise(facts, self._tested, self._compared)
+
+    def _compared(self, groups: Sequence[str]) -> dict[str, Any]:
+        """The rules beside each other, by the model one would deploy."""
         final, rules = self.result.final, self.result.labels
+        name = "chosen" if self._settings["final"] == "chosen" else "final"
+        accuracy, risk = f"{name}_test_accuracy", f"{name}_test_risk"
+        if accuracy not in final:  # interrupted before the first trial was done
+            return no_comparison()
         # for the plain error the trials carry the accuracy alone
-        risk = final["final_test_risk"] if "final_test_risk" in final else 1 - final["final_test_accuracy"]
-        found = final.assign(final_risk=risk)
-        return summarise(facts, self._tested, lambda groups: compared(found, rules, groups, "final_risk"))
+        found = final[risk] if risk in final else 1 - final[accuracy]
+        return compared(final.assign(deployed_risk=found), rules, groups, "deployed_risk")
+
+    def _folds(self) -> list[int]:
+        """The fold of every chosen row where candidates were compared; none where nothing was."""
+        if not self.model.choice.candidates:
+            return []
+        run = self._run
+        return folds_of(self._names(run.group_of_row), run.table.labels(run.rows), learner_seed(run.settings.seed, 0))
 
     @property
     def by_group(self) -> pd.DataFrame:

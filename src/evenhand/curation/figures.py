@@ -110,8 +110,8 @@ def risk_intervals(measure: Measure, tally: Tally, tested: Predictions, delta: f
         nothing = np.full(len(tested.groups), np.nan)
         return nothing, nothing
     level = 1 - delta / (len(tested.groups) * measure.strata)
-    values = tested.outcomes.values[tested.outcomes.relevant]
-    if np.isin(values, (0.0, 1.0)).all():
+    # by what the losses may be, not by what was seen; of a function nobody knows
+    if measure.table is not None and np.isin(measure.table[measure.relevant], (0.0, 1.0)).all():
         low, high = clopper_pearson(np.rint(tally.total), tally.relevant, level)
     else:
         mean = np.clip(tally.total / np.maximum(tally.relevant, 1), 0.0, 1.0)

@@ -132,7 +132,7 @@ class Labelling:
     @cached_property
     def model(self) -> Any:
         """The model fitted on every label but those for testing; it takes rows as they are. None before the first."""
-        return self.campaign.final_model() if self.begun else None
+        return self.campaign.final_model(plain=self.settings["final"] == "plain") if self.begun else None
 
     @property
     def begun(self) -> bool:

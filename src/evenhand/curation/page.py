@@ -61,7 +61,7 @@ def render(summary: dict[str, Any]) -> str:
         rows=enough,
         few=[row for row in rows if row["few"]],
         unit="points" if words.is_rate(risk) else risk,
-        spread=lambda sd: f"{100 * sd:.1f}" if words.is_rate(risk) else f"{sd:.3f}",
+        spread=lambda sd: words.spread(risk, sd),
         measures={key: head for key, head in MEASURES.items() if any(row.get(key) is not None for row in rows)},
         accuracy_chart=_accuracy_chart(enough[:MOST_GROUPS], summary),
         hidden=max(len(enough) - MOST_GROUPS, 0),

@@ -16,7 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
-from scipy.stats import binomtest
+from scipy.optimize import brentq
+from scipy.stats import binomtest, entropy
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, confusion_matrix, log_loss, recall_score
@@ -30,6 +31,7 @@ __all__ = [
     "features",
     "figures",
     "interval",
+    "logistic",
     "predictions",
     "read_rows",
     "refitted",
@@ -186,13 +188,18 @@ def refitted(archive: dict[str, bytes], X: Floats, y: Values, weight: Floats | N
     if form == "skops":
         from skops.io import loads
 
-        return clone(loads(data)).fit(X, y)
+        estimator = clone(loads(data))
+        return estimator.fit(X, y) if weight is None else estimator.fit(X, y, sample_weight=weight)
     if form != "logistic" or len(about["classes"]) < 2:
         return None
     with np.load(io.BytesIO(data), allow_pickle=False) as found:
-        C = float(found["settings"][0])
+        return logistic(X, y, weight, C=float(found["settings"][0]))
+
+
+def logistic(X: Floats, y: Values, weight: Floats | None, *, C: float, tol: float = 1e-10) -> LogisticRegression:
+    """Logistic regression, by the solver that is sure to arrive."""
     solver = "newton-cholesky" if X.shape[1] <= 2000 else "lbfgs"
-    return LogisticRegression(C=C, solver=solver, tol=1e-10, max_iter=10_000).fit(X, y, weight)
+    return LogisticRegression(C=C, solver=solver, tol=tol, max_iter=10_000).fit(X, y, weight)
 
 
 def _codes(labels: Any, classes: list[Any]) -> Ints:
@@ -247,9 +254,33 @@ def risk_of(
         ]
         low, high = np.mean(parts, axis=0)
         return (float(np.mean(rates)) if rates else np.nan, float(low), float(high))
+    if name == "costs":
+        costs = np.array(report["costs"])
+        losses = costs[y, predicted]
+        if np.isin(costs, (0.0, 1.0)).all():
+            ends = interval(int(losses.sum()), len(y), level)
+        else:
+            ends = bounded(losses, level)
+        return (float(losses.mean()) if len(y) else np.nan, *ends)
     if name == "log" and chances is not None:
         return (float(log_loss(y, chances, labels=np.arange(K))) if len(y) else np.nan, np.nan, np.nan)
     return None
+
+
+def bounded(losses: Floats, level: float) -> tuple[float, float]:
+    """The interval of a mean of numbers in [0, 1]: where n·kl(mean, p) reaches log(2 / (1 − level)) on either side."""
+    n = len(losses)
+    if not n:
+        return 0.0, 1.0
+    mean, reach = float(np.clip(losses.mean(), 0.0, 1.0)), np.log(2 / (1 - level)) / n
+
+    def beyond(p: float) -> float:
+        return float(entropy([mean, 1 - mean], [p, 1 - p]) - reach)
+
+    tiny = 1e-15
+    low = 0.0 if mean <= tiny else brentq(beyond, tiny, mean, xtol=1e-14)
+    high = 1.0 if mean >= 1 - tiny else brentq(beyond, mean, 1 - tiny, xtol=1e-14)
+    return float(low), float(high)
 
 
 def interval(right: int, n: int, level: float) -> tuple[float, float]:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,11 @@ from threadpoolctl import threadpool_limits
 from evenhand.arrays import Floats
 from evenhand.curation.figures import Predictions
 from evenhand.curation.model import CHUNK, CuratedModel, chances_of
+from evenhand.engine.deploying import choose_models
 from evenhand.engine.run import Record, Round, each_round
 from evenhand.engine.trials import Settings, Trials
 from evenhand.errors import InputError
+from evenhand.learners.choosing import Choice, FinalModel
 from evenhand.risks import Outcomes, Risk
 from evenhand.sources.base import Draw
 from evenhand.sources.table.pool import TestPart
@@ -60,7 +63,7 @@ class Curation:
     """
 
     def __init__(self, table: Table, strategy: Any, learner: Any, settings: Settings) -> None:
-        self.table, self.settings = table, settings
+        self.table, self.settings, self._learner = table, settings, learner
         self._trial = Trials(table, strategy, learner, settings, [0])
         self.rounds = Rounds()
         self.used_up: dict[str, int] = {}
@@ -152,9 +155,17 @@ class Curation:
         """Which of the chosen rows validate."""
         return np.concatenate([np.empty(0, dtype=np.bool_), *self._validates])
 
+    @cached_property
+    def final(self) -> FinalModel:
+        """The model to deploy, fitted on every chosen row: the one chosen, or the plain one where that was asked for."""
+        plain: list[Any] = list(self._trial.memory.final_models())
+        if self.settings.final == "chosen" and self._trial.drawn:
+            return choose_models(self._trial, self.table, self._learner, plain)[0]
+        return FinalModel(plain[0], Choice("plain", "asked for", str(self.settings.risk)))
+
     def model(self) -> CuratedModel:
-        """The model fitted on every chosen row, with its encoder."""
-        return CuratedModel(self.table.layout, self._stream.encoder(0), self._trial.memory.final_models()[0])
+        """The model to deploy, with its encoder."""
+        return CuratedModel(self.table.layout, self._stream.encoder(0), self.final.model, self.final.choice)
 
     def test_part(self) -> TestPart:
         """The test rows."""
@@ -192,8 +203,7 @@ class Curation:
     def record(self) -> Record:
         """The run as a simulation of one trial would tell it."""
         rounds, m = self.rounds, len(self.table.groups)
-        models, risk = self._trial.memory.final_models(), self.settings.risk
-        final_accuracy, final_risk = self._trial.tested(models)
+        risk = self.settings.risk
         accuracy = [[None] * m if found is None else found for found in rounds.accuracy]
         if rounds.accuracy and rounds.accuracy[-1] is None:
             accuracy[-1] = _plain(self._trial.accuracies()[0])
@@ -206,11 +216,16 @@ class Curation:
             counts=np.array(rounds.counts)[:, None, :],
             validation_loss=np.array(rounds.validation_loss, dtype=float)[:, None, :],
             accuracy=np.array(accuracy, dtype=float)[:, None, :],
-            final_accuracy=np.asarray(final_accuracy),
+            **self._final("final", self._trial.memory.final_models()),
+            **(self._final("chosen", [self.final.model]) if self.settings.final == "chosen" else {}),
             seconds=0.0,
             risk=None if risk.is_error else np.full((len(rounds), 1, m), np.nan),
-            final_risk=final_risk,
         )
+
+    def _final(self, name: str, models: Sequence[Any]) -> dict[str, Floats]:
+        """Test accuracy of a model, and its risk where that is not the error, as a record names them."""
+        accuracy, risk = self._trial.tested(models)
+        return {f"{name}_accuracy": np.asarray(accuracy)} | ({} if risk is None else {f"{name}_risk": risk})
 
 
 def _plain(values: Floats) -> list[float | None]:

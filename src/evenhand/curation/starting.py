@@ -50,6 +50,7 @@ class Plan:
         test_labels: how many of them only test.
         campaign: further settings of the campaign, by name.
         table: settings of the table, by name.
+        final: the model to deploy, chosen or plain.
     """
 
     data: Any
@@ -59,6 +60,7 @@ class Plan:
     test_labels: int
     campaign: Mapping[str, Any]
     table: Mapping[str, Any]
+    final: str = "chosen"
 
     def plain(self) -> dict[str, Any]:
         """The plan as plain values, by which a resumed one is known again."""
@@ -67,7 +69,7 @@ class Plan:
         source = str(Path(self.data)) if isinstance(self.data, str | Path) else "a table"
         found = {
             "pool": Path(source).name, "label": self.label, "groups": list(self.groups), "budget": self.budget,
-            "test_labels": self.test_labels, **own, **texts, **self.table,
+            "test_labels": self.test_labels, "final": self.final, **own, **texts, **self.table,
         }  # fmt: skip
         return json.loads(json.dumps(found, default=str))  # type: ignore[no-any-return]
 

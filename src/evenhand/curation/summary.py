@@ -15,6 +15,7 @@ from evenhand.arrays import Ints
 from evenhand.curation import words
 from evenhand.curation.figures import DELTA, Predictions, by_group, overall, picked, worst_off
 from evenhand.curation.rounds import Rounds
+from evenhand.risks import Measure
 
 __all__ = ["SCHEMA", "Facts", "frame_of", "summarise"]
 
@@ -78,6 +79,7 @@ def summarise(
         "classes": list(classes),
         "risk": risk.name,
         "risk_title": risk.title,
+        "costs": costs_of(tested.measure),
         "positive": None if tested.positive is None else classes[tested.positive],
         "majority": classes[tested.majority],
         "delta": DELTA,
@@ -95,6 +97,14 @@ def summarise(
     summary["title"] = words.title(summary)
     summary["next"] = words.advice(summary)
     return summary
+
+
+def costs_of(measure: Measure) -> list[list[float]] | None:
+    """What every confusion costs, the dearest 1, by true and predicted class; None for other risks."""
+    if measure.risk.name != "costs" or measure.table is None:
+        return None
+    found: list[list[float]] = measure.table[:, :-1].tolist()
+    return found
 
 
 def frame_of(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:

@@ -14,8 +14,10 @@ import pyarrow as pa
 from scipy.stats import t as student
 
 from evenhand.arrays import Floats, Ints
+from evenhand.curation.candidates import candidates_agree, group_weights
 from evenhand.curation.recomputing import (
     Files,
+    classifier_of,
     features,
     figures,
     interval,
@@ -53,15 +55,20 @@ def verify(path: str | PathLike[str]) -> list[Check]:
     """Check what `Curated.save(path)` wrote: rows and roles, the model, every figure, the comparison."""
     files = Files(_rows_of(Path(path)))
     report, archive = files.report(), files.model()
-    if not archive:
-        raise InputError(
-            f"{files.beside('.model.zip').name} is not there: the report says why, and without it nothing can be recomputed"
-        )
-    encode, texts = _encoding(archive)
+    encode, texts = _encoding(archive) if archive else (None, [])
     text = [report["settings"]["label"], *texts]
     rows = read_rows(files.rows, text)
     test = read_rows(files.test, [*text, "predicted"]) if report["test"] else rows.slice(0, 0)
-    return [*_roles(report, rows, test), *_model(report, archive, encode, rows, test), *_trials(report)]
+    found, chances = [*_roles(report, rows, test), *_majority(report, rows)], None
+    if encode is None:
+        name = files.beside(".model.zip").name
+        found.append(Check("the model", None, f"{name} is not there: figures are recomputed from what it predicted"))
+    else:
+        checks, chances = _model(report, archive, encode, rows, test)
+        found += checks
+    if test.num_rows:
+        found += _figures(report, test, chances)
+    return [*found, *_trials(report)]
 
 
 def _encoding(archive: dict[str, bytes]) -> tuple[Callable[[pa.Table], Floats], list[str]]:
@@ -119,50 +126,48 @@ def _roles(report: dict[str, Any], rows: pa.Table, test: pa.Table) -> Iterator[C
     yield Check("counts of rows by group and role", total and not wrong, "; ".join(wrong) or f"{len(numbers):,} labels")
 
 
+def _majority(report: dict[str, Any], rows: pa.Table) -> Iterator[Check]:
+    classes = report["classes"]
+    y = _labels(rows.column(report["settings"]["label"]).to_pylist(), classes)
+    majority = classes[int(np.argmax(np.bincount(y, minlength=len(classes))))]
+    yield Check("the most frequent label", majority == report["majority"], str(majority))
+
+
 def _model(
     report: dict[str, Any],
     archive: dict[str, bytes],
     encode: Callable[[pa.Table], Floats],
     rows: pa.Table,
     test: pa.Table,
-) -> Iterator[Check]:
-    known, classes = json.loads(archive["about.json"])["classes"], report["classes"]
+) -> tuple[list[Check], Floats | None]:
+    """The model fitted again and what it predicts; and its probabilities of every class on the test rows."""
+    known, classes, checks = json.loads(archive["about.json"])["classes"], report["classes"], list[Check]()
     X, y = encode(rows), _labels(rows.column(report["settings"]["label"]).to_pylist(), classes)
-    majority = classes[int(np.argmax(np.bincount(y, minlength=len(classes))))]
-    yield Check("the most frequent label", majority == report["majority"], str(majority))
-    # as they were fitted: rows that train first
-    order = np.argsort(np.array(_column(rows, "role")) == "validation", kind="stable")
+    choice, group = report["choice"], np.array(_column(rows, "group"))
+    plain = not choice or not choice["candidates"] or choice["candidates"][0]["chosen"]
+    # as they were fitted: a plain model on rows that train first, a chosen one in the order of drawing
+    order = np.argsort((np.array(_column(rows, "role")) == "validation") & plain, kind="stable")
     place = np.array([classes.index(label) for label in known])
     tested = encode(test) if test.num_rows else X
     predicted, chances = predictions(archive, tested)
-    weight = _weights(report["choice"], np.array(_column(rows, "group")))
+    weight = None if plain else group_weights(group, choice["weights"], choice["strength"])
     again = refitted(archive, X[order], y[order], None if weight is None else weight[order])
     if again is not None and chances is not None:
         distance = float(np.abs(again.predict_proba(tested) - chances).max(initial=0.0))
-        yield Check(
-            "the model, fitted again by scikit-learn",
-            distance < REFIT,
-            f"probabilities differ by at most {distance:.1e}",
-        )
+        said = f"probabilities differ by at most {distance:.1e}"
+        checks.append(Check("the model, fitted again by scikit-learn", distance < REFIT, said))
+    if choice and choice["folds"] and classifier_of(archive)[0] == "logistic":
+        checks.append(Check("the candidates for the model", *candidates_agree(report, X, y, group)))
     if not test.num_rows:
-        return
-    said = _labels(_column(test, "predicted"), classes)
-    yield Check("predictions of the test rows", bool((place[predicted] == said).all()), f"{len(said):,} rows")
-    wide = None if chances is None else np.zeros((len(said), len(classes)))
-    if wide is not None and chances is not None:
-        wide[:, place] = chances
-    truth = _labels(test.column(report["settings"]["label"]).to_pylist(), classes)
-    yield from _figures(report, truth, said, wide, np.array(_column(test, "group")))
-
-
-def _weights(choice: dict[str, Any] | None, group: Any) -> Floats | None:
-    """The weights of the rows where the model was fitted with groups re-weighted."""
-    if not choice or not choice["strength"]:
-        return None
-    names, place, size = np.unique(group, return_inverse=True, return_counts=True)
-    q = np.array([choice["weights"][name] for name in names.tolist()])
-    found = (1 + choice["strength"] * (q * len(group) / size - 1))[place]
-    return np.asarray(found * len(group) / found.sum())
+        return checks, None
+    stated = _labels(_column(test, "predicted"), classes)
+    same = bool((place[predicted] == stated).all())
+    checks.append(Check("predictions of the test rows", same, f"{len(stated):,} rows"))
+    if chances is None:
+        return checks, None
+    wide = np.zeros((len(stated), len(classes)))
+    wide[:, place] = chances
+    return checks, wide
 
 
 def _labels(values: list[Any], classes: list[Any]) -> Ints:
@@ -172,7 +177,10 @@ def _labels(values: list[Any], classes: list[Any]) -> Ints:
     return np.array([exact.get(str(v), place.get(str(v).lower(), -1)) for v in values], dtype=np.int64)
 
 
-def _figures(report: dict[str, Any], y: Ints, predicted: Ints, chances: Floats | None, group: Any) -> Iterator[Check]:
+def _figures(report: dict[str, Any], test: pa.Table, chances: Floats | None) -> Iterator[Check]:
+    predicted = _labels(_column(test, "predicted"), report["classes"])
+    y = _labels(test.column(report["settings"]["label"]).to_pylist(), report["classes"])
+    group = np.array(_column(test, "group"))
     wrong, risks, checked = [], [], 0
     level = 1 - report["delta"] / len(report["groups"])
     for row in report["by_group"]:
@@ -196,7 +204,14 @@ def _figures(report: dict[str, Any], y: Ints, predicted: Ints, chances: Floats |
     off = [key for key, value in whole.items() if not _same(report["overall"].get(key), value)]
     yield Check("figures of all test rows", not off, ", ".join(off) or f"{len(whole)} figures")
     if len(risks) < len(report["by_group"]):
-        yield Check("the worst-off group", None, f"the risk {report['risk']} is not recomputed here")
+        why = (
+            "needs probabilities, which this model has not" if report["risk"] == "log" else "is a function of your own"
+        )
+        yield Check(
+            "the worst-off group and its interval",
+            None,
+            f"the risk {report['risk']} {why}, so its figures are not recomputed; all others are",
+        )
         return
     enough = [
         (row["group"], risk, low, high) for row, risk, low, high in risks if row["relevant"] >= report["min_test"]
@@ -233,7 +248,16 @@ def _trials(report: dict[str, Any]) -> Iterator[Check]:
         ends = (d.mean(), d.mean() - half, d.mean() + half)
         agree = all(_same(stated[key], end) for key, end in zip(("mean", "low", "high"), ends, strict=True))
         wrong += [f"{stated['a']} − {stated['b']}"] * (not agree)
+    wrong += ["trial 0 is not this run"] * (not _is_first_trial(report))
     yield Check("the comparison, from its trials", not wrong, ", ".join(wrong) or f"{found['trials']} trials")
+
+
+def _is_first_trial(report: dict[str, Any]) -> bool:
+    """Whether trial 0 of the first rule has the risks of the model reported, where it is among the trials."""
+    found = report["comparison"]
+    risks = {row["group"]: row["risk"] for row in report["by_group"]}
+    own = [row for row in found["by_trial"] if row["trial"] == 0 and row["strategy"] == found["rules"][0]]
+    return all(_same(value, risks[group]) for row in own for group, value in row["by_group"].items())
 
 
 def _same(a: Any, b: Any) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from evenhand.claims.planning import labels_for_width
 
-__all__ = ["advice", "gain", "is_rate", "joined", "percent", "points", "title", "value"]
+__all__ = ["advice", "gain", "is_rate", "joined", "percent", "points", "spread", "title", "value"]
 
 WIDTH = 0.03
 """Half the width of an interval that is narrow enough to plan with."""
@@ -54,6 +54,17 @@ def value(risk: str, number: float | None) -> str:
     if number is None:
         return "—"
     return percent(number) if is_rate(risk) else f"{number:.3f}"
+
+
+def spread(risk: str, number: float | None) -> str:
+    """A standard deviation or error of a risk: of rates in points, of other losses as it is.
+
+    >>> spread("error", 0.0123), spread("log", 0.0123)
+    ('1.2', '0.012')
+    """
+    if number is None:
+        return "—"
+    return f"{100 * number:.1f}" if is_rate(risk) else f"{number:.3f}"
 
 
 def joined(names: Sequence[str], most: int = 3) -> str:

@@ -9,23 +9,24 @@ import numpy as np
 from evenhand.engine.memories.rows import stack, take
 from evenhand.engine.settings import learner_seed
 from evenhand.engine.trials import Trials
-from evenhand.learners.choosing import fit_chosen
+from evenhand.learners.choosing import Choice, FinalModel, fit_chosen, why_plain
 from evenhand.sources.base import Source
 
 __all__ = ["choose_models"]
 
 
-def choose_models(block: Trials, source: Source, learner: Any, plain: list[Any]) -> list[Any]:
+def choose_models(block: Trials, source: Source, learner: Any, plain: list[Any]) -> list[FinalModel]:
     """The models chosen on everything each trial has drawn, as a campaign's `final_model` chooses; `plain` is kept else."""
     classes, names = np.asarray(source.classes), np.asarray(source.groups)
     # the order of the draws, so that a campaign told the
     # same rows fits on the same matrix to the last bit
     trial, group, y = (np.concatenate([getattr(d, name) for d in block.drawn]) for name in ("trial", "group", "y"))
     if getattr(learner, "incremental", False):
-        return plain
+        reason = why_plain(learner, y, len(names)) or "it is expensive to train many times"
+        return [FinalModel(model, Choice("plain", reason, str(block.settings.risk))) for model in plain]
     X = stack([d.X for d in block.drawn])
     settings = block.settings
-    found: list[Any] = []
+    found: list[FinalModel] = []
     for t, number in enumerate(block.engine.trials.tolist()):
         own = trial == t
         found.append(
@@ -38,6 +39,6 @@ def choose_models(block: Trials, source: Source, learner: Any, plain: list[Any])
                 classes=classes.tolist(),
                 seed=learner_seed(settings.seed, number),
                 fitted=plain[t],
-            ).model
+            )
         )
     return found

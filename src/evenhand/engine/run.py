@@ -152,7 +152,9 @@ def run_block(
         final, final_risk = _final(block, forms, models)
         chosen, chosen_risk = None, None
         if settings.final == "chosen":
-            deployed = choose_models(block, source, learner, models) if block.drawn else models
+            deployed = (
+                [found.model for found in choose_models(block, source, learner, models)] if block.drawn else models
+            )
             chosen, chosen_risk = _final(block, forms, deployed)
     seconds = time.perf_counter() - started
     return Record(

@@ -165,7 +165,8 @@ def fit_chosen(
     if plain:
         return FinalModel(fitted, Choice("plain", "asked for", str(risk)))
     names, place = group_places(groups, len(y))
-    rows = Rows(X, y, place, np.ones(len(y)))
+    # a penalised linear model gives a column of zeros the weight 0, so the comparison does without it
+    rows = Rows(_without_zeros(X) if _is_quick(learner) else X, y, place, np.ones(len(y)))
     with threadpool_limits(1):  # many small fits: threads would wait for each other
         choice, best = _compare(learner, rows, measure_of(risk, y, classes), names, seed)
     if best is None:
@@ -225,6 +226,14 @@ def _weights(learner: Any, rows: Rows, measure: Measure, cross: CrossFit, groups
 
 def _is_quick(learner: Any) -> bool:
     return hasattr(learner, "refits")
+
+
+def _without_zeros(X: Any) -> Any:
+    """The columns of a matrix that are not zero everywhere: of categories those that occur; anything else as it is."""
+    if not isinstance(X, np.ndarray) and not hasattr(X, "tocsr"):
+        return X
+    used = np.asarray(abs(X).sum(axis=0)).ravel() > 0
+    return X if used.all() or not used.any() else X[:, np.flatnonzero(used)]
 
 
 def _candidates(cross: CrossFit, q: Floats, penalties: Sequence[float | None], names: Values) -> tuple[Candidate, ...]:
