@@ -39,11 +39,11 @@ def test_all_options_of_tables_work(pool: Path) -> None:
 
 
 def test_sweep_has_the_same_options(pool: Path) -> None:
-    asked = ["sweep", str(pool), "--grid", "c0=0.1", "--budget", "60", "--trials", "4", "--label", "y", "--json"]
+    asked = ["sweep", str(pool), "--grid", "c0=0.02,0.05", "--budget", "60", "--trials", "4", "--label", "y", "--json"]
     asked += ["--group", "sex", "--ignore", "z", "--missing", "median", "--scale", "minmax", "--split-by", "who"]
     done = CliRunner().invoke(app, [*asked, "--merge-below", "20", "--test", "0.2"])
     assert done.exit_code == 0, done.exception
-    assert json.loads(done.stdout)["best"] == "optimistic:c0=0.1"
+    assert [row["c0"] for row in json.loads(done.stdout)["settings"]] == ["0.02", "0.05"]
     done = CliRunner().invoke(app, ["sweep", "synthetic1:I", "--grid", "c0=0.1", "--merge-below", "3"])
     assert "merge_below has no effect" in str(done.exception)
     simulating, sweeping = (
