@@ -9,9 +9,6 @@ import typer
 from typer.testing import CliRunner
 
 from evenhand.cli import app
-from evenhand.cli import table_options as options
-
-OPTIONS = [name for name in options.__all__ if name != "given"]
 
 
 @pytest.fixture
@@ -46,12 +43,19 @@ def test_sweep_has_the_same_options(pool: Path) -> None:
     assert [row["c0"] for row in json.loads(done.stdout)["settings"]] == ["0.02", "0.05"]
     done = CliRunner().invoke(app, ["sweep", "synthetic1:I", "--grid", "c0=0.1", "--merge-below", "3"])
     assert "merge_below has no effect" in str(done.exception)
-    simulating, sweeping = (
-        {p.opts[0] for p in typer.main.get_command(app).commands[name].params}  # type: ignore[attr-defined]
-        for name in ("simulate", "sweep")
+    simulating, curating, sweeping = (
+        {param.opts[0] for param in typer.main.get_command(app).get_command(None, name).params}  # type: ignore[attr-defined]
+        for name in ("simulate", "curate", "sweep")
     )
-    tables = {option.__metadata__[0].param_decls[0] for name, option in vars(options).items() if name in OPTIONS}
-    assert tables <= simulating & sweeping
+    assert {"--split-by", "--scale", "--encoding"} < simulating & curating
+    assert (simulating & curating) - {
+        "--batch",
+        "--warmup",
+        "--validation",
+        "--evaluate",
+        "--final",
+        "--resume",
+    } <= sweeping
 
 
 def test_no_test_part_means_the_same_everywhere(pool: Path) -> None:
