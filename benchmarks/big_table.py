@@ -58,7 +58,7 @@ def first_request(path: str) -> dict[str, float]:
     table = Table(path, label="y", groups=["sex", "race"])
     stream = table.open(0, [0])
     memory = make_memory(eh.Logistic(), Labels(table.classes.tolist()), len(table.groups))
-    engine = Engine(table.groups, eh.Optimistic(), memory, population=table.population)
+    engine = Engine(table.groups, eh.Optimistic(c0=0.1), memory, population=table.population)
     chosen = engine.choose().index
     request = time.perf_counter() - start
     stream.draw(chosen, np.array([2]))

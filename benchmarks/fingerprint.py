@@ -27,6 +27,7 @@ from evenhand.experiments.study import Study
 from evenhand.simulation.blocks import run
 
 _IN_RECORD = ("labels", "chosen", "kind", "counts", "validation_loss", "accuracy", "final_accuracy")
+PAPERS = eh.Optimistic(c0=0.1)
 _LONGEST = 500  # labels of a trial: enough for every rule to leave its warm-up far behind
 
 
@@ -67,7 +68,7 @@ def of_strategies() -> Iterator[Any]:
 
 
 def of_log_loss() -> Iterator[Any]:
-    yield from of_rules(eh.Greedy(), eh.Optimistic(c0=0.1), risk="log")
+    yield from of_rules(eh.Greedy(), PAPERS, risk="log")
 
 
 def of_rules(*rules: eh.Optimistic | eh.EpsilonGreedy | eh.Greedy, risk: str = "error") -> Iterator[Any]:
@@ -81,7 +82,8 @@ def of_rules(*rules: eh.Optimistic | eh.EpsilonGreedy | eh.Greedy, risk: str = "
 
 def of_simulate() -> Iterator[Any]:
     """German through `simulate`, and what the summary makes of it."""
-    result = eh.simulate(eh.datasets.german(), ["optimistic", "uniform"], budget=100, trials=2)
+    rules = {"optimistic": PAPERS, "uniform": eh.Uniform()}
+    result = eh.simulate(eh.datasets.german(), rules, budget=100, trials=2)
     summary = result.summary()
     yield json.dumps([_untimed(summary["strategies"]), summary["differences"]], sort_keys=True)
 
@@ -92,7 +94,7 @@ def _untimed(strategies: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]
 
 def of_campaign() -> Iterator[Any]:
     """Requests, scores and the model of a campaign that is told SyntheticModel1's examples."""
-    for strategy in (eh.Optimistic(c0=0.1), eh.EpsilonGreedy(epsilon=0.3)):
+    for strategy in (PAPERS, eh.EpsilonGreedy(epsilon=0.3)):
         stream = eh.SyntheticModel1.instance("I").open(3, [0])
         drawn = {group: stream.draw(np.array([z]), np.array([200])) for z, group in enumerate("uv")}
         used = dict.fromkeys("uv", 0)
@@ -125,7 +127,7 @@ def of_curate() -> Iterator[Any]:
     frame["y"] = np.where(
         frame["age"] / 40 + np.where(frame["sex"] == "f", 1, -1) * rng.normal(size=n) > 1.1, "yes", "no"
     )
-    curated = eh.curate(frame, label="y", groups=["sex", "town"], budget=120, compare=2, seed=1)
+    curated = eh.curate(frame, label="y", groups=["sex", "town"], budget=120, strategy=PAPERS, compare=2, seed=1)
     yield curated.rows["row"].to_numpy(dtype=np.int64)
     yield curated.by_group[["accuracy", "count", "train"]].to_numpy(dtype=float)
     yield curated.result.final.select_dtypes("number").to_numpy(dtype=float)
@@ -153,7 +155,7 @@ def of_network() -> Iterator[Any]:
     label, group = rng.integers(0, 2, 120), rng.integers(0, 2, 120)
     pictures = rng.integers(0, 120, (120, 5, 5)) + 100 * label[:, None, None] * (1 - 0.5 * group[:, None, None])
     source = eh.Images(pictures.astype(np.uint8), label, np.array(["a", "b"])[group], test=0.3)
-    result = eh.simulate(source, ["optimistic"], eh.TorchLearner(small), budget=40, batch=2, trials=1, evaluate=3)
+    result = eh.simulate(source, [PAPERS], eh.TorchLearner(small), budget=40, batch=2, trials=1, evaluate=3)
     yield result.final.select_dtypes("number").to_numpy(dtype=float)
 
 

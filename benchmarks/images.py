@@ -144,7 +144,7 @@ def overhead(given: argparse.Namespace) -> None:
     for _ in range(given.times):
         draws.clear()
         start = time.process_time()
-        run_block(source, eh.Optimistic(), learner, settings, [0])
+        run_block(source, eh.Optimistic(c0=0.1), learner, settings, [0])
         middle = time.process_time()
         with on_threads(1):
             bare_loop(source, draws, learner)

@@ -75,8 +75,8 @@ def compare(case: Case, seed: int = 0) -> dict[str, Any]:
     tested = {"error": ERROR, "fnr": as_risk("fnr", case.positive)}
     settings = {"budget": case.budget, "seed": seed, "evaluate": 1}
     steered = {
-        "A_opt by fnr": (eh.Optimistic(), tested["fnr"]),
-        "A_opt by error": (eh.Optimistic(), ERROR),
+        "A_opt by fnr": (eh.Optimistic(c0=0.1), tested["fnr"]),
+        "A_opt by error": (eh.Optimistic(c0=0.1), ERROR),
         "Uniform": (eh.Uniform(), ERROR),
     }
     starts = range(0, case.trials, case.block)

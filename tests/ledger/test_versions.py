@@ -30,9 +30,9 @@ def rows(k: int, n: int) -> tuple[Any, Any]:
 
 def make_asset(path: Path) -> None:
     """How the kept file was made: `survey`, a campaign with a bit of everything, and `counts`, one without a learner."""
-    now = [1_800_000_000.0]
+    now, rule = [1_800_000_000.0], "optimistic:c0=0.1"
     with DatabaseLedger(f"sqlite:///{path}", create=True, clock=lambda: now[0]) as ledger:
-        c = eh.Campaign.create(ledger, "survey", ["u", "v"], "optimistic", budget=80, batch=2, lease="1h", seed=3)
+        c = eh.Campaign.create(ledger, "survey", ["u", "v"], rule, budget=80, batch=2, lease="1h", seed=3)
         c.add(*rows(99, 6), ["u", "v"] * 3, by="carl")
         for k in range(6):
             now[0] += 60

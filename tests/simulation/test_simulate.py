@@ -394,7 +394,7 @@ def test_the_risk_can_be_a_callable():
     def half(model, X, y):
         return 0.5 * (np.asarray(model.predict(X)) != y), np.ones(len(y))
 
-    own = eh.simulate(I, [eh.Optimistic()], budget=40, trials=2, risk=half).trace
+    own = eh.simulate(I, [eh.Optimistic(c0=0.1)], budget=40, trials=2, risk=half).trace
     plain = eh.simulate(I, [eh.Optimistic(c0=0.2)], budget=40, trials=2).trace
     assert own["chosen"].tolist() == plain["chosen"].tolist()
     assert np.allclose(own["validation_loss"] * 2, plain["validation_loss"], equal_nan=True)

@@ -69,7 +69,7 @@ def test_a_changed_setting_never_meets_old_results(tmp_path, change):
 
 
 def test_the_key_knows_the_strategy_not_its_label_or_spelling():
-    named = Study("synthetic1:I", {"mine": "optimistic:c0=0.1", "bold": "optimistic:c0=1"}, budget=30, trials=6)
+    named = Study("synthetic1:I", {"mine": "optimistic:c0=1.0", "bold": "optimistic:c0=2"}, budget=30, trials=6)
     assert named.settings("mine") == SETTINGS
     assert named.settings("bold") != SETTINGS
 

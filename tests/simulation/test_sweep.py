@@ -13,7 +13,7 @@ SOURCE = eh.SyntheticModel1.instance("I")
 
 
 def test_the_half_that_chose_does_not_confirm():
-    found = sweep(SOURCE, "optimistic:xi=0.5", {"c0": ["0.1", "30"], "xi": ["0.3", "0.6"]}, budget=60, trials=8)
+    found = sweep(SOURCE, "optimistic:xi=0.5", {"c0": ["1", "30"], "xi": ["0.3", "0.6"]}, budget=60, trials=8)
     assert list(found.table["strategy"]) == [
         "optimistic:xi=0.3",
         "optimistic:xi=0.6",

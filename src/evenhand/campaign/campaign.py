@@ -40,7 +40,7 @@ class Campaign(Asking):
 
     Args:
         groups: the names of the groups; None takes those of the first pool.
-        strategy: which group next, e.g. `Optimistic()` or `"optimistic:c0=0.1"`.
+        strategy: which group next, e.g. `Optimistic()` or `"optimistic:c0=0.5"`.
         learner: what is trained, e.g. `Logistic()` or `"logistic"`; None if you train yourself and call `tell_losses`.
         budget: how many labels may be spent, training and validation together.
         batch: examples of each role a request asks for; a request is `2·batch` labels.

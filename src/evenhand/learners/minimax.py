@@ -120,7 +120,7 @@ class Minimax(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         folds: on how many parts risks are measured by models fitted on the others; 0 measures them in sample, which for
             `risk="log"` gives the exact minimax of the learner's own loss.
         rounds: how many weights are tried; the average of the later half is used.
-        rate: how fast the weights move.
+        rate: how fast the weights move; the default was measured on thirteen sources.
 
     Attributes:
         weights_: each group's weight q, a Series.
@@ -154,7 +154,7 @@ class Minimax(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         positive: Any = None,
         folds: int = 5,
         rounds: int = 30,
-        rate: float = 2.0,
+        rate: float = 0.25,
     ) -> None:
         self.learner = learner
         self.risk = risk

@@ -46,8 +46,8 @@ def parse_strategy(text: str) -> tuple[str, Strategy]:
 def strategy_text(text: str) -> str:
     """A strategy's text without its label: one form for equal rules, as given where there is code of your own.
 
-    >>> strategy_text("bold=optimistic:xi=0.6,c0=0.1")
-    'optimistic:xi=0.6'
+    >>> strategy_text("bold=optimistic:xi=0.5,c0=0.1")
+    'optimistic:c0=0.1'
     """
     _, bare = _split_label(text)
     if extending.is_factory(bare):

@@ -1,0 +1,1 @@
+"""What `benchmarks/models.py` runs: sources, cells of trials, rivals of `Minimax`, costs."""
