@@ -1,4 +1,4 @@
-"""Names for the arrays that everything is computed with, and whether something is a table instead."""
+"""Names for the arrays that everything is computed with, and what rows of any kind have in common."""
 
 from __future__ import annotations
 
@@ -29,6 +29,8 @@ __all__ = [
     "Values",
     "Words",
     "is_frame",
+    "is_missing",
+    "take_rows",
 ]
 
 Floats = NDArray[np.float64]
@@ -55,3 +57,31 @@ def is_frame(X: Any) -> bool:
     import narwhals as nw
 
     return isinstance(nw.from_native(X, eager_only=True, pass_through=True), nw.DataFrame)
+
+
+def take_rows(X: Any, places: Ints | Positions) -> Any:
+    """Some rows, by number, of an array, a sparse matrix, a list or a frame of any library."""
+    if isinstance(X, np.ndarray):
+        return X[places]
+    if hasattr(X, "tocsr"):
+        return X.tocsr()[places]
+    if isinstance(X, list | tuple):
+        return [X[i] for i in places.tolist()]
+    import narwhals as nw
+
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    return frame[places.tolist()].to_native() if isinstance(frame, nw.DataFrame) else X[places]
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a cell holds nothing: None, NaN, or what pandas writes instead.
+
+    >>> is_missing(None), is_missing(float("nan")), is_missing(0)
+    (True, True, False)
+    """
+    # by name: importing pandas to recognise its missing values would take longer than a whole command
+    return (
+        value is None
+        or type(value).__name__ in ("NAType", "NaTType")
+        or (getattr(value, "ndim", 0) == 0 and bool(value != value))
+    )

@@ -1,13 +1,19 @@
-"""Settings written as text: `name:key=value,key=value`."""
+"""How values are written as text: settings as `name:key=value,key=value`, missing cells, names that are free."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Any
 
 from evenhand.errors import InputError
 
-__all__ = ["lasting_text", "parse_settings", "parse_value"]
+__all__ = ["MISSING", "SEPARATORS", "free_name", "lasting_text", "parse_settings", "parse_value"]
+
+MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null")
+"""Cells of a file that say that there is no value."""
+SEPARATORS = (",", ";", "\t", "|")
+"""What may separate the cells of a CSV file."""
 
 
 def parse_settings(text: str, *, where: str) -> dict[str, Any]:
@@ -48,3 +54,14 @@ def parse_value(text: str) -> Any:
         except ValueError:
             continue
     return text
+
+
+def free_name(name: str, taken: Collection[str]) -> str:
+    """A name that none has yet: this one, with as many underscores behind it as it takes.
+
+    >>> free_name("row", ["id", "row"])
+    'row_'
+    """
+    while name in taken:
+        name = f"{name}_"
+    return name

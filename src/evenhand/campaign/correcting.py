@@ -147,6 +147,4 @@ def check_reason(reason: str | None) -> str | None:
 
 def _refuse(refused: Sequence[Refused], rows: int) -> None:
     if refused:
-        error = refusal(refused, rows, advice="Correct them.")
-        error.refused = tuple(refused)
-        raise error
+        raise refusal(refused, rows, advice="Correct them.")

@@ -323,10 +323,13 @@ def new_salt() -> str:
 def refusal(
     refused: Sequence[Refused], rows: int, advice: str = "Correct them, or store the others with partial=True."
 ) -> InputError:
-    """What to say of rows that cannot be stored."""
+    """What to say of rows that cannot be stored; the error carries them as `refused`."""
     lines = [f"row {r.row}{f' ({r.id})' if r.id else ''}: {r.reason}" for r in refused[:_SHOWN]]
     more = [f"and {len(refused) - _SHOWN} more"] if len(refused) > _SHOWN else []
     if rows == 1:
-        return InputError(f"{refused[0].reason}; nothing was stored")
-    head = f"{len(refused)} of {rows} rows cannot be stored, so nothing was: "
-    return InputError(head + "; ".join([*lines, *more]) + f". {advice}")
+        error = InputError(f"{refused[0].reason}; nothing was stored")
+    else:
+        head = f"{len(refused)} of {rows} rows cannot be stored, so nothing was: "
+        error = InputError(head + "; ".join([*lines, *more]) + f". {advice}")
+    error.refused = tuple(refused)
+    return error

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from evenhand.campaign.features import decode
+from evenhand.campaign.features import decode, unmixed
 from evenhand.campaign.labels import as_label
 from evenhand.campaign.state import State
 from evenhand.campaign.tables import write_csv
@@ -15,6 +15,7 @@ from evenhand.errors import InputError
 from evenhand.files import write_atomically
 from evenhand.ledger.base import Example, Reader
 from evenhand.ledger.text import from_text
+from evenhand.notation import free_name
 
 __all__ = ["export"]
 
@@ -51,7 +52,7 @@ def _free(names: list[str], state: State) -> list[str]:
     """Our columns, under names that no feature has."""
     ours = [state.settings[key] for key in ("id", "group")] + ["role", "request", "origin", state.settings["label"]]
     ours += ["first_label", "corrected_by"]
-    return [name if name not in names else f"{name}_" for name in ours]
+    return [free_name(name, names) for name in ours]
 
 
 def _facts(row: Example, state: State, corrected_by: dict[str, str]) -> list[Any]:
@@ -80,13 +81,6 @@ def _write_parquet(path: Path, names: list[str], records: list[list[Any]]) -> No
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    columns = [_unmixed(list(column)) for column in zip(*records, strict=True)]
+    columns = [unmixed(list(column)) for column in zip(*records, strict=True)]
     table = pa.table(dict(zip(names, [pa.array(column) for column in columns], strict=True)))
     write_atomically(path, lambda part: pq.write_table(table, part))
-
-
-def _unmixed(column: list[Any]) -> list[Any]:
-    # Arrow refuses a column with whole and other numbers, which JSON keeps apart
-    if any(isinstance(value, float) for value in column):
-        return [float(v) if isinstance(v, int) and not isinstance(v, bool) else v for v in column]
-    return column

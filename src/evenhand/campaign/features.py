@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.arrays import is_frame
+from evenhand.arrays import is_frame, is_missing
 from evenhand.errors import InputError
 from evenhand.ledger.text import as_text, from_text
 
-__all__ = ["Rows", "as_rows", "cells", "decode", "table_rows"]
+__all__ = ["Rows", "as_rows", "cells", "decode", "table_rows", "unmixed"]
 
 LARGEST = 1e100
 """Numbers beyond this overflow in any model's arithmetic."""
@@ -214,15 +214,11 @@ def cells(name: str, values: list[Any], kind: str, problems: dict[int, str]) -> 
     found = []
     for row, value in enumerate(values):
         try:
-            found.append(None if _is_missing(value) else _cell(value, kind))
+            found.append(None if is_missing(value) else _cell(value, kind))
         except InputError as error:
             problems.setdefault(row, f"{name}: {error}")
             found.append(None)
     return found
-
-
-def _is_missing(value: Any) -> bool:
-    return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
 
 
 def _cell(value: Any, kind: str) -> Any:
@@ -263,7 +259,7 @@ def _unframe(values: list[list[Any]], columns: Mapping[str, Any]) -> Any:
     if columns["kind"] == "pyarrow":
         import pyarrow as pa
 
-        return pa.table({name: pa.array(_unmixed(column)) for name, column in found.items()})
+        return pa.table({name: pa.array(unmixed(column)) for name, column in found.items()})
     import pandas as pd
 
     return pd.DataFrame(
@@ -271,7 +267,7 @@ def _unframe(values: list[list[Any]], columns: Mapping[str, Any]) -> Any:
     )
 
 
-def _unmixed(column: list[Any]) -> list[Any]:
+def unmixed(column: list[Any]) -> list[Any]:
     """Whole numbers as floats where there are floats beside them."""
     if any(isinstance(v, float) for v in column):
         return [float(v) if isinstance(v, int) and not isinstance(v, bool) else v for v in column]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from evenhand.arrays import is_missing
 from evenhand.errors import InputError
 from evenhand.risks import is_same_class
 
@@ -71,15 +71,12 @@ def read_label(value: Any) -> Label:
     (1, 'yes')
     """
     value = _plain(value)
-    # by name: importing pandas to recognise its missing values would take longer than the whole command
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+    if is_missing(value):
         raise InputError("no label")
     if isinstance(value, bool):
         return value
     # pandas turns a column of whole numbers into floats as soon as one of them is missing
     if isinstance(value, float):
-        if math.isnan(value):
-            raise InputError("no label")
         if not value.is_integer():  # infinities are none either
             raise InputError(f"the label {value!r} is neither text nor a whole number")
         value = int(value)

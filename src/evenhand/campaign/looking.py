@@ -15,6 +15,7 @@ from evenhand.campaign.state import State
 from evenhand.campaign.store import CampaignStore
 from evenhand.errors import InputError, NothingToAsk
 from evenhand.ledger import Reader
+from evenhand.notation import free_name
 
 if TYPE_CHECKING:
     from evenhand.campaign.deliveries import Delivery
@@ -302,9 +303,7 @@ class Looking:
         ours: list[str] = []
         # the file comes back through `tell`, so our columns must not shadow one of the user's
         for name in ("request", settings["group"]):
-            while name in (settings["id"], settings["label"], *columns["names"], *ours):
-                name = f"{name}_"
-            ours.append(name)
+            ours.append(free_name(name, (settings["id"], settings["label"], *columns["names"], *ours)))
         names = [settings["id"], *ours, *columns["names"], settings["label"]]
         rows = [
             [name, request.id, request.group, *from_text(str(found[name].features)), None]

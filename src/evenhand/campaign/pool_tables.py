@@ -15,6 +15,7 @@ from evenhand.campaign.pool_files import file_facts
 from evenhand.campaign.state import State
 from evenhand.errors import InputError
 from evenhand.ledger.text import as_text
+from evenhand.notation import MISSING
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,7 +30,6 @@ BATCH = 20_000
 _SHOWN = 5
 # ids that are longer or not printable go through the full check; the others, nearly all, are spared it
 _LONGEST_PLAIN = 200
-_MISSING_LABELS = {"", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null"}
 
 
 @dataclass(frozen=True)
@@ -220,7 +220,7 @@ def _labels(table: Frame | ParquetFiles, label: str) -> dict[int, Any]:
     return {
         row: value
         for row, value in enumerate(values)
-        if value is not None and value == value and not (isinstance(value, str) and value.strip() in _MISSING_LABELS)
+        if value is not None and value == value and not (isinstance(value, str) and value.strip() in MISSING)
     }
 
 

@@ -23,6 +23,7 @@ from evenhand.campaign.telling import Intake
 from evenhand.engine.settings import as_population, check_settings, forced_warning
 from evenhand.errors import InputError
 from evenhand.ledger import Writer
+from evenhand.notation import free_name
 
 __all__ = ["Pooled", "Pooling"]
 
@@ -85,7 +86,7 @@ class Pooling(Altering):
                     "rows of a second table cannot be told apart by their numbers: name a column of ids, id=..."
                 )
             # the rows to label come back as a file with this column
-            id = _free("row", (*table.columns["names"], state.settings["label"]))
+            id = free_name("row", (*table.columns["names"], state.settings["label"]))
         found: list[Pooled] = []
         self.store.write(lambda s, w: found.append(self._register(s, w, table, id, by)), still_open=True)
         # now, while somebody waits for a long command anyway, and not at the first ask
@@ -182,9 +183,7 @@ class Pooling(Altering):
             if not error.refused:
                 raise
             refused = [row._replace(row=rows[row.row]) for row in error.refused]
-            again = refusal(refused, len(table), advice="Correct them.")
-            again.refused = tuple(refused)
-            raise again from None
+            raise refusal(refused, len(table), advice="Correct them.") from None
         return step.write(writer).rows
 
     def _shares(self, table: PoolTable, given: Any) -> list[float] | None:
@@ -207,13 +206,6 @@ class Pooling(Altering):
         """Bring in rows as they were read from a file with a group column."""
         options = Options(by, partial)
         return self.store.deliver(lambda s, r: self.store.intake.add(s, r, delivery, charge, options), dry_run)
-
-
-def _free(name: str, taken: Sequence[str]) -> str:
-    """A name for a column that none has yet."""
-    while name in taken:
-        name = f"{name}_"
-    return name
 
 
 def _files(state: State, writer: Writer, table: PoolTable) -> list[dict[str, Any]]:

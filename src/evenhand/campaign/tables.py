@@ -17,13 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.errors import InputError
+from evenhand.notation import MISSING, SEPARATORS
 
 __all__ = ["FileTable", "guarded_cell", "need_column", "read_file", "write_csv"]
 
-_MISSING = {"", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null"}
 _RUN = re.compile(r"'*[=+\-@\t\r]")  # what a spreadsheet would run, also behind apostrophes of its own
 _GUARDED = re.compile(r"'+[=+\-@\t\r]")
-_SEPARATORS = (",", ";", "\t", "|")
 _DECIMAL_POINT = re.compile(r"[+-]?\d+\.\d+([eE][+-]?\d+)?")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
 _LARGEST_FIELD = 10_000_000
@@ -71,7 +70,7 @@ def read_file(path: Path, *, id: str | None = None, label: str | None = None) ->
 def _csv(path: Path, id: str | None, label: str | None) -> FileTable:
     text = _text(path)
     first = text.partition("\n")[0]
-    separator = "\t" if path.suffix.lower() == ".tsv" else max(_SEPARATORS, key=first.count)
+    separator = "\t" if path.suffix.lower() == ".tsv" else max(SEPARATORS, key=first.count)
     # Python's own limit of 128 kB is less than a long text to be labelled
     csv.field_size_limit(_LARGEST_FIELD)
     try:
@@ -122,7 +121,7 @@ def _check_names(path: Path, names: list[str]) -> None:
 
 
 def _cell(text: str) -> str | None:
-    if text in _MISSING:
+    if text in MISSING:
         return None
     return _unguarded(text)
 

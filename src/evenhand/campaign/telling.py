@@ -89,7 +89,7 @@ class Intake:
         if not found.new and options.partial:
             return self._step(state, "told", Receipt(number, 0, 0, 0, outstanding=left, late=late), {}, found, rows)
         if found.refused and not options.partial:
-            raise _refused(found, len(rows))
+            raise refusal(found.refused, len(rows))
         if found.known and options.partial and not options.extra and not left and state.closed is None:
             # a delivery stored in part that filled the request, told again: what was left out then is left out now
             found.refused += [
@@ -123,7 +123,7 @@ class Intake:
             return _again(state, 0, event)
         found = self._sorted(state, reader, delivery, rows)
         if found.refused and not options.partial:
-            raise _refused(found, len(rows))
+            raise refusal(found.refused, len(rows))
         refuse_closed(state)
         if charge and len(found.new) > state.unspent:
             raise InputError(f"{len(found.new)} labels to charge, but the budget has {state.unspent} left")
@@ -189,9 +189,7 @@ class Intake:
                 found.new.remove(new)
                 found.refused.append(Refused(new.row, new.example.id, "it comes late, and the budget is spent"))
         if found.refused and not options.partial:
-            error = refusal(found.refused, len(labels))
-            error.refused = tuple(found.refused)
-            raise error
+            raise refusal(found.refused, len(labels))
         if found.new:
             refuse_closed(state)
         return self._label_steps(state, found, classes, options)
@@ -341,9 +339,3 @@ def _again(state: State, number: int, event: Event) -> Step:
     """A delivery that was told before: nothing is stored."""
     late, left = event.facts.get("late", False), outstanding(state, number)
     return Step(Receipt(number, 0, 0, 0, known=event.facts["rows"], outstanding=left, late=late, event=event.seq))
-
-
-def _refused(found: SortedRows, rows: int) -> InputError:
-    error = refusal(found.refused, rows)
-    error.refused = tuple(found.refused)
-    return error

@@ -27,10 +27,7 @@ def wilson(successes: ArrayLike, n: ArrayLike, level: float = 0.95) -> tuple[NDA
     """
     from scipy.special import ndtri
 
-    checks.probability("level", level)
-    k, size = np.broadcast_arrays(np.asarray(successes, dtype=float), np.asarray(n, dtype=float))
-    if np.any(k < 0) or np.any(k > size):
-        raise InputError(f"successes must lie between 0 and n, got {successes!r} of {n!r}")
+    k, size = _counts(successes, n, level)
     z2 = float(ndtri((1 + level) / 2)) ** 2
     safe = np.where(size > 0, size, 1.0)
     centre = (k + z2 / 2) / (safe + z2)
@@ -52,14 +49,20 @@ def clopper_pearson(
     """
     from scipy.special import betaincinv
 
-    checks.probability("level", level)
-    k, size = np.broadcast_arrays(np.asarray(successes, dtype=float), np.asarray(n, dtype=float))
-    if np.any(k < 0) or np.any(k > size):
-        raise InputError(f"successes must lie between 0 and n, got {successes!r} of {n!r}")
+    k, size = _counts(successes, n, level)
     tail = (1 - level) / 2
     low = np.where(k > 0, betaincinv(np.where(k > 0, k, 1.0), size - k + 1, tail), 0.0)
     high = np.where(k < size, betaincinv(k + 1, np.where(k < size, size - k, 1.0), 1 - tail), 1.0)
     return low, high
+
+
+def _counts(successes: ArrayLike, n: ArrayLike, level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Counts in one shape, once they and the level are as they should be."""
+    checks.probability("level", level)
+    k, size = np.broadcast_arrays(np.asarray(successes, dtype=float), np.asarray(n, dtype=float))
+    if np.any(k < 0) or np.any(k > size):
+        raise InputError(f"successes must lie between 0 and n, got {successes!r} of {n!r}")
+    return k, size
 
 
 def bounded_mean(mean: ArrayLike, n: ArrayLike, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -68,14 +68,10 @@ def _about(campaign: Campaign) -> dict[str, Any]:
 def _write(out: Path, table: FileTable, labels: list[Label], sure: list[float] | None) -> int:
     """Write the rows with two more columns."""
     from evenhand.campaign.tables import write_csv
+    from evenhand.notation import free_name
 
     more: dict[str, list[Any]] = {"predicted": labels}
     if sure is not None:
         more["probability"] = [round(chance, 6) for chance in sure]
-    for name in list(more):
-        new = name
-        while new in table.columns:
-            new = f"{new}_"
-        more[new] = more.pop(name)
-    columns = {**table.columns, **more}
+    columns = {**table.columns, **{free_name(name, table.columns): values for name, values in more.items()}}
     return write_csv(out, list(columns), zip(*columns.values(), strict=True))

@@ -89,9 +89,7 @@ def _told_by_id(
     unread = tuple(Refused(row, None, why) for row, why in table.problems.items())
     if unread and not partial:
         _set_aside(target, table, unread)
-        error = refusal(unread, len(table))
-        error.refused = unread
-        raise error
+        raise refusal(unread, len(table))
     told = [row for row, label in enumerate(labels) if label is not None and row not in table.problems]
     if not told:
         raise InputError(f"no row of {file} has a label yet")
@@ -104,9 +102,7 @@ def _told_by_id(
             raise
         refused = tuple(row._replace(row=told[row.row]) for row in error.refused)  # rows of the file, not of the labels
         _set_aside(target, table, refused)
-        again = refusal(refused, len(table))
-        again.refused = refused
-        raise again from None
+        raise refusal(refused, len(table)) from None
     refused = (*(row._replace(row=told[row.row]) for row in receipt.refused), *unread)
     _set_aside(target, table, refused)
     return replace(receipt, refused=refused)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from evenhand.arrays import Features, Floats, Ints, Values
+from evenhand.arrays import Features, Floats, Ints, Values, take_rows
 from evenhand.errors import InputError
 from evenhand.learners.base import Model
 from evenhand.learners.penalty import with_penalty
@@ -23,7 +23,6 @@ __all__ = [
     "make_folds",
     "measure_of",
     "refits_of",
-    "take_rows",
 ]
 
 
@@ -38,20 +37,6 @@ class Rows(NamedTuple):
     def at(self, places: Ints) -> Rows:
         """Some of them."""
         return Rows(take_rows(self.X, places), self.y[places], self.group[places], self.weight[places])
-
-
-def take_rows(X: Any, places: Ints) -> Any:
-    """Rows of an array, a sparse matrix or a frame of any library."""
-    if isinstance(X, np.ndarray):
-        return X[places]
-    if hasattr(X, "tocsr"):
-        return X.tocsr()[places]
-    if isinstance(X, list | tuple):
-        return [X[i] for i in places.tolist()]
-    import narwhals as nw
-
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    return frame[places.tolist()].to_native() if isinstance(frame, nw.DataFrame) else X[places]
 
 
 def group_places(groups: Any, n: int) -> tuple[Values, Ints]:

@@ -13,15 +13,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
+from evenhand.notation import MISSING, SEPARATORS
 from evenhand.sources.table.problems import TableError
 
 __all__ = ["CsvFormat", "header_of", "read_column", "read_csv"]
 
-NULLS = ["", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null"]
 BLOCK = 1 << 25
 TEXT_FILES = {".csv", ".tsv", ".txt", ".data", ".test", ""}
 COMPRESSED = {".gz", ".bz2", ".zst", ".lz4", ".zip"}
-SEPARATORS = (",", ";", "\t", "|")
 _COMMA_NUMBER = r"^\s*[+-]?\d+(,\d+)?([eE][+-]?\d+)?\s*$"
 
 
@@ -74,7 +73,7 @@ def read_column(path: Path, form: CsvFormat, name: str) -> pa.ChunkedArray:
     """One column of a CSV file as text, missing where a cell says so; nothing else is kept."""
     separator, _ = _marks(path, form, whole=False)
     found = _read(path, form.encoding, separator, ".", [name]).column(name)
-    return pc.if_else(pc.is_in(found, value_set=pa.array(NULLS)), pa.scalar(None, pa.string()), found)
+    return pc.if_else(pc.is_in(found, value_set=pa.array(MISSING)), pa.scalar(None, pa.string()), found)
 
 
 def _marks(path: Path, form: CsvFormat, *, whole: bool = True) -> tuple[str, str]:
@@ -102,7 +101,7 @@ def _read(path: Path, encoding: str, separator: str, decimal: str, text: Sequenc
                 read_options=pacsv.ReadOptions(encoding=encoding, block_size=BLOCK),
                 parse_options=pacsv.ParseOptions(delimiter=separator, newlines_in_values=True),
                 convert_options=pacsv.ConvertOptions(
-                    null_values=NULLS,
+                    null_values=list(MISSING),
                     strings_can_be_null=not text,
                     # "T" and "yes" stay what they are: a label must come back as it was written
                     true_values=[],

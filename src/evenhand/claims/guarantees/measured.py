@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from evenhand.arrays import Floats, Positions, Values
+from evenhand.arrays import Floats, Positions, Values, take_rows
 from evenhand.errors import InputError
 from evenhand.learners import as_learner
 from evenhand.learners.weights import fit_learner, takes_weights
@@ -81,7 +81,7 @@ class Measured:
             # the same draws for every mixture, so that risks differ by the mixture and not by chance
             rows = np.random.default_rng(self.seed).choice(rows, size=len(rows), p=chance / chance.sum())
         return fit_learner(
-            self.learner, _rows(self.X, rows), self.y[rows], self.names[rows], sample_weight=weight, seed=self.seed
+            self.learner, take_rows(self.X, rows), self.y[rows], self.names[rows], sample_weight=weight, seed=self.seed
         )
 
     def losses(self, pi: ArrayLike) -> list[Floats]:
@@ -98,16 +98,9 @@ class Measured:
         return np.array([values.mean() for values in self.losses(pi)])
 
     def _group_losses(self, model: Any, rows: Positions, z: int) -> Floats:
-        found = self.measure.of_model(model, _rows(self.X, rows), self.y[rows])
+        found = self.measure.of_model(model, take_rows(self.X, rows), self.y[rows])
         if not found.relevant.any():
             raise InputError(
                 f"group {self.groups[z]!r} has no example that the risk {self.measure.risk.title} is about"
             )
         return np.asarray(found.values[found.relevant])
-
-
-def _rows(X: Any, rows: Positions) -> Any:
-    """Some rows of an array, a sparse matrix or a data frame."""
-    if hasattr(X, "iloc"):
-        return X.iloc[rows]
-    return X[rows] if hasattr(X, "tocsr") else np.asarray(X)[rows]

@@ -22,21 +22,35 @@ def examples(problem: Problem, rounds: float) -> float:
 
 def optimistic(problem: Problem, labels: int) -> Promise:
     """What Theorem 1 promises after this many labels for A_opt with the terms assumed, `problem.rule`, and no other."""
+    floor = float(problem.phase_sums(0.0)[-1])
+    return phase_promise(problem, labels, problem.rule, value, conditions(problem, labels), floor)
+
+
+def phase_promise(
+    problem: Problem,
+    labels: int,
+    rule: str,
+    bound: Callable[[Problem, float], float],
+    found: tuple[Condition, ...],
+    floor: float,
+    note: str = "",
+) -> Promise:
+    """A promise by the argument in phases, for a rule whose bound at so many rounds is given."""
     rounds = budget_rounds(labels)
-    found = conditions(problem, labels)
     e = problem.max_e(examples(problem, rounds))
     return Promise(
-        rule=problem.rule,
+        rule=rule,
         labels=labels,
         rounds=rounds,
-        value=value(problem, rounds),
+        value=bound(problem, rounds),
         order=problem.order(e, problem.pi_min),
         deviation=e,
         probability=1 - problem.failure,
         conditions=found,
-        speaks_from=from_labels(lambda n: value(problem, n) < 1, found),
+        speaks_from=from_labels(lambda n: bound(problem, n) < 1, found),
         rate=problem.rate,
-        floor=float(problem.phase_sums(0.0)[-1]),
+        floor=floor,
+        note=note,
     )
 
 

@@ -11,6 +11,7 @@ from evenhand.claims.guarantees.optimism import (
     from_labels,
     phase_conditions,
     phase_gap,
+    phase_promise,
 )
 from evenhand.claims.guarantees.problem import Problem
 from evenhand.claims.guarantees.promise import Condition, Promise
@@ -39,23 +40,8 @@ def may_go(problem: Problem) -> TwoTerms:
 
 def uncoupled(problem: Problem, labels: int) -> Promise:
     """What is promised after this many labels for A_opt without the coupling term, loss + deviation alone."""
-    rounds = budget_rounds(labels)
-    found = _conditions(problem, labels)
-    e = problem.max_e(examples(problem, rounds))
-    return Promise(
-        rule=problem.rule_with({}),
-        labels=labels,
-        rounds=rounds,
-        value=value(problem, rounds),
-        order=problem.order(e, problem.pi_min),
-        deviation=e,
-        probability=1 - problem.failure,
-        conditions=found,
-        speaks_from=from_labels(lambda n: value(problem, n) < 1, found),
-        rate=problem.rate,
-        floor=_sum(problem, 0.0),
-        note=str(may_go(problem)),
-    )
+    found, note = _conditions(problem, labels), str(may_go(problem))
+    return phase_promise(problem, labels, problem.rule_with({}), value, found, _sum(problem, 0.0), note)
 
 
 def uncoupled_labels_for(problem: Problem, target: float) -> int | None:

@@ -9,16 +9,14 @@ import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
 
-from evenhand.arrays import Mask, is_frame
+from evenhand.arrays import Mask, is_frame, take_rows
 
 __all__ = ["stack", "take"]
 
 
 def take(X: Any, mask: Mask) -> Any:
     """The rows where the mask is true, in the kind X has."""
-    if is_frame(X):
-        return nw.from_native(X, eager_only=True)[np.flatnonzero(mask).tolist()].to_native()
-    return X[np.flatnonzero(mask)] if hasattr(X, "tocsr") else X[mask]
+    return take_rows(X, np.flatnonzero(mask))
 
 
 def stack(parts: Sequence[Any]) -> Any:

@@ -10,7 +10,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from evenhand.arrays import Features, Floats, Ints, Values
+from evenhand.arrays import Features, Floats, Ints, Values, is_missing
 from evenhand.errors import InputError
 from evenhand.learners.base import Model
 from evenhand.learners.logistic.learner import Logistic
@@ -145,13 +145,8 @@ class TableRefits:
 
 
 def _numbers(series: Any) -> NDArray[np.float64]:
-    return np.array([np.nan if _is_missing(value) else value for value in series.to_list()], dtype=float)
+    return np.array([np.nan if is_missing(value) else value for value in series.to_list()], dtype=float)
 
 
 def _texts(series: Any) -> Sequence[str]:
-    return ["" if _is_missing(value) else str(value) for value in series.to_list()]
-
-
-def _is_missing(value: Any) -> bool:
-    """None, NaN, or what pandas writes instead."""
-    return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
+    return ["" if is_missing(value) else str(value) for value in series.to_list()]

@@ -11,7 +11,7 @@ from evenhand.arrays import Floats
 from evenhand.errors import InputError
 from evenhand.risks import Measure, Risk, as_risk
 from evenhand.sources.synthetic import exact_risks as forms
-from evenhand.sources.synthetic.stream import SyntheticStream
+from evenhand.sources.synthetic.stream import LinearStream
 
 _INSTANCES = {
     "I": {"u": {0: (-2.0, 2.0), 1: (2.0, -2.0)}, "v": {0: (-1.0, -1.0), 1: (1.0, 1.0)}},
@@ -167,24 +167,12 @@ class SyntheticModel1:
         return min((self.least_excess(z, s, risk) for z, s in shares if 0 <= s <= 1), default=float("inf"))
 
 
-class _Stream1(SyntheticStream):
+class _Stream1(LinearStream[SyntheticModel1]):
     """Draws of SyntheticModel1, evaluated in closed form where the rule is linear."""
-
-    def __init__(self, model: SyntheticModel1, seed: int, trials: Sequence[int]) -> None:
-        super().__init__(model, seed, trials)
-        self._exact = model
-
-    def linear_accuracies(self, coef: ArrayLike, intercept: ArrayLike) -> Floats:
-        """Exact accuracies of linear rules, (T, …, m)."""
-        return self._exact.linear_accuracies(coef, intercept)
-
-    def linear_confusions(self, coef: ArrayLike, intercept: ArrayLike) -> Floats:
-        """Exact confusions of linear rules, (T, …, m, 2, 2)."""
-        return self._exact.linear_confusions(coef, intercept)
 
     def exact_risks(self, coef: Floats, intercept: Floats, measure: Measure) -> Floats | None:
         """Exact risks of a linear rule, (m,): the log loss too."""
-        return None if measure.risk.function is not None else self._exact.group_risk(coef, intercept, measure.risk)
+        return None if measure.risk.function is not None else self.model.group_risk(coef, intercept, measure.risk)
 
 
 def _known(risk: str | Risk) -> Risk:

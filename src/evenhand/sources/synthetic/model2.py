@@ -11,7 +11,7 @@ from scipy.special import ndtr
 from evenhand.arrays import Floats
 from evenhand.errors import InputError
 from evenhand.risks import Measure
-from evenhand.sources.synthetic.stream import SyntheticStream
+from evenhand.sources.synthetic.stream import LinearStream
 
 Pair = tuple[float, float]
 
@@ -148,20 +148,8 @@ class SyntheticModel2:
         return right[0], right[1]
 
 
-class _Stream2(SyntheticStream):
+class _Stream2(LinearStream[SyntheticModel2]):
     """Draws of SyntheticModel2, evaluated in closed form where the rule is linear."""
-
-    def __init__(self, model: SyntheticModel2, seed: int, trials: Sequence[int]) -> None:
-        super().__init__(model, seed, trials)
-        self._exact = model
-
-    def linear_accuracies(self, coef: ArrayLike, intercept: ArrayLike) -> Floats:
-        """Exact accuracies of linear rules, (T, …, 2)."""
-        return self._exact.linear_accuracies(coef, intercept)
-
-    def linear_confusions(self, coef: ArrayLike, intercept: ArrayLike) -> Floats:
-        """Exact confusions of linear rules, (T, …, 2, 2, 2)."""
-        return self._exact.linear_confusions(coef, intercept)
 
     def exact_risks(self, coef: Floats, intercept: Floats, measure: Measure) -> Floats | None:
         """Exact risks of a linear rule, (2,), where labels and predictions are enough."""

@@ -1,7 +1,7 @@
 """Draws from a synthetic source for a block of trials, ahead and in blocks."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,6 +33,19 @@ class Synthetic(Protocol):
 
     def examples(self, group: int, normals: Floats) -> tuple[Floats, Ints]:
         """Features and labels of a group, a row of normals each."""
+
+
+class LinearModel(Synthetic, Protocol):
+    """A synthetic model whose linear rules have closed forms."""
+
+    def linear_accuracies(self, coef: ArrayLike, intercept: ArrayLike) -> Floats:
+        """Exact accuracies of linear rules, (…, m)."""
+
+    def linear_confusions(self, coef: ArrayLike, intercept: ArrayLike) -> Floats:
+        """Exact confusions of linear rules, (…, m, 2, 2)."""
+
+
+_Model = TypeVar("_Model", bound=LinearModel)
 
 
 class SyntheticStream:
@@ -152,3 +165,19 @@ def held_out(model: Synthetic, seed: int) -> list[tuple[Floats, Ints]]:
         normals = np.random.Generator(np.random.PCG64(key)).standard_normal((_HELD_OUT_ROWS, model.normals))
         sample.append(model.examples(group, normals))
     return sample
+
+
+class LinearStream(SyntheticStream, Generic[_Model]):
+    """Draws of a model whose linear rules have closed forms."""
+
+    def __init__(self, model: _Model, seed: int, trials: Sequence[int]) -> None:
+        super().__init__(model, seed, trials)
+        self.model = model
+
+    def linear_accuracies(self, coef: ArrayLike, intercept: ArrayLike) -> Floats:
+        """Exact accuracies of linear rules, (T, …, m)."""
+        return self.model.linear_accuracies(coef, intercept)
+
+    def linear_confusions(self, coef: ArrayLike, intercept: ArrayLike) -> Floats:
+        """Exact confusions of linear rules, (T, …, m, 2, 2)."""
+        return self.model.linear_confusions(coef, intercept)
