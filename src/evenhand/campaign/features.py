@@ -282,7 +282,9 @@ def _pandas(column: list[Any], kind: str, pd: Any) -> Any:
         return pd.Series(column, dtype="category")
     if kind == "datetime":
         return pd.Series(pd.to_datetime([None if v is None else v for v in column], format="ISO8601"))
-    return pd.Series(column, dtype=None if kind == "bool" and None not in column else object)
+    # NaN where text is missing, as pandas reads it from files and as scikit-learn looks for it
+    whole = kind == "bool" and None not in column
+    return pd.Series([np.nan if v is None else v for v in column], dtype=None if whole else object)
 
 
 def _moment(value: str | None, kind: str) -> date | datetime | None:

@@ -24,8 +24,11 @@ def learner_from_text(text: str | None, risk: Risk = ERROR) -> Any:
 def wants_numbers(learner: Any) -> bool:
     """Whether a learner fails on text and missing values."""
     from evenhand.learners import Logistic, SklearnLearner
+    from evenhand.learners.columns import needs_columns
     from evenhand.learners.torch.learner import TorchLearner
 
+    if needs_columns(learner):
+        return False
     if isinstance(learner, SklearnLearner):
         from sklearn.utils import get_tags
 

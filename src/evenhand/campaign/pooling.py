@@ -80,6 +80,7 @@ class Pooling(Altering):
             form={"separator": separator, "decimal": decimal, "encoding": encoding},
             needs_numbers=self.store.parts.needs_numbers, earlier=state.columns,
         ).like(state)  # fmt: skip
+        self._check_learner(table, id, group)
         if id is None:
             if state.pool is not None:
                 raise InputError(
@@ -148,6 +149,14 @@ class Pooling(Altering):
 
     # ---------------------------------------------------------------- within
 
+    def _check_learner(self, table: PoolTable, id: str | None, group: str | Sequence[str]) -> None:
+        """Refuse a pool without the columns that the learner names."""
+        from evenhand.learners.columns import check_columns, needs_columns
+
+        learner = self.store.parts.learner
+        if learner is not None and needs_columns(learner):
+            check_columns(learner, table.columns["features"], _left_out(table, id, group, self.store.state))
+
     def _register(self, state: State, writer: Writer, table: PoolTable, id: str, by: str | None) -> Pooled:
         """Store the examples of a pool, the event that brings them, and the rows that have a label already."""
         settings, groups = state.settings, state.groups or list(table.groups)
@@ -206,6 +215,17 @@ class Pooling(Altering):
         """Bring in rows as they were read from a file with a group column."""
         options = Options(by, partial)
         return self.store.deliver(lambda s, r: self.store.intake.add(s, r, delivery, charge, options), dry_run)
+
+
+def _left_out(table: PoolTable, id: str | None, group: str | Sequence[str], state: State) -> dict[str, str]:
+    """Why columns of a pool's table are not learned from."""
+    by = [group] if isinstance(group, str) else group
+    advice = (
+        "a group column, which is no feature: say use_group_as_feature=True (--use-group-as-feature) if it is to be one"
+    )
+    found = dict.fromkeys(table.data.schema.names, "not among the features")
+    found |= {name: advice for name in found for text in by if text == name or text.startswith(f"{name}:")}
+    return found | {state.settings["label"]: "the label"} | ({} if id is None else {id: "the id"})
 
 
 def _files(state: State, writer: Writer, table: PoolTable) -> list[dict[str, Any]]:

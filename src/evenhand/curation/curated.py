@@ -20,7 +20,7 @@ from evenhand.curation.choice import choice_values, folds_of
 from evenhand.curation.comparison import compared, no_comparison
 from evenhand.curation.figures import Predictions
 from evenhand.curation.files import check_output, like_given, with_columns, write_rows, write_text
-from evenhand.curation.model import CuratedModel, unstored
+from evenhand.curation.model import CuratedModel, RawModel, unstored
 from evenhand.curation.page import render
 from evenhand.curation.rounds import Curation, hold_interrupt
 from evenhand.curation.summary import Facts, frame_of, summarise
@@ -42,7 +42,7 @@ class Curated:
         notes: what is worth knowing about the settings.
     """
 
-    model: CuratedModel
+    model: CuratedModel | RawModel
     result: Result
     interrupted: bool
     notes: tuple[str, ...]

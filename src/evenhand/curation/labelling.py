@@ -21,11 +21,12 @@ from evenhand.curation.choice import choice_values
 from evenhand.curation.comparison import no_comparison
 from evenhand.curation.figures import Predictions
 from evenhand.curation.files import check_output, free_names, write_rows, write_text
-from evenhand.curation.model import chances_of, save_model, unstored
+from evenhand.curation.model import chances_of, fitted, save_model, unstored
 from evenhand.curation.page import render
 from evenhand.curation.rounds import Rounds
 from evenhand.curation.summary import Facts, frame_of, summarise
 from evenhand.errors import InputError, NothingToAsk
+from evenhand.learners.logistic.table import TableModel
 from evenhand.risks import Risk
 
 __all__ = ["Labelling", "todo_path"]
@@ -160,8 +161,22 @@ class Labelling:
     def test_rows(self) -> pd.DataFrame:
         """The rows labelled for testing, with the label predicted."""
         found = self._with_role(test=True)
-        predicted = self.model.predict(found) if len(found) and self.begun else np.full(len(found), None)
+        some = len(found) and self.begun
+        predicted = self.model.predict(self._features(found)) if some else np.full(len(found), None)
         return found.assign(**free_names({"predicted": np.asarray(predicted)}, found.columns.tolist()))
+
+    def _features(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """The columns that models see."""
+        return pd.DataFrame(rows[(self.campaign.store.state.columns or {})["features"]])
+
+    def _encoder(self) -> dict[str, Any] | None:
+        """What a stored model says of the columns it takes; the learner `table` knows them itself."""
+        if isinstance(fitted(self.model), TableModel):
+            return None
+        columns = self.campaign.store.state.columns or {}
+        kinds = dict(zip(columns["names"], columns["types"], strict=True))
+        features = columns["features"]
+        return {"columns": features, "text": [name for name in features if kinds[name] in ("text", "category")]}
 
     def _with_role(self, *, test: bool) -> pd.DataFrame:
         found = self._labelled
@@ -185,8 +200,9 @@ class Labelling:
         if not len(test):
             outcomes = measure.of_codes(codes, codes, np.empty(0))
             return Predictions(groups, group, codes, codes, None, measure, outcomes, majority, positive)
-        predicted, outcomes = measure.codes(self.model.predict(test)), measure.of_model(self.model, test, y)
-        chances = chances_of(self.model, test, classes)
+        X = self._features(test)
+        predicted, outcomes = measure.codes(self.model.predict(X)), measure.of_model(self.model, X, y)
+        chances = chances_of(self.model, X, classes)
         return Predictions(groups, group, codes, predicted, chances, measure, outcomes, majority, positive)
 
     def _positive(self, classes: list[Any], risk: Risk) -> int | None:
@@ -270,7 +286,7 @@ class Labelling:
             write_rows(written[-1], pa.Table.from_pandas(self.test_rows, preserve_index=False))
         if self.begun and not unstored(self.model):
             written.append(target.with_suffix(".model.zip"))
-            save_model(written[-1], self.model)
+            save_model(written[-1], self.model, self._encoder())
         for ending, text in (
             (".report.html", self.report()),
             (".report.json", json.dumps(self.summary, allow_nan=False)),

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 
 from evenhand.arrays import Floats, Values
@@ -22,9 +23,10 @@ from evenhand.learners.storing import dump_model, load_model
 from evenhand.sources.table.columns import Coded, Layout
 from evenhand.sources.table.encoding import Encoders
 from evenhand.sources.table.problems import missing_column
+from evenhand.sources.table.raw import as_frame
 from evenhand.sources.table.reading import CsvFormat, read
 
-__all__ = ["CHUNK", "CuratedModel", "chances_of", "save_model", "unstored"]
+__all__ = ["CHUNK", "CuratedModel", "RawModel", "chances_of", "fitted", "save_model", "unstored"]
 
 CHUNK = 20_000
 """Rows encoded at a time, so that many test rows need no room at once."""
@@ -67,12 +69,9 @@ class CuratedModel:
         return np.concatenate([np.asarray(self.classifier.predict_proba(X)) for X in self._features(rows)])
 
     def _features(self, rows: Any) -> Sequence[Any]:
-        frame = read(rows, CsvFormat())
-        absent = [name for name in self.columns if name not in frame.schema.names]
-        if absent:
-            raise InputError(missing_column(absent[0], frame.schema.names, "the model predicts from it"))
+        table = _read(rows, self.columns)
         try:
-            return self.features(self.layout.code(frame.table))
+            return self.features(self.layout.code(table))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise InputError(f"a column has another type than where the model was trained: {error}") from None
 
@@ -90,7 +89,7 @@ class CuratedModel:
         return {**asdict(self.layout), "names": self.layout.names, **arrays, "dense": self.encoder.dense}
 
     @classmethod
-    def load(cls, path: str | PathLike[str], learner: Any = None) -> CuratedModel | Model:
+    def load(cls, path: str | PathLike[str], learner: Any = None) -> CuratedModel | RawModel | Model:
         """What `save` wrote; nothing in it is run. A network also needs its learner, whose factory makes the module.
 
         A model of a table whose labels were made step by step has its encoder inside, and comes back as it is.
@@ -104,11 +103,59 @@ class CuratedModel:
             raise InputError(f"{path} holds no model of a curated set: {error}") from None
         if kept is None:
             return load_model(about["format"], data, learner)
+        if "columns" in kept:
+            return RawModel(kept["columns"], kept["text"], load_model(about["format"], data, learner))
         categories = tuple((name, tuple(values), missing) for name, values, missing in kept["categories"])
         layout = Layout(tuple(kept["numbers"]), tuple(kept["gaps"]), categories)
         low, scale, fill, seen = (np.array(kept[name], dtype=float)[None] for name in ("low", "scale", "fill", "seen"))
         encoder = Encoders(low, scale, fill, seen, bool(kept["dense"]))
         return cls(layout, encoder, load_model(about["format"], data, learner))
+
+
+@dataclass(frozen=True)
+class RawModel:
+    """A classifier that makes features of columns by itself: rows of the table go in as they are, labels come out.
+
+    Attributes:
+        columns: the columns it predicts from.
+        text: those of them that are text, whatever a file's cells look like.
+        classifier: what was fitted.
+        choice: how it was chosen among candidates, where it was.
+    """
+
+    columns: Sequence[str]
+    text: Sequence[str]
+    classifier: Any
+    choice: Any = None
+
+    @property
+    def classes(self) -> Values:
+        """The labels it knows, sorted."""
+        return np.asarray(self.classifier.classes)
+
+    def predict(self, rows: Any) -> Values:
+        """The predicted label of every row of a frame or file."""
+        return np.asarray(self.classifier.predict(self._frame(rows)))
+
+    def predict_proba(self, rows: Any) -> Floats:
+        """The probability of every class, where the classifier gives one."""
+        return np.asarray(self.classifier.predict_proba(self._frame(rows)))
+
+    def _frame(self, rows: Any) -> pd.DataFrame:
+        return as_frame(_read(rows, self.columns, self.text), self.columns)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write a zip archive: `encoder.json` with the names of the columns, `about.json`, and the classifier by skops."""
+        save_model(path, self.classifier, {"columns": list(self.columns), "text": list(self.text)})
+
+
+def _read(rows: Any, columns: Sequence[str], text: Sequence[str] = ()) -> pa.Table:
+    """A frame or file that has these columns; those of `text` are text, whatever they look like."""
+    frame = read(rows, CsvFormat(text=tuple(text)))
+    absent = [name for name in columns if name not in frame.schema.names]
+    if absent:
+        raise InputError(missing_column(absent[0], frame.schema.names, "the model predicts from it"))
+    return frame.table
 
 
 def save_model(path: str | PathLike[str], classifier: Any, encoder: dict[str, Any] | None = None) -> None:
@@ -130,7 +177,7 @@ def save_model(path: str | PathLike[str], classifier: Any, encoder: dict[str, An
 
 def fitted(model: Any) -> Any:
     """The model that was fitted, without its encoder or the reason for it."""
-    if isinstance(model, CuratedModel):
+    if isinstance(model, CuratedModel | RawModel):
         return fitted(model.classifier)
     return model.model if isinstance(model, FinalModel) else model
 

@@ -9,10 +9,12 @@ import io
 import json
 import zipfile
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
@@ -33,6 +35,7 @@ __all__ = [
     "interval",
     "logistic",
     "predictions",
+    "raw_columns",
     "read_rows",
     "refitted",
     "risk_of",
@@ -109,6 +112,15 @@ def features(table: pa.Table, encoder: dict[str, Any]) -> Floats:
             block[kept] = one_hot.fit(np.array(known, dtype=object)[:, None]).transform(cells[kept, None])
         blocks.append(block)
     return np.column_stack([scaled, *(b * seen[_place(i, blocks, len(low))] for i, b in enumerate(blocks))])
+
+
+def raw_columns(table: pa.Table, encoder: dict[str, Any]) -> pd.DataFrame:
+    """The columns as they are, for a Pipeline that makes features of them."""
+    frame: pd.DataFrame = table.select(encoder["columns"]).to_pandas(date_as_object=False)
+    for name in [name for name, kind in frame.dtypes.items() if kind.kind == "O" and kind.name == "object"]:
+        values = frame[name].map(lambda v: float(v) if isinstance(v, Decimal) else v)
+        frame[name] = values.where(values.notna(), np.nan)
+    return frame
 
 
 def table_features(table: pa.Table, data: bytes) -> Floats:
@@ -189,11 +201,19 @@ def refitted(archive: dict[str, bytes], X: Floats, y: Values, weight: Floats | N
         from skops.io import loads
 
         estimator = clone(loads(data))
-        return estimator.fit(X, y) if weight is None else estimator.fit(X, y, sample_weight=weight)
+        return estimator.fit(X, y) if weight is None else estimator.fit(X, y, **{_weight_key(estimator): weight})
     if form != "logistic" or len(about["classes"]) < 2:
         return None
     with np.load(io.BytesIO(data), allow_pickle=False) as found:
         return logistic(X, y, weight, C=float(found["settings"][0]))
+
+
+def _weight_key(estimator: Any) -> str:
+    """The keyword by which a classifier takes weights: a Pipeline hands them to its last step."""
+    if steps := getattr(estimator, "steps", None):
+        return f"{steps[-1][0]}__{_weight_key(steps[-1][1])}"
+    inner = getattr(estimator, "estimator", None)
+    return _weight_key(inner) if hasattr(inner, "steps") else "sample_weight"
 
 
 def logistic(X: Floats, y: Values, weight: Floats | None, *, C: float, tol: float = 1e-10) -> LogisticRegression:

@@ -17,12 +17,13 @@ from threadpoolctl import threadpool_limits
 
 from evenhand.arrays import Floats
 from evenhand.curation.figures import Predictions
-from evenhand.curation.model import CHUNK, CuratedModel, chances_of
+from evenhand.curation.model import CHUNK, CuratedModel, RawModel, chances_of
 from evenhand.engine.deploying import choose_models
 from evenhand.engine.run import Record, Round, each_round
 from evenhand.engine.trials import Settings, Trials
 from evenhand.errors import InputError
 from evenhand.learners.choosing import Choice, FinalModel
+from evenhand.learners.columns import needs_columns
 from evenhand.risks import Outcomes, Risk
 from evenhand.sources.base import Draw
 from evenhand.sources.table.pool import TestPart
@@ -163,8 +164,10 @@ class Curation:
             return choose_models(self._trial, self.table, self._learner, plain)[0]
         return FinalModel(plain[0], Choice("plain", "asked for", str(self.settings.risk)))
 
-    def model(self) -> CuratedModel:
-        """The model to deploy, with its encoder."""
+    def model(self) -> CuratedModel | RawModel:
+        """The model to deploy, which takes rows as they are."""
+        if needs_columns(self._learner):
+            return RawModel(self.table.raw_columns, self.table.text_columns, self.final.model, self.final.choice)
         return CuratedModel(self.table.layout, self._stream.encoder(0), self.final.model, self.final.choice)
 
     def test_part(self) -> TestPart:
@@ -176,14 +179,15 @@ class Curation:
         assert isinstance(self._trial.stream, TableStream)  # a table's stream is
         return self._trial.stream
 
-    def tested(self, model: CuratedModel, risk: Risk, positive: int | None) -> Predictions:
+    def tested(self, model: CuratedModel | RawModel, risk: Risk, positive: int | None) -> Predictions:
         """What a model makes of the test rows."""
         part, classes = self.test_part(), self.table.classes
         measure = risk.for_classes(classes)
         y, m = part.y.astype(np.int64), len(self.table.groups)
         found, predicted, chances = [], [], []
-        for i, X in enumerate(model.features(part.rows)):
-            labels = classes[y[i * CHUNK : (i + 1) * CHUNK]]
+        for i in range(0, len(y), CHUNK):
+            X = self._stream.test_features(0, slice(i, i + CHUNK))
+            labels = classes[y[i : i + CHUNK]]
             found.append(measure.of_model(model.classifier, X, labels))
             predicted.append(measure.codes(model.classifier.predict(X)))
             chances.append(chances_of(model.classifier, X, classes))

@@ -15,8 +15,9 @@ from evenhand.curation.files import check_output, write_text
 from evenhand.curation.labelling import Labelling
 from evenhand.curation.unlabelled import Labels, labels_in
 from evenhand.errors import InputError
-from evenhand.learners import Logistic
+from evenhand.learners import Logistic, as_learner
 from evenhand.learners.logistic.table import TableLearner
+from evenhand.learners.parsing import describe_learner
 from evenhand.ledger.memory import MemoryLedger
 from evenhand.notation import lasting_text
 from evenhand.sources.table.overlap import fingerprint
@@ -175,7 +176,10 @@ def _resumed(plan: Plan, out: Path, settings: dict[str, Any]) -> Campaign:
         said = ", ".join(f"{key} was {was.get(key)!r}, is {settings.get(key)!r}" for key in sorted(differ))
         raise InputError(f"cannot go on, the settings differ: {said}. Only the budget may change, and only grow.")
     _check_pool(plan.data, kept["pool"])
-    campaign = Campaign.open(f"sqlite:///{ledger_path(out)}", NAME)
+    own = plan.campaign["learner"]
+    # one that no text describes is given again
+    given = {} if own is None or describe_learner(as_learner(as_raw(own))) else {"learner": as_raw(own)}
+    campaign = Campaign.open(f"sqlite:///{ledger_path(out)}", NAME, **given)
     if settings["budget"] > was["budget"]:
         campaign.change(budget=settings["budget"])
         write_text(checkpoint_path(out), json.dumps({**kept, "settings": settings}))

@@ -22,6 +22,7 @@ from evenhand.curation.recomputing import (
     figures,
     interval,
     predictions,
+    raw_columns,
     read_rows,
     refitted,
     risk_of,
@@ -71,10 +72,12 @@ def verify(path: str | PathLike[str]) -> list[Check]:
     return [*found, *_trials(report)]
 
 
-def _encoding(archive: dict[str, bytes]) -> tuple[Callable[[pa.Table], Floats], list[str]]:
+def _encoding(archive: dict[str, bytes]) -> tuple[Callable[[pa.Table], Any], list[str]]:
     """How rows become features, and which of their columns are text."""
     if "encoder.json" in archive:
         encoder = json.loads(archive["encoder.json"])
+        if "columns" in encoder:
+            return lambda table: raw_columns(table, encoder), encoder["text"]
         return lambda table: features(table, encoder), [name for name, *_ in encoder["categories"]]
     about = json.loads(archive["about.json"])
     if about["format"] != "table":
@@ -136,7 +139,7 @@ def _majority(report: dict[str, Any], rows: pa.Table) -> Iterator[Check]:
 def _model(
     report: dict[str, Any],
     archive: dict[str, bytes],
-    encode: Callable[[pa.Table], Floats],
+    encode: Callable[[pa.Table], Any],
     rows: pa.Table,
     test: pa.Table,
 ) -> tuple[list[Check], Floats | None]:
@@ -151,7 +154,8 @@ def _model(
     tested = encode(test) if test.num_rows else X
     predicted, chances = predictions(archive, tested)
     weight = None if plain else group_weights(group, choice["weights"], choice["strength"])
-    again = refitted(archive, X[order], y[order], None if weight is None else weight[order])
+    ordered = X.iloc[order] if hasattr(X, "iloc") else X[order]
+    again = refitted(archive, ordered, y[order], None if weight is None else weight[order])
     if again is not None and chances is not None:
         distance = float(np.abs(again.predict_proba(tested) - chances).max(initial=0.0))
         said = f"probabilities differ by at most {distance:.1e}"

@@ -16,12 +16,13 @@ from evenhand.engine.memories.base import Memory
 from evenhand.engine.memories.build import make_memory
 from evenhand.engine.settings import learner_seed
 from evenhand.errors import InputError
+from evenhand.learners.columns import check_columns, needs_columns
 from evenhand.risks import ERROR, Measure, Risk
-from evenhand.sources.base import Draw, RiskStream, Source, Stream
+from evenhand.sources.base import Draw, HasColumns, RiskStream, Source, Stream
 from evenhand.strategies.base import Strategy
 from evenhand.strategies.decision import Decision
 
-__all__ = ["Settings", "Step", "Trials", "check_tests"]
+__all__ = ["Settings", "Step", "Trials", "check_tests", "open_stream"]
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class Trials:
         self, source: Source, strategy: Strategy, learner: Any, settings: Settings, trials: Sequence[int]
     ) -> None:
         self.settings, self.name = settings, source.name
-        self.stream = source.open(settings.seed, trials)
+        self.stream = open_stream(source, learner, settings.seed, trials)
         self.rounds = settings.rounds_of(strategy)
         self.measure: Measure = settings.risk.for_classes(source.classes)
         self.incremental = bool(getattr(learner, "incremental", False))
@@ -154,6 +155,17 @@ class Trials:
         if self.settings.risk.is_error:
             return self.stream.accuracies(models), None
         return check_tests(self.name, self.stream, self.settings.risk).accuracies_and_risks(models, self.measure)
+
+
+def open_stream(source: Source, learner: Any, seed: int, trials: Sequence[int]) -> Stream:
+    """The draws of a source as the learner takes them: columns as they are for one that needs them, else numbers."""
+    if not needs_columns(learner):
+        return source.open(seed, trials)
+    if not isinstance(source, HasColumns):
+        name = type(getattr(learner, "estimator", learner)).__name__
+        raise InputError(f"{name} takes columns by name, and the source {source.name} has none: it is for tables")
+    check_columns(learner, source.raw_columns, source.left_out)
+    return source.open_columns(seed, trials)
 
 
 def check_tests(name: str, stream: Stream, risk: Risk) -> RiskStream:

@@ -28,8 +28,9 @@ class Model(Protocol):
 class Learner(Protocol):
     """Something that can be fitted; `previous` is the model it may start from.
 
-    A learner with `needs_groups = True` is also given `groups=`, the group of every row. One whose `fit` has no
-    `sample_weight` works everywhere but where rows are weighted.
+    A learner with `needs_groups = True` is also given `groups=`, the group of every row; one with `needs_columns = True`
+    gets the columns of a table as they are, in a pandas frame. One whose `fit` has no `sample_weight` works everywhere
+    but where rows are weighted.
     """
 
     def fit(self, X: Any, y: Any, *, sample_weight: Any = None, previous: Any = None, seed: int = 0) -> Model:

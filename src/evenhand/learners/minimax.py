@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 from evenhand.arrays import Features, Floats, Values
 from evenhand.errors import InputError
 from evenhand.learners.base import Model
+from evenhand.learners.columns import needs_columns
 from evenhand.learners.crossing import CrossFit, Rows, group_places, group_weights, measure_of
 from evenhand.learners.simplex import maximise
 from evenhand.learners.weights import as_weights, takes_weights
@@ -237,6 +238,11 @@ class Minimax(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
     def incremental(self) -> bool:
         """Whether a model depends on the models before it."""
         return bool(getattr(self.learner, "incremental", False))
+
+    @property
+    def needs_columns(self) -> bool:
+        """Whether the learner is given the columns of a table as they are."""
+        return self.learner is not None and needs_columns(self.learner)
 
     @property
     def gives_probabilities(self) -> bool:

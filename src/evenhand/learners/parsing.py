@@ -37,8 +37,8 @@ def parse_learner(text: str) -> Any:
     if name == "table":
         return _make(TableLearner, settings, text)
     if name.startswith(ALLOWED) and "." in name:
-        update = settings.pop("update", "refit")
-        return SklearnLearner(_make(_classifier(name), settings, text), update=update)
+        own = {key: settings.pop(key) for key in ("update", "columns") if key in settings}
+        return SklearnLearner(_make(_classifier(name), settings, text), **own)
     raise InputError(
         f"unknown learner {name!r}: use logistic, table (logistic with text encoded), a scikit-learn classifier by its path, "
         "e.g. sklearn.ensemble.RandomForestClassifier:n_estimators=50, or factory:package.module.function"
@@ -51,7 +51,8 @@ def describe_learner(learner: Any) -> str | None:
         return "table" if learner.C == 1.0 else f"table:C={learner.C}"
     prefix, settings = "", {}
     if isinstance(learner, SklearnLearner):
-        settings = {"update": learner.update} if learner.update != "refit" else {}
+        own = (("update", learner.update, "refit"), ("columns", learner.columns, "auto"))
+        settings = {key: value for key, value, default in own if value != default}
         learner = learner.estimator
         prefix = f"{type(learner).__module__}."
         if not prefix.startswith(ALLOWED):

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from evenhand.arrays import Features, Values
 from evenhand.errors import InputError
 from evenhand.learners.base import Model
+from evenhand.learners.columns import selects_columns
 from evenhand.learners.weights import as_weights, weight_key
 
 __all__ = ["ConstantModel", "SklearnLearner", "SklearnModel"]
@@ -69,14 +70,19 @@ class SklearnLearner:
         estimator: the classifier.
         update: `"refit"` fits a clone from scratch; `"partial_fit"` goes on from the previous model with one
             `partial_fit` over the whole training set.
+        columns: `"raw"` gives the classifier the columns of a table as they are, in a pandas frame; `"encoded"` numbers,
+            with text one-hot. `"auto"` gives raw columns where a ColumnTransformer selects them by name or type.
     """
 
     estimator: Any
     update: str = "refit"
+    columns: str = "auto"
 
     def __post_init__(self) -> None:
         if self.update not in ("refit", "partial_fit"):
             raise InputError(f"update must be 'refit' or 'partial_fit', not {self.update!r}")
+        if self.columns not in ("auto", "raw", "encoded"):
+            raise InputError(f"columns must be 'auto', 'raw' or 'encoded', not {self.columns!r}")
         if not (hasattr(self.estimator, "fit") and hasattr(self.estimator, "predict")):
             raise InputError(f"{self.estimator!r} has no fit and predict: give a scikit-learn classifier or Pipeline")
         if self.update == "partial_fit" and not hasattr(self.estimator, "partial_fit"):
@@ -86,6 +92,11 @@ class SklearnLearner:
     def incremental(self) -> bool:
         """Whether a model depends on the models before it."""
         return self.update == "partial_fit"
+
+    @property
+    def needs_columns(self) -> bool:
+        """Whether it is given the columns of a table as they are."""
+        return self.columns == "raw" or (self.columns == "auto" and selects_columns(self.estimator))
 
     @property
     def gives_probabilities(self) -> bool:

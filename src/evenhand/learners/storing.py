@@ -114,9 +114,21 @@ def _skops(estimator: Any) -> bytes:
     if unknown:
         raise InputError(
             f"{type(estimator).__name__} cannot be stored, so it cannot be frozen: loading it would need to trust "
-            f"{', '.join(unknown)}"
+            f"{', '.join(unknown)}{_because_of(estimator)}"
         )
     return bytes(data)
+
+
+def _because_of(estimator: Any) -> str:
+    """Which of its parts cannot be stored, for the error."""
+    from skops.io import dumps, get_untrusted_types
+
+    steps = [part for _, part in getattr(estimator, "steps", ())]
+    inner = [*steps, *(part for _, part, _ in getattr(estimator, "transformers_", ()))]
+    for part in inner:
+        if hasattr(part, "get_params") and get_untrusted_types(data=dumps(part)):
+            return _because_of(part) or f", because of {type(part).__name__}"
+    return ""
 
 
 def _safetensors(model: Any) -> bytes:

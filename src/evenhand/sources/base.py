@@ -18,7 +18,7 @@ from evenhand.learners.base import Learner, Model
 from evenhand.risks import ERROR, Measure, Risk
 
 __all__ = [
-    "ConfusionStream", "Draw", "ExactStream", "HasDigest", "HasFairMixture", "HasLearner", "HasValidation", "RiskStream",
+    "ConfusionStream", "Draw", "ExactStream", "HasColumns", "HasDigest", "HasFairMixture", "HasLearner", "HasValidation", "RiskStream",
     "Source", "Stream", "TestedStream",
 ]  # fmt: skip
 
@@ -96,6 +96,22 @@ class HasValidation(Protocol):
 
     def with_validation(self, share: float) -> Source:
         """The same source with this share of examples that validate."""
+
+
+@runtime_checkable
+class HasColumns(Protocol):
+    """A source whose examples have named columns, for learners that take these as they are."""
+
+    @property
+    def raw_columns(self) -> list[str]:
+        """The columns there are to predict from."""
+
+    @property
+    def left_out(self) -> dict[str, str]:
+        """Why other columns are not predicted from, by name."""
+
+    def open_columns(self, seed: int, trials: Sequence[int]) -> Stream:
+        """The draws of these trials; X is a frame."""
 
 
 @runtime_checkable

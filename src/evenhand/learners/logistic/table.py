@@ -29,6 +29,8 @@ class TableLearner:
 
     C: float = 1.0
 
+    needs_columns = True
+
     def fit(
         self,
         X: Features,

@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 from evenhand.sources.table.grouping import MISSING
 from evenhand.sources.table.problems import names
 
-__all__ = ["Coded", "Layout", "column_problem", "counts_the_rows", "plan"]
+__all__ = ["Coded", "Layout", "column_problem", "counts_the_rows", "is_free_text", "plan"]
 
 _NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
 _DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
 _MICROSECONDS = 86_400_000_000.0  # of a day
 MOSTLY = 0.9
+_SPACE = r"\S\s+\S"
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,17 @@ def column_problem(name: str, column: pa.ChunkedArray, most_categories: int) -> 
     if np.isnan(numbers).all():
         return f"column {name!r} has no values at all; ignore it."
     return f"column {name!r} has infinite values; make them missing." if np.isinf(numbers).any() else None
+
+
+def is_free_text(column: pa.ChunkedArray, most_categories: int) -> bool:
+    """Whether a column is text to be read, too varied for categories: most of its values have several words."""
+    if not _is_category(column.type):
+        return False
+    values = pc.drop_null(pc.unique(_as_text(column)))
+    if len(values) <= most_categories:
+        return False
+    several = pc.sum(pc.match_substring_regex(values, _SPACE)).as_py() or 0
+    return bool(several > len(values) / 2)
 
 
 def counts_the_rows(column: pa.ChunkedArray) -> bool:

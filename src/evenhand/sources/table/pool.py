@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from evenhand.arrays import Values
-from evenhand.sources.table.columns import Coded, Layout, column_problem, counts_the_rows, plan
+from evenhand.sources.table.columns import Coded, Layout, column_problem, counts_the_rows, is_free_text, plan
 from evenhand.sources.table.grouping import (
     OTHER,
     Coding,
@@ -63,6 +63,8 @@ class Pool:
     """Everything a source needs to know of its table.
 
     `merged` are small groups that became one; `units` tells for every row which person, or other unit, it belongs to.
+    `features` are all columns to predict from. Those of `texts` are free text, which has no place in the layout: only
+    learners that take columns as they are can use it.
     """
 
     groups: Groups
@@ -71,6 +73,8 @@ class Pool:
     by_group: list[NDArray[np.int64]]
     y: NDArray[np.int16]
     classes: Values
+    features: tuple[str, ...]
+    texts: tuple[str, ...]
     layout: Layout
     rows: CodedRows
     notes: tuple[str, ...]
@@ -103,7 +107,9 @@ def make_pool(data: Frame | ParquetFiles, columns: Columns) -> Pool:
     features = _features(columns, available, [part.name for part in parts], ours)
     sample = data.sample(features)
     problems = _label_problems(columns.label, labels) + _group_problems(groups)
-    for name in features:
+    texts = tuple(name for name in features if is_free_text(sample.column(name), columns.max_categories))
+    sample = sample.drop_columns(list(texts))
+    for name in sample.column_names:
         problems.append(data.broken.get(name) or column_problem(name, sample.column(name), columns.max_categories))
     raise_all(problems, title)
     layout = plan(sample)
@@ -115,9 +121,11 @@ def make_pool(data: Frame | ParquetFiles, columns: Columns) -> Pool:
         by_group=_by_group(groups),
         y=labels.codes.astype(np.int16),
         classes=np.array(labels.values),
+        features=tuple(features),
+        texts=texts,
         layout=layout,
         rows=rows,
-        notes=(*_notes(columns, groups, merged, ours), *_row_numbers(sample)),
+        notes=(*_notes(columns, groups, merged, ours), *_row_numbers(sample), *map(_is_text, texts)),
     )
 
 
@@ -126,7 +134,7 @@ def make_test(frame: Frame, columns: Columns, pool: Pool) -> tuple[TestPart, tup
     table = frame.table
     title = f"the test part ({frame.name})"
     parts = _group_columns(columns, table.column_names, title)
-    needed = [(columns.label, "label"), *((name, "a feature of the pool") for name in pool.layout.columns)]
+    needed = [(columns.label, "label"), *((name, "a feature of the pool") for name in pool.features)]
     raise_all(_absent(needed, table.column_names), title)
     labels = code_column(frame.column(columns.label), GroupColumn(columns.label), keep_order=False)
     groups = intersect([p.name for p in parts], [code_column(frame.column(p.name), p) for p in parts])
@@ -271,6 +279,10 @@ def _notes(columns: Columns, groups: Groups, merged: Sequence[str], ours: Sequen
     notes += [f"rows of {name!r} left out" for name in columns.exclude]
     used = "also features" if columns.use_group_as_feature else "not features"
     return (*notes, f"group columns ({', '.join(groups.columns)}) are {used}")
+
+
+def _is_text(name: str) -> str:
+    return f"column {name!r} is free text: the learner takes the columns as they are"
 
 
 def _row_numbers(sample: pa.Table) -> list[str]:

@@ -19,6 +19,7 @@ from evenhand.sources.scoring import LinearScores, by_group
 from evenhand.sources.table.encoding import Encoders, Missing, Scale, fit_encoders
 from evenhand.sources.table.parquet import ParquetRows
 from evenhand.sources.table.pool import Pool, TestPart
+from evenhand.sources.table.raw import RawRows
 from evenhand.sources.table.splitting import UnitOrder, assign, check_sides
 
 __all__ = ["Settings", "TableStream"]
@@ -42,10 +43,22 @@ class Settings:
 
 
 class TableStream:
-    """The rows of T trials in their drawing order, kept flat so that a draw for all of them is a few array steps."""
+    """The rows of T trials in their drawing order, kept flat so that a draw for all of them is a few array steps.
 
-    def __init__(self, pool: Pool, settings: Settings, seed: int, trials: Sequence[int]) -> None:
-        self._pool = pool
+    With `raw` rows X is a frame of the columns as they are, and nothing is learnt from them here; `raw_test` are those of
+    a test table of its own.
+    """
+
+    def __init__(
+        self,
+        pool: Pool,
+        settings: Settings,
+        seed: int,
+        trials: Sequence[int],
+        raw: RawRows | None = None,
+        raw_test: RawRows | None = None,
+    ) -> None:
+        self._pool, self._raw, self._raw_test = pool, raw, raw_test
         self._settings = settings
         self._sizes = pool.groups.counts
         held_out = np.minimum(np.round(self._sizes * settings.held_out), MOST_TEST_ROWS).astype(np.int64)
@@ -104,18 +117,36 @@ class TableStream:
         self._rows = np.concatenate(rows)
         self._validates = np.concatenate(roles)
         if isinstance(self._pool.rows, ParquetRows):
-            self._pool.rows.fetch(np.concatenate([self._rows, *self._test_rows()]))
+            wanted_rows = np.concatenate([self._rows, *self._test_rows()])
+            (self._raw or self._pool.rows).fetch(wanted_rows)
 
     def _test_rows(self) -> list[Ints]:
         return [self._pool.by_group[z][order.test] for orders in self._orders for z, order in enumerate(orders)]
 
+    def _begin(self) -> None:
+        """Lay out rows and fit the encoders by them when the first row is wanted: opening a stream reads nothing."""
+        if not len(self._rows):
+            self._lay_out(np.full(self._taken.shape, READ_AHEAD))
+            self._fitted = self._fit() if self._raw is None else None
+
     @property
     def _encoders(self) -> Encoders:
-        """Fitted when the first row is wanted, so that opening a stream reads nothing."""
-        if self._fitted is None:
-            self._lay_out(np.full(self._taken.shape, READ_AHEAD))
-            self._fitted = self._fit()
+        self._begin()
+        assert self._fitted is not None  # only raw rows have none
         return self._fitted
+
+    def _features(self, rows: Ints, trial: Ints) -> Any:
+        """The features of rows by number, each for its trial."""
+        return self._encoders.encode(self._pool.rows[rows], trial) if self._raw is None else self._raw[rows]
+
+    def test_features(self, trial: int, part: slice = slice(None)) -> Any:
+        """The features of a trial's test rows, or of some of them, as its models take them."""
+        test = self.tests()[trial]
+        if self._raw is not None:
+            raw = self._raw if self._raw_test is None else self._raw_test
+            return raw[test.numbers[part]]
+        rows = test.rows[part]
+        return self._encoders.encode(rows, np.full(len(rows), trial))
 
     def _fit(self) -> Encoders:
         bounds = [*self._start[:, 0].tolist(), len(self._rows)]
@@ -128,7 +159,7 @@ class TableStream:
 
     def draw(self, group: Ints, size: Ints) -> Draw:
         """The next `size[t]` rows of `group[t]` for every trial t, fewer where the group runs out."""
-        encoders = self._encoders
+        self._begin()
         trial = np.flatnonzero(group >= 0)
         z = group[trial]
         wanted = self._taken[trial, z] + size[trial]
@@ -145,7 +176,7 @@ class TableStream:
         return Draw(
             trial=of_trial,
             group=np.repeat(z, count),
-            X=encoders.encode(self._pool.rows[rows], of_trial),
+            X=self._features(rows, of_trial),
             y=self._pool.y[rows].astype(np.int64),
             validation=self._validates[where],
             rows=rows.astype(np.int64),
@@ -176,7 +207,8 @@ class TableStream:
             self._tests = []
             for t, orders in enumerate(self._orders):
                 rows = np.concatenate([self._pool.by_group[z][order.test] for z, order in enumerate(orders)])
-                self._tests.append(TestPart(self._pool.rows[rows], self._pool.y[rows], self._held_out[t], rows))
+                coded = self._pool.rows[rows if self._raw is None else rows[:0]]
+                self._tests.append(TestPart(coded, self._pool.y[rows], self._held_out[t], rows))
         return self._tests
 
     def encoder(self, trial: int) -> Encoders:
@@ -225,10 +257,8 @@ class TableStream:
             )
             found[rules] = self._of_rules(linear, np.array(rules), coef, intercept)
         for t, model in enumerate(models):
-            rows = tests[t].rows
-            if model is not None and t not in rules and len(rows):
-                features = self._encoders.encode(rows, np.full(len(rows), t))
-                found[t] = plain(model, features, self._pool.classes[tests[t].y], tests[t].counts)
+            if model is not None and t not in rules and len(tests[t].y):
+                found[t] = plain(model, self.test_features(t), self._pool.classes[tests[t].y], tests[t].counts)
         return found
 
     def _is_linear(self, model: Any) -> bool:
@@ -236,7 +266,8 @@ class TableStream:
         coef, classes = getattr(model, "coef_", ()), getattr(model, "classes_", ())
         width = self._pool.layout.width
         return (
-            np.shape(coef) == (1, width)
+            self._raw is None
+            and np.shape(coef) == (1, width)
             and len(self._pool.classes) == 2
             and np.array_equal(classes, self._pool.classes)
         )

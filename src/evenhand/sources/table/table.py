@@ -21,7 +21,8 @@ from evenhand.sources.table.encoding import Missing, Scale
 from evenhand.sources.table.overlap import check_apart, duplicates
 from evenhand.sources.table.parquet import ParquetFiles, ParquetRows, larger_than
 from evenhand.sources.table.pool import Columns, TestPart, make_pool, make_test
-from evenhand.sources.table.problems import TableError
+from evenhand.sources.table.problems import TableError, names
+from evenhand.sources.table.raw import RawRows, raw_rows
 from evenhand.sources.table.reading import CsvFormat, Frame, check_effects, is_parquet, read
 from evenhand.sources.table.stream import Settings, TableStream
 
@@ -52,7 +53,8 @@ class Table:
         scale_by: encode by the trial's training rows, or by all rows outside the test part.
         replace: never draw a row twice, or go on inside the two halves once a group is used up.
         validation: the share of each group's rows that validates.
-        max_categories: a text column with more values than this is refused.
+        max_categories: a text column with more values than this is refused; free text, of several words each, only
+            where the learner does not take the columns as they are.
         unseen: refuse a test table with categories the pool has not (`"error"`), or let them count as none (`"ignore"`).
         id: a column that names every row; it is no feature, and a test table must not share one.
         split_by: a column such as a person's number; all rows of a person stand on one side of every split.
@@ -127,6 +129,7 @@ class Table:
         self._data = ParquetFiles(data) if on_disk else read(data, form)
         self._pool = make_pool(self._data, columns)
         self._test_data: Frame | None = None
+        self._raw: tuple[RawRows, RawRows | None] | None = None
         part, notes = self._test_part(test, columns, form)
         self._columns = columns
         layout = self._pool.layout
@@ -202,7 +205,7 @@ class Table:
     @property
     def feature_columns(self) -> list[str]:
         """The columns predicted from."""
-        return self._pool.layout.columns
+        return [*self._pool.layout.columns, *self._pool.texts]
 
     @property
     def description(self) -> dict[str, Any]:
@@ -240,11 +243,59 @@ class Table:
         pool = self._pool
         rows = files(self._data.files) if isinstance(self._data, ParquetFiles) else pool.rows
         about = (self._columns, self._settings, pool.layout, pool.classes)
-        return digest_of(*about, pool.groups, pool.units, pool.y, rows)
+        texts = [digest_of(*self._text_of(name)) for name in pool.texts]
+        return digest_of(*about, pool.groups, pool.units, pool.y, rows, *texts)
+
+    def _text_of(self, name: str) -> list[str | None]:
+        if isinstance(self._data, ParquetFiles):
+            return []  # its files stand for it
+        found: list[str | None] = self._data.table.column(name).to_pylist()
+        return found
 
     def open(self, seed: int, trials: Sequence[int]) -> TableStream:
-        """The draws of these trials."""
+        """The draws of these trials, with columns as numbers."""
+        if self._pool.texts:
+            raise TableError(
+                f"column {names(self._pool.texts)} is free text, with more than max_categories="
+                f"{self._columns.max_categories:,} values, which this learner cannot use: ignore it (ignore=[...], --ignore), "
+                "or give a Pipeline that takes it by its name, such as ColumnTransformer([('text', TfidfVectorizer(), "
+                f"{self._pool.texts[0]!r}), ...])."
+            )
         return TableStream(self._pool, self._settings, seed, trials)
+
+    def open_columns(self, seed: int, trials: Sequence[int]) -> TableStream:
+        """The draws of these trials, with columns as they are, in frames."""
+        return TableStream(self._pool, self._settings, seed, trials, *self._raw_rows())
+
+    def _raw_rows(self) -> tuple[RawRows, RawRows | None]:
+        if self._raw is None:
+            columns, test = self._pool.features, self._test_data
+            self._raw = raw_rows(self._data, columns), None if test is None else raw_rows(test, columns)
+        return self._raw
+
+    @property
+    def raw_columns(self) -> list[str]:
+        """The columns predicted from, in the order they have in the table."""
+        return list(self._pool.features)
+
+    @property
+    def text_columns(self) -> list[str]:
+        """Those of them that are text."""
+        known = {name for name, _, _ in self._pool.layout.categories} | set(self._pool.texts)
+        return [name for name in self._pool.features if name in known]
+
+    @property
+    def left_out(self) -> dict[str, str]:
+        """Why each other column of the table is not predicted from."""
+        columns = self._columns
+        found = dict.fromkeys(self.column_names, "not among the features that were named")
+        found |= dict.fromkeys(columns.ignore, "ignored")
+        found |= dict.fromkeys(
+            self.group_columns,
+            "a group column, which is no feature: say use_group_as_feature=True (--use-group-as-feature) if it is to be one",
+        )
+        found |= {columns.label: "the label"} | ({} if columns.id is None else {columns.id: "the id"})
+        return {name: why for name, why in found.items() if name not in self._pool.features}
 
     def labels(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """The labels of rows by number, as positions in the classes."""
@@ -273,7 +324,8 @@ class Table:
 
     def digest_of_rows(self, rows: NDArray[np.int64]) -> str:
         """A text that differs where the features and labels of these rows do."""
-        return digest_of(self.coded(rows), self._pool.y[rows])
+        texts = [self.take(rows).column(name).to_pylist() for name in self._pool.texts]
+        return digest_of(self.coded(rows), self._pool.y[rows], *texts)
 
     @property
     def holds_out(self) -> bool:
