@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["EvenhandError", "InputError", "LearnerError", "LedgerError", "NothingToAsk", "RiskError"]
+__all__ = [
+    "Conflict",
+    "EvenhandError",
+    "InputError",
+    "LearnerError",
+    "LedgerError",
+    "NotFound",
+    "NothingToAsk",
+    "Repeated",
+    "RiskError",
+]
 
 
 class EvenhandError(Exception):
@@ -22,6 +32,22 @@ class InputError(EvenhandError, ValueError):
 
 class RiskError(InputError):
     """A risk of the user's own failed, or gave what no risk may be."""
+
+
+class NotFound(InputError):
+    """What was named is not there: a campaign, a request, an example."""
+
+
+class Conflict(InputError):
+    """What was given contradicts what is there already: another label of the same id, a request that was answered."""
+
+
+class Repeated(EvenhandError):
+    """A step with this idempotency key was taken before; `events` are the numbers of its first and last event."""
+
+    def __init__(self, events: tuple[int, int]) -> None:
+        super().__init__("this was done before")
+        self.events = events
 
 
 class NothingToAsk(EvenhandError):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from evenhand.campaign.state import State
-from evenhand.errors import InputError
+from evenhand.errors import Conflict, InputError, NotFound
 from evenhand.ledger.base import Reader
 
-__all__ = ["Options", "fate_of", "outstanding", "refuse_closed", "request_for", "room_for", "too_many"]
+__all__ = ["Options", "not_open", "outstanding", "refuse_closed", "request_for", "room_for", "too_many"]
 
 
 class Options(NamedTuple):
@@ -49,26 +49,26 @@ def request_for(state: State, reader: Reader, number: int, options: Options) -> 
     # one does not: somebody decided to give it up
     if options.extra and events and not any(event.kind == "abandoned" for event in events):
         return {"group": events[0].facts["decision"]["group"], "size": 0, "told": 0}
-    raise InputError(fate_of(state, reader, number))
+    raise not_open(state, reader, number)
 
 
 def refuse_closed(state: State) -> None:
     """Refuse everything once a campaign is closed."""
     if state.closed is not None:
-        raise InputError(f"the campaign is closed ({state.closed}): it takes nothing any more")
+        raise Conflict(f"the campaign is closed ({state.closed}): it takes nothing any more")
 
 
-def fate_of(state: State, reader: Reader, number: int) -> str:
-    """Why a request is not open."""
+def not_open(state: State, reader: Reader, number: int) -> InputError:
+    """The error that says why a request is not open."""
     kinds = [event.kind for event in reader.events(request=number)]
     there = f"open are {', '.join(map(str, state.open)) or 'none'}"
     if not kinds:
-        return f"request {number} was never made; {there}"
+        return NotFound(f"request {number} was never made; {there}")
     if "abandoned" in kinds:
-        return f"request {number} was abandoned; {there}"
+        return Conflict(f"request {number} was abandoned; {there}")
     if number in state.expired:
-        return f"request {number} has expired; {there}"
-    return f"request {number} has all its labels: rows beyond it are taken with extra=True; {there}"
+        return Conflict(f"request {number} has expired; {there}")
+    return Conflict(f"request {number} has all its labels: rows beyond it are taken with extra=True; {there}")
 
 
 def too_many(state: State, number: int, count: int, most: int, *, extra: bool) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import Any
 
-from evenhand.campaign.answering import fate_of
+from evenhand.campaign.answering import not_open
 from evenhand.campaign.deciding import Proposal
 from evenhand.campaign.labels import check_text
 from evenhand.campaign.pooling import Pooling
@@ -13,8 +14,8 @@ from evenhand.campaign.pools import assign, fetch, fetch_ahead
 from evenhand.campaign.requests import Request, number_of, request_of
 from evenhand.campaign.settings import as_seconds
 from evenhand.campaign.state import LETTERS, State
-from evenhand.campaign.store import returned
-from evenhand.errors import InputError, NothingToAsk
+from evenhand.campaign.store import Once, returned
+from evenhand.errors import InputError, NothingToAsk, Repeated
 from evenhand.ledger import Event, Reader, Writer
 
 __all__ = ["Asking"]
@@ -29,15 +30,22 @@ class Asking(Pooling):
         """The next request; fits first if examples came since the last one. Raises `NothingToAsk` with its reason."""
         return self.ask_many(1, collector)[0]
 
-    def ask_many(self, count: int, collector: str | None = None) -> list[Request]:
-        """Up to `count` requests at once, spread over groups as if the open ones were already answered."""
+    def ask_many(
+        self, count: int, collector: str | None = None, *, refit: bool = True, once: Once | None = None
+    ) -> list[Request]:
+        """Up to `count` requests at once, spread over groups as if the open ones were already answered.
+
+        `refit=False` decides on the scores there are, for a process that leaves fits to another. Asked again with the same
+        `once`, it gives the requests of then.
+        """
         if count < 1:
             raise InputError(f"ask for 1 request or more, not {count}")
         if collector is not None:
             check_text(collector, "the collector")
         # fits, evidence and rows of files come first and outside
         # the write lock: under it nobody else can tell or ask
-        self._bring_scores_up()
+        if refit:
+            self._bring_scores_up()
         self._weigh()
         fetch_ahead(self.store, 2 * self.store.state.settings["batch"] * count)
 
@@ -55,8 +63,13 @@ class Asking(Pooling):
                     return
             self._asked(state, writer, proposal, collector)
 
-        asked = [event for event in self.store.write(step) if event.kind == "asked"]
-        return [request_of(event, self.groups) for event in asked]
+        try:
+            events = self.store.write(step, once=once)
+        except Repeated as repeated:
+            first, last = repeated.events
+            with self.store.ledger.reading(self.store.number) as reader:
+                events = reader.events(first - 1, limit=last - first + 1)
+        return [request_of(event, self.groups) for event in events if event.kind == "asked"]
 
     def _asked(self, state: State, writer: Writer, proposal: Proposal, collector: str | None) -> Event:
         """Write down a request, and with a pool which examples it names."""
@@ -77,7 +90,7 @@ class Asking(Pooling):
             facts |= {"ids": [e.id for e in examples], "roles": roles, "new": new}
         return writer.append("asked", facts, request=number, actor=collector)
 
-    def abandon(self, request: Request | int, *, by: str | None = None) -> None:
+    def abandon(self, request: Request | int, *, by: str | None = None, once: Once | None = None) -> None:
         """Give up a request: what is outstanding goes back to the budget, what was told stays."""
         number = number_of(request)
 
@@ -86,7 +99,8 @@ class Asking(Pooling):
             event = writer.append("abandoned", {}, request=number, actor=by)
             writer.put(returned(writer, facts, event.seq))
 
-        self.store.write(step, still_open=True)
+        with suppress(Repeated):
+            self.store.write(step, still_open=True, once=once)
 
     def extend(self, request: Request | int, lease: str | float | None, *, by: str | None = None) -> float | None:
         """Let a request wait that long from now on, e.g. `"2d"`; gives the moment its lease ends."""
@@ -147,7 +161,7 @@ class Asking(Pooling):
     def _need_open(self, state: State, reader: Reader, number: int) -> dict[str, Any]:
         if number in state.open:
             return state.open[number]
-        raise InputError(fate_of(state, reader, number))
+        raise not_open(state, reader, number)
 
 
 def _check_group(state: State, group: str) -> None:

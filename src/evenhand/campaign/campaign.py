@@ -15,9 +15,9 @@ from evenhand.campaign.losses import check_losses
 from evenhand.campaign.requests import Receipt, Request, number_of
 from evenhand.campaign.settings import Parts, check_change, make_settings, parts_of
 from evenhand.campaign.state import State
-from evenhand.campaign.store import CampaignStore, user_name
+from evenhand.campaign.store import CampaignStore, Once, user_name
 from evenhand.engine.settings import forced_warning
-from evenhand.errors import EvenhandError, InputError
+from evenhand.errors import EvenhandError, InputError, Repeated
 from evenhand.ledger import Ledger, MemoryLedger, Writer, open_ledger
 
 if TYPE_CHECKING:
@@ -248,7 +248,7 @@ class Campaign(Asking):
             self.store.write(step, still_open=True)
             self.store.use(Parts(dict(self.store.state.settings), changed[0].given))
 
-    def close(self, reason: str = "closed", *, by: str | None = None) -> None:
+    def close(self, reason: str = "closed", *, by: str | None = None, once: Once | None = None) -> None:
         """End the campaign: nothing is asked or accepted any more. `status` then has the choice of the model to deploy."""
         facts: dict[str, Any] = {"reason": reason}
         # choosing takes seconds, so it happens before the write lock is taken; the choice is a
@@ -256,7 +256,8 @@ class Campaign(Asking):
         if self.store.refresh().settings["learner"] is not None and self.store.state.closed is None:
             with suppress(EvenhandError):  # no examples yet, or a learner that fails: the campaign ends all the same
                 facts["choice"] = self.store.trainer.final_model().choice.as_dict()
-        self.store.write(lambda state, writer: writer.append("closed", facts, actor=by), still_open=True)
+        with suppress(Repeated):
+            self.store.write(lambda state, writer: writer.append("closed", facts, actor=by), still_open=True, once=once)
 
     def refit(self) -> bool:
         """Fit and score if examples came since the last scores; False if there was nothing to do or another does it."""

@@ -16,7 +16,7 @@ from evenhand.campaign.state import State
 from evenhand.claims import checks
 from evenhand.claims.certificates import Certificate, spent_by
 from evenhand.claims.findings import Findings
-from evenhand.errors import InputError
+from evenhand.errors import Conflict, InputError
 from evenhand.learners import Model
 from evenhand.learners.storing import dump_model, load_model
 from evenhand.ledger.base import Event, Reader, StoredModel, Writer
@@ -93,7 +93,7 @@ class Certifier:
 
         def step(now: State, writer: Writer) -> None:
             if now.closed is not None:
-                raise InputError(f"the campaign is closed ({now.closed}): no model can be frozen any more")
+                raise Conflict(f"the campaign is closed ({now.closed}): no model can be frozen any more")
             anew, compared = True, dict[str, Any]()
             if phase is not None and now.frozen is not None:
                 # under the lock: labels that came meanwhile may

@@ -12,7 +12,7 @@ from evenhand.campaign.features import Rows, as_rows
 from evenhand.campaign.labels import Classes, Label, label_text, plain_list, read_id, read_label
 from evenhand.campaign.requests import Refused
 from evenhand.campaign.state import State
-from evenhand.errors import InputError
+from evenhand.errors import Conflict, InputError
 from evenhand.ledger.base import Event, Example, Reader
 from evenhand.ledger.text import as_text, from_text
 
@@ -135,7 +135,7 @@ def sort_out(
                 seen[name] = label, rows.stored[row]
         except InputError as error:
             shown = name if isinstance(name, str) else None
-            found.refused.append(Refused(row, shown, str(error)))
+            found.refused.append(Refused(row, shown, str(error), isinstance(error, Conflict)))
         else:
             found.new.append(New(row, name, label))
     kept = {new.label for new in found.new}
@@ -173,12 +173,12 @@ def sort_labels(
                 raise InputError(f"there is no example {name!r} in this campaign")
             label = classes.take(value, written=written, as_number=as_numbers)
             if example.fate is not None:
-                raise InputError(f"the id {name!r} {_TAKEN_BACK[example.fate]} and cannot be told again")
+                raise Conflict(f"the id {name!r} {_TAKEN_BACK[example.fate]} and cannot be told again")
             if example.label is not None:
                 # the first label too: an old delivery told again
                 # after a correction is no news, and must not undo it
                 if label_text(label) not in (example.label, example.first_label):
-                    raise InputError(
+                    raise Conflict(
                         f"the id {name!r} has the label {example.label!r}, not {label!r}: use correct to change it"
                     )
                 found.known += 1
@@ -187,7 +187,7 @@ def sort_labels(
             if example.role is None and not extra:
                 raise InputError(f"nobody asked for the example {name!r}: take it all the same with extra=True")
         except InputError as error:
-            found.refused.append(Refused(row, name, str(error)))
+            found.refused.append(Refused(row, name, str(error), isinstance(error, Conflict)))
         else:
             found.new.append(NewLabel(row, example, label))
     return found
@@ -209,7 +209,7 @@ def _read_ids(delivery: Delivery) -> Sequence[str | InputError | None]:
 def _is_known(earlier: Example, label: Label, features: str | bytes) -> bool:
     """Whether this was told before; told differently it is refused."""
     if earlier.fate is not None:
-        raise InputError(f"the id {earlier.id!r} {_TAKEN_BACK[earlier.fate]} and cannot be told again")
+        raise Conflict(f"the id {earlier.id!r} {_TAKEN_BACK[earlier.fate]} and cannot be told again")
     # a row under the id of a pool example would bring its own
     # features: those of the pool are the ones that were asked for
     if earlier.label is None and (earlier.place is not None or earlier.role is not None):
@@ -217,11 +217,11 @@ def _is_known(earlier: Example, label: Label, features: str | bytes) -> bool:
     if earlier.label is None:
         return False  # it has just left the pool: its row came with a label
     if label_text(label) not in (earlier.label, earlier.first_label):
-        raise InputError(
+        raise Conflict(
             f"the id {earlier.id!r} has the label {earlier.label!r}, not {label!r}: use correct to change it"
         )
     if not _same_features(earlier.features, features):
-        raise InputError(f"the id {earlier.id!r} was told before with other features: every example needs its own id")
+        raise Conflict(f"the id {earlier.id!r} was told before with other features: every example needs its own id")
     return True
 
 
@@ -326,10 +326,11 @@ def refusal(
     """What to say of rows that cannot be stored; the error carries them as `refused`."""
     lines = [f"row {r.row}{f' ({r.id})' if r.id else ''}: {r.reason}" for r in refused[:_SHOWN]]
     more = [f"and {len(refused) - _SHOWN} more"] if len(refused) > _SHOWN else []
+    kind = Conflict if any(row.conflict for row in refused) else InputError
     if rows == 1:
-        error = InputError(f"{refused[0].reason}; nothing was stored")
+        error = kind(f"{refused[0].reason}; nothing was stored")
     else:
         head = f"{len(refused)} of {rows} rows cannot be stored, so nothing was: "
-        error = InputError(head + "; ".join([*lines, *more]) + f". {advice}")
+        error = kind(head + "; ".join([*lines, *more]) + f". {advice}")
     error.refused = tuple(refused)
     return error

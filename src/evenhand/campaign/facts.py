@@ -11,7 +11,8 @@ __all__ = ["Facts"]
 
 # raised whenever a field changes: older snapshots are
 # then ignored, and the events are folded from the first
-_FORMAT = 2
+_FORMAT = 3
+_KEYS = 1000
 # JSON has text keys only, so these two are converted both ways
 _BY_NUMBER = ("open", "expired")
 
@@ -62,6 +63,7 @@ class Facts:
         files, last_row: the Parquet files that rows of the pool lie in, and the last row number given to one.
         skipped: examples that nobody can label.
         lookalikes: whether an id that somebody gave looks like one that we make.
+        keys: the newest idempotency keys: of what, and the first and the last event of their step.
     """
 
     seq: int = 0
@@ -115,6 +117,7 @@ class Facts:
     last_row: int = 0
     skipped: int = 0
     lookalikes: bool = False
+    keys: dict[str, tuple[str, int, int]] = field(default_factory=dict)
 
     @property
     def groups(self) -> list[str]:
@@ -154,6 +157,12 @@ class Facts:
     def unspent(self) -> int:
         """Labels neither spent nor promised to an open request."""
         return int(self.settings["budget"]) - self.labels_used - self.outstanding
+
+    def remember(self, key: str, of: str, first: int, last: int) -> None:
+        """Know a step by its idempotency key, as long as it is among the newest: retries come soon or never."""
+        self.keys[key] = (of, first, last)
+        if len(self.keys) > _KEYS:
+            del self.keys[next(iter(self.keys))]
 
     def overdue(self, now: float) -> list[int]:
         """Open requests whose lease has ended."""

@@ -8,12 +8,12 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from evenhand.campaign.answering import fate_of
+from evenhand.campaign.answering import not_open
 from evenhand.campaign.deciding import Proposal
 from evenhand.campaign.requests import Request, number_of, request_of
 from evenhand.campaign.state import State
 from evenhand.campaign.store import CampaignStore
-from evenhand.errors import InputError, NothingToAsk
+from evenhand.errors import InputError, NotFound, NothingToAsk
 from evenhand.ledger import Reader
 from evenhand.notation import free_name
 
@@ -203,7 +203,7 @@ class Looking:
             with self.store.ledger.reading(self.store.number) as reader:
                 asked = reader.events(kinds=("asked",), request=number)
             if not asked:
-                raise InputError(f"request {number} was never made")
+                raise NotFound(f"request {number} was never made")
             decision = Decision.from_dict(self.groups, asked[0].facts["decision"])
         return {
             "request": number,
@@ -238,7 +238,7 @@ class Looking:
             if request is not None:
                 asked = reader.events(kinds=("asked",), request=number_of(request))
                 if not asked:
-                    raise InputError(fate_of(state, reader, number_of(request)))
+                    raise not_open(state, reader, number_of(request))
                 group = asked[0].facts["decision"]["group"]
             return table, as_delivery(table, state, needs_numbers=self.store.parts.needs_numbers, group=group)
 

@@ -21,7 +21,7 @@ from evenhand.campaign.settings import Parts
 from evenhand.campaign.state import MADE, State
 from evenhand.campaign.telling import Intake
 from evenhand.engine.settings import as_population, check_settings, forced_warning
-from evenhand.errors import InputError
+from evenhand.errors import Conflict, InputError, NotFound
 from evenhand.ledger import Writer
 from evenhand.notation import free_name
 
@@ -136,9 +136,9 @@ class Pooling(Altering):
         def write(state: State, writer: Writer) -> None:
             example = writer.find([id]).get(id)
             if example is None or example.place is None:
-                raise InputError(f"there is no example {id!r} in the pool")
+                raise NotFound(f"there is no example {id!r} in the pool")
             if example.label is not None:
-                raise InputError(f"the example {id!r} has a label already: withdraw it instead")
+                raise Conflict(f"the example {id!r} has a label already: withdraw it instead")
             if example.fate is not None:
                 return
             facts = {"id": id, "reason": check_reason(reason), **leaving(state, example)}

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.arrays import Values
-from evenhand.errors import InputError
+from evenhand.errors import NotFound
 from evenhand.ledger.base import Event
 from evenhand.strategies.decision import Decision
 
@@ -72,11 +72,15 @@ class Request:
 
 
 class Refused(NamedTuple):
-    """A row that was not stored: its number in the delivery from 0, its id where it has one, and why."""
+    """A row that was not stored: its number in the delivery from 0, its id where it has one, and why.
+
+    `conflict` says that it contradicts what is stored already.
+    """
 
     row: int
     id: str | None
     reason: str
+    conflict: bool = False
 
 
 @dataclass(frozen=True)
@@ -163,5 +167,5 @@ def number_of(request: Request | int) -> int:
     number = request.id if isinstance(request, Request) else request
     # True is an int in Python, and databases hold no larger number than this
     if isinstance(number, bool) or not isinstance(number, int | np.integer) or not 0 < number < 2**31:
-        raise InputError(f"request {number!r} was never made: give a request, or its number from 1 up")
+        raise NotFound(f"request {number!r} was never made: give a request, or its number from 1 up")
     return int(number)

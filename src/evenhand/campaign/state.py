@@ -47,6 +47,9 @@ class State(Facts):
                     f"event {event.seq} ({event.kind}) is damaged: {error!r}; restore a backup"
                 ) from error
             self.seq, self.at = event.seq, event.at
+            if "once" in event.facts:
+                key, of, first = event.facts["once"]
+                self.remember(key, of, first, event.seq)
             # a certify phase weighs its evidence again only if something that can change it came since
             if event.kind in _EVIDENCE:
                 self.evidenced = event.seq

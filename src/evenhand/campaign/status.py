@@ -115,7 +115,7 @@ def overview(name: str, state: State) -> dict[str, Any]:
 
 def as_event(event: Event) -> dict[str, Any]:
     """An event as plain values; the digests of rows stay in the ledger."""
-    facts = {name: value for name, value in event.facts.items() if name != "digests"}
+    facts = {name: value for name, value in event.facts.items() if name not in ("digests", "once")}
     return {**event._asdict(), "at": as_time(event.at), "facts": facts}
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evenhand.campaign.deciding import Chooser, Proposal, why_nothing
 from evenhand.campaign.labels import check_text
@@ -16,13 +16,13 @@ from evenhand.campaign.requests import Receipt
 from evenhand.campaign.settings import Parts
 from evenhand.campaign.state import State
 from evenhand.campaign.telling import Intake, Step
-from evenhand.errors import InputError, NothingToAsk
+from evenhand.errors import Conflict, InputError, NothingToAsk, Repeated
 from evenhand.ledger import Event, Example, Ledger, Reader, Writer
 
 if TYPE_CHECKING:
     from evenhand.campaign.training import Trainer
 
-__all__ = ["CampaignStore", "returned", "user_name"]
+__all__ = ["CampaignStore", "Once", "returned", "user_name"]
 
 SNAPSHOT_EVERY = 100
 """Events between two snapshots of the state; a snapshot is a cache that makes opening quick."""
@@ -31,6 +31,13 @@ _PAGE = 5000
 # settings whose objects are made anew when another
 # process changed them; the others are read from the state
 _FOLLOWED = ("groups", "population", "learner", "stop")
+
+
+class Once(NamedTuple):
+    """An idempotency key and a digest of what was asked for with it: a step that carries it is taken once."""
+
+    key: str
+    of: str
 
 
 @cache
@@ -149,8 +156,13 @@ class CampaignStore:
             self.state = State()
             raise
 
-    def write(self, step: Callable[[State, Writer], Any], *, still_open: bool = False) -> list[Event]:
-        """Under the campaign's write lock: fold what others wrote, decide, append; what came back is stored."""
+    def write(
+        self, step: Callable[[State, Writer], Any], *, still_open: bool = False, once: Once | None = None
+    ) -> list[Event]:
+        """Under the campaign's write lock: fold what others wrote, decide, append; what came back is stored.
+
+        A step that was taken before with the same `once` raises `Repeated` instead.
+        """
         if self.read_only:
             raise InputError(f"the campaign {self.name!r} was opened read-only: open it without read_only to change it")
         # threads of this process queue here; other processes
@@ -161,6 +173,8 @@ class CampaignStore:
                 # under the lock nothing more can come: what is decided from here on is decided on the newest state
                 self._fold(writer.tail(self.state.seq, self.state.at))
                 self._follow()
+                if once is not None:
+                    self._refuse_repeated(once)
                 if still_open:
                     self._refuse_closed()
                 before = self.state.seq
@@ -168,6 +182,9 @@ class CampaignStore:
                 for event in writer.appended:
                     if event.actor is not None:
                         check_text(event.actor, "the name of who does this")
+                if once is not None and writer.appended:
+                    # in the same transaction as the step: a retry after a crash finds both or neither
+                    writer.appended[-1].facts["once"] = [*once, before + 1]
                 after = before + len(writer.appended)
                 # in the same transaction: a snapshot of events that
                 # were rolled back would be believed by every reader
@@ -223,6 +240,15 @@ class CampaignStore:
             self.intake.forget()
             raise
 
+    def _refuse_repeated(self, once: Once) -> None:
+        known = self.state.keys.get(once.key)
+        if known is None:
+            return
+        of, first, last = known
+        if of != once.of:
+            raise Conflict(f"the idempotency key {once.key!r} was used for something else: choose a new one")
+        raise Repeated((first, last))
+
     def _refuse_closed(self) -> None:
         if self.state.closed is not None:
-            raise InputError(f"the campaign {self.name!r} is closed ({self.state.closed}): it takes nothing any more")
+            raise Conflict(f"the campaign {self.name!r} is closed ({self.state.closed}): it takes nothing any more")

@@ -30,7 +30,7 @@ from evenhand.campaign.pools import fetch
 from evenhand.campaign.requests import Receipt, Refused
 from evenhand.campaign.settings import Parts
 from evenhand.campaign.state import LETTERS, OUTSIDE, ROLES, State
-from evenhand.errors import InputError
+from evenhand.errors import Conflict, InputError
 from evenhand.ledger.base import Event, Example, Reader, Writer
 
 __all__ = ["Intake", "Step"]
@@ -104,7 +104,7 @@ class Intake:
             found.refused += [Refused(new.row, new.id, reason) for new in found.new[most:]]
             found.keep(most)
         if len(found.new) > most:
-            raise InputError(too_many(state, number, len(found.new), most, extra=options.extra))
+            raise Conflict(too_many(state, number, len(found.new), most, extra=options.extra))
         surplus = max(0, len(found.new) - left)
         receipt = Receipt(number, 0, 0, 0, outstanding=left - len(found.new) + surplus, surplus=surplus, late=late)
         made = sum(len(event.facts.get("ids", ())) for event in told if event.facts.get("made"))
@@ -151,7 +151,7 @@ class Intake:
         left, late = outstanding(state, number), number in state.expired
         most = room_for(state, number, options)
         if n > most:
-            raise InputError(too_many(state, number, n, most, extra=options.extra))
+            raise Conflict(too_many(state, number, n, most, extra=options.extra))
         z = state.groups.index(request["group"])
         surplus = max(0, int(n) - left)
         facts: dict[str, Any] = {"group": request["group"], "rows": int(n), "surplus": surplus}

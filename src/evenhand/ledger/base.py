@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Self
 
-from evenhand.errors import InputError, LedgerError
+from evenhand.errors import LedgerError, NotFound
 from evenhand.ledger.text import as_text, from_text
 
 __all__ = ["Event", "Example", "Ledger", "Reader", "StoredModel", "Writer"]
@@ -215,7 +215,7 @@ class Ledger(ABC):
         known = self.campaigns()
         if name not in known:
             there = ", ".join(map(repr, known)) or "none"
-            raise InputError(f"there is no campaign {name!r} in {self.name}: there are {there}")
+            raise NotFound(f"there is no campaign {name!r} in {self.name}: there are {there}")
         return known[name]
 
     @abstractmethod

@@ -26,7 +26,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import IntegrityError
 
-from evenhand.errors import InputError, LedgerError
+from evenhand.errors import Conflict, InputError, LedgerError
 from evenhand.ledger import migrate, schema
 from evenhand.ledger.base import Event, Example, Ledger, Reader, StoredModel, Writer
 from evenhand.ledger.connection import begin_sqlite, connect, sqlite_path, translated
@@ -115,12 +115,12 @@ class DatabaseLedger(Ledger):
     @contextmanager
     def create(self, name: str) -> Iterator[Writer]:
         """A new campaign and its first step."""
-        with self._begun(writing=True) as connection:
+        with self.transaction(writing=True) as connection:
             try:
                 new = insert(schema.campaigns).values(name=name).returning(_C.id)
                 number = int(connection.execute(new).scalar_one())
             except IntegrityError:
-                raise InputError(f"there is a campaign {name!r} already: choose another name") from None
+                raise Conflict(f"there is a campaign {name!r} already: choose another name") from None
             writer = _DatabaseWriter(connection, number, self._now(connection), self._upsert)
             yield writer
             writer.store()
@@ -128,13 +128,13 @@ class DatabaseLedger(Ledger):
     @contextmanager
     def reading(self, campaign: int) -> Iterator[Reader]:
         """One moment of a campaign."""
-        with self._begun(writing=False) as connection:
+        with self.transaction(writing=False) as connection:
             yield _DatabaseWriter(connection, campaign, self._now(connection), self._upsert)
 
     @contextmanager
     def writing(self, campaign: int) -> Iterator[Writer]:
         """A step of a campaign, under its write lock."""
-        with self._begun(writing=True) as connection:
+        with self.transaction(writing=True) as connection:
             if self._postgres:  # SQLite's write lock is taken with the transaction
                 connection.execute(select(_C.id).where(_C.id == campaign).with_for_update())
             writer = _DatabaseWriter(connection, campaign, self._now(connection), self._upsert)
@@ -143,7 +143,7 @@ class DatabaseLedger(Ledger):
 
     def lease(self, campaign: int, holder: str, seconds: float) -> bool:
         """Take or renew the campaign's refit lease; False while another holder has it. 0 seconds gives it back."""
-        with self._begun(writing=True) as connection:
+        with self.transaction(writing=True) as connection:
             # the lock of the campaign, so that two processes cannot both find the lease free
             connection.execute(select(_C.id).where(_C.id == campaign).with_for_update())
             now = self._now(connection)
@@ -158,7 +158,7 @@ class DatabaseLedger(Ledger):
 
     def everything(self, campaign: int) -> Iterator[Event | Example | StoredModel]:
         """All that is stored of a campaign, read a chunk at a time within one moment."""
-        with self._begun(writing=False) as connection:
+        with self.transaction(writing=False) as connection:
             streamed = connection.execution_options(yield_per=_CHUNK)
             yield from map(_event, streamed.execute(select(*_EVENT).where(_E.campaign == campaign).order_by(_E.seq)))
             examples = select(*_EXAMPLE, _X.array).where(_X.campaign == campaign).order_by(_X.told, _X.position)
@@ -167,7 +167,7 @@ class DatabaseLedger(Ledger):
 
     def forget_snapshots(self) -> None:
         """Delete all snapshots; they are a cache and come back by themselves."""
-        with self._begun(writing=True) as connection:
+        with self.transaction(writing=True) as connection:
             connection.execute(delete(schema.snapshots))
 
     def checkpoint(self) -> None:
@@ -180,7 +180,7 @@ class DatabaseLedger(Ledger):
                 raw.close()
 
     @contextmanager
-    def _begun(self, *, writing: bool) -> Iterator[Connection]:
+    def transaction(self, *, writing: bool) -> Iterator[Connection]:
         """A transaction; one that only reads sees one moment."""
         if writing and self.read_only:
             raise InputError(f"{self.name} was opened read-only: open it without read_only to change anything")

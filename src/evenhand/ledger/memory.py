@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from operator import itemgetter
 
-from evenhand.errors import InputError, LedgerError
+from evenhand.errors import Conflict, LedgerError
 from evenhand.ledger.base import Event, Example, Ledger, Reader, StoredModel, Writer
 
 __all__ = ["MemoryLedger"]
@@ -87,7 +87,7 @@ class MemoryLedger(Ledger):
         """A new campaign and its first step."""
         with self._lock:
             if name in self._names:
-                raise InputError(f"there is a campaign {name!r} already: choose another name")
+                raise Conflict(f"there is a campaign {name!r} already: choose another name")
             kept = _StoredCampaign()
             writer = _MemoryWriter(kept, self._clock())
             yield writer

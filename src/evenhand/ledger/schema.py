@@ -19,7 +19,9 @@ from sqlalchemy import (
     text,
 )
 
-__all__ = ["altered", "campaigns", "complete", "events", "examples", "in_pool", "leases", "models", "snapshots"]
+__all__ = [
+    "altered", "campaigns", "complete", "events", "examples", "in_pool", "leases", "models", "snapshots", "tokens", "webhooks"
+]  # fmt: skip
 
 metadata = MetaData()
 
@@ -102,6 +104,39 @@ leases = Table(
     Column("holder", Text, nullable=False),
     Column("until", Double, nullable=False),
 )
+
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("digest", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("role", Text, nullable=False),
+    Column("campaign", Integer, ForeignKey("campaigns.id")),
+    Column("parent", Text, ForeignKey("tokens.id")),
+    Column("created", Double, nullable=False),
+    Column("expires", Double),
+    Column("revoked", Double),
+)
+"""Who may use a server: tokens, share links and sessions, as digests of secrets that nobody can read back."""
+
+webhooks = Table(
+    "webhooks",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("campaign", Integer, ForeignKey("campaigns.id"), nullable=False),
+    Column("url", Text, nullable=False),
+    Column("secret", Text, nullable=False),
+    Column("kinds", Text, nullable=False),
+    Column("seq", Integer, nullable=False),
+    Column("failures", Integer, nullable=False),
+    Column("next_try", Double, nullable=False),
+    Column("last_error", Text),
+    Column("holder", Text),
+    Column("until", Double),
+)
+"""Where a server tells others what happened: events up to `seq` were sent."""
 
 
 @cache

@@ -79,3 +79,30 @@ def upgrade() -> None:
         sa.Column("holder", sa.Text, nullable=False),
         sa.Column("until", sa.Double, nullable=False),
     )
+    op.create_table(
+        "tokens",
+        sa.Column("id", sa.Text, primary_key=True),
+        sa.Column("digest", sa.Text, nullable=False),
+        sa.Column("kind", sa.Text, nullable=False),
+        sa.Column("name", sa.Text, nullable=False),
+        sa.Column("role", sa.Text, nullable=False),
+        sa.Column("campaign", sa.Integer, sa.ForeignKey("campaigns.id")),
+        sa.Column("parent", sa.Text, sa.ForeignKey("tokens.id")),
+        sa.Column("created", sa.Double, nullable=False),
+        sa.Column("expires", sa.Double),
+        sa.Column("revoked", sa.Double),
+    )
+    op.create_table(
+        "webhooks",
+        sa.Column("id", sa.Integer, primary_key=True),
+        sa.Column("campaign", sa.Integer, sa.ForeignKey("campaigns.id"), nullable=False),
+        sa.Column("url", sa.Text, nullable=False),
+        sa.Column("secret", sa.Text, nullable=False),
+        sa.Column("kinds", sa.Text, nullable=False),
+        sa.Column("seq", sa.Integer, nullable=False),
+        sa.Column("failures", sa.Integer, nullable=False),
+        sa.Column("next_try", sa.Double, nullable=False),
+        sa.Column("last_error", sa.Text),
+        sa.Column("holder", sa.Text),
+        sa.Column("until", sa.Double),
+    )
