@@ -108,6 +108,11 @@ class CampaignStore:
         with self.lock, self.ledger.reading(self.number) as reader:
             return self._folded(reader)
 
+    def now(self) -> float:
+        """The ledger's time."""
+        with self.ledger.reading(self.number) as reader:
+            return reader.now
+
     @contextmanager
     def moment(self) -> Iterator[tuple[Reader, State]]:
         """A moment to look at without holding others up: the reader, and the state then in lists of its own."""

@@ -1,0 +1,112 @@
+"""Who may do what: the campaign of a request, and the grant it is made with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Depends, Path, Request
+
+from evenhand.campaign import Campaign
+from evenhand.errors import NotFound
+from evenhand.server.campaigns import Campaigns
+from evenhand.server.observing import Observer
+from evenhand.server.problems import Problem
+from evenhand.server.settings import Settings
+from evenhand.server.tokens import Grant, Role, Tokens
+from evenhand.server.worker import Worker
+
+__all__ = ["Admin", "Collecting", "Leading", "Parts", "Seat", "Viewing", "anybody", "grant_of", "parts_of"]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a server is made of, for those who answer requests."""
+
+    settings: Settings
+    campaigns: Campaigns
+    tokens: Tokens
+    worker: Worker
+    observer: Observer
+
+
+@dataclass(frozen=True)
+class Seat:
+    """A campaign, and somebody who may do something with it."""
+
+    campaign: Campaign
+    grant: Grant
+    parts: Parts
+
+    def collector(self, given: str | None) -> str:
+        """In whose name: a collector's is the token's; who leads may act for others."""
+        return given if given is not None and self.grant.may(Role.lead) else self.grant.name
+
+    def check_own(self, number: int) -> None:
+        """Refuse a request that was given to somebody else, unless they lead."""
+        if self.grant.may(Role.lead):
+            return
+        with self.campaign.store.ledger.reading(self.campaign.store.number) as reader:
+            asked = reader.events(kinds=("asked",), request=number)
+        if asked and asked[0].actor != self.grant.name:
+            raise Problem(403, f"request {number} was given to somebody else", "access")
+
+    def check_own_examples(self, ids: Sequence[str]) -> None:
+        """Refuse examples that were handed out to somebody else, unless they lead."""
+        if self.grant.may(Role.lead):
+            return
+        with self.campaign.store.ledger.reading(self.campaign.store.number) as reader:
+            found = reader.find(ids)
+        for number in {example.request for example in found.values() if example.request is not None}:
+            self.check_own(number)
+        free = next((name for name, example in found.items() if example.request is None), None)
+        if free is not None:
+            raise Problem(403, f"the example {free!r} was not handed out to you", "access")
+
+
+def parts_of(request: Request) -> Parts:
+    """The parts of the server that answers."""
+    found: Parts = request.app.state.parts
+    return found
+
+
+def grant_of(request: Request) -> Grant:
+    """Who asks; refused without a token where one is needed."""
+    found: Grant | None = request.state.grant
+    if found is None:
+        raise Problem(401, "give a token: Authorization: Bearer evh_…", "access", {"WWW-Authenticate": "Bearer"})
+    return found
+
+
+def anybody(role: Role) -> Callable[[Request], Grant]:
+    """A dependency: somebody who has this role on some campaign."""
+
+    def found(request: Request) -> Grant:
+        grant = grant_of(request)
+        if not grant.may(role):
+            raise Problem(403, f"this needs the role {role.name}, and the token has {grant.role.name}", "access")
+        return grant
+
+    return found
+
+
+def _seat(role: Role) -> Callable[[str, Request], Seat]:
+    def found(
+        name: Annotated[str, Path(description="the campaign's name, or `~` and its number")], request: Request
+    ) -> Seat:
+        grant, parts = grant_of(request), parts_of(request)
+        number = parts.campaigns.number(name)
+        if grant.campaign not in (None, number):  # whose names others have is nobody's business
+            raise NotFound(f"there is no campaign {name!r}")
+        if not grant.may(role):
+            raise Problem(403, f"this needs the role {role.name}, and the token has {grant.role.name}", "access")
+        return Seat(parts.campaigns.by_number(number), grant, parts)
+
+    return found
+
+
+Viewing = Annotated[Seat, Depends(_seat(Role.viewer))]
+Collecting = Annotated[Seat, Depends(_seat(Role.collector))]
+Leading = Annotated[Seat, Depends(_seat(Role.lead))]
+Admin = Annotated[Grant, Depends(anybody(Role.admin))]

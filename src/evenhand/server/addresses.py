@@ -1,0 +1,68 @@
+"""Addresses that webhooks may be sent to: public ones, unless the operator allows a host.
+
+A name is resolved once, every address it has is looked at, and the connection is made to that very address: a name that
+points elsewhere a moment later gains nothing.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Sequence
+from typing import Any
+
+import httpcore
+import httpx
+
+from evenhand.errors import InputError
+
+__all__ = ["checked_address", "pinned"]
+
+
+def checked_address(url: str, allowed: Sequence[str] = ()) -> str:
+    """The address of a URL's host; refused where it is private, link-local, loopback or otherwise not public."""
+    try:
+        parsed = httpx.URL(url)
+    except (httpx.InvalidURL, TypeError):
+        raise InputError(f"{url!r} is not a URL") from None
+    if parsed.scheme not in ("http", "https") or not parsed.host or parsed.userinfo:
+        raise InputError(f"{url!r} cannot be sent to: give http:// or https:// and a host, without a password")
+    try:
+        found = socket.getaddrinfo(parsed.host, parsed.port or parsed.scheme, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise InputError(f"the host {parsed.host!r} cannot be found: {error}") from None
+    addresses = [str(address[4][0]) for address in found]
+    if parsed.host not in allowed and not all(_is_public(address) for address in addresses):
+        raise InputError(
+            f"{parsed.host!r} is {addresses[0]}, which is not a public address: start the server with "
+            f"--allow-webhook-host {parsed.host} if that is meant"
+        )
+    return addresses[0]
+
+
+def _is_public(address: str) -> bool:
+    found = ipaddress.ip_address(address.partition("%")[0])
+    mapped = getattr(found, "ipv4_mapped", None)
+    return (found if mapped is None else mapped).is_global and not found.is_multicast
+
+
+class _Pinned(httpcore.NetworkBackend):
+    """Connects to one address, whatever the host is called; the certificate is still the host's."""
+
+    def __init__(self, address: str) -> None:
+        self._address, self._real = address, httpcore.SyncBackend()
+
+    def connect_tcp(self, host: str, port: int, *args: Any, **kwargs: Any) -> httpcore.NetworkStream:
+        return self._real.connect_tcp(self._address, port, *args, **kwargs)
+
+
+class _Transport(httpx.HTTPTransport):
+    def __init__(self, address: str) -> None:
+        super().__init__(trust_env=False)
+        self._pool = httpcore.ConnectionPool(ssl_context=httpx.create_ssl_context(), network_backend=_Pinned(address))
+
+
+def pinned(url: str, allowed: Sequence[str], *, timeout: float) -> httpx.Client:
+    """A client that reaches this URL's host at the address that was looked at, and follows nobody elsewhere."""
+    transport = _Transport(checked_address(url, allowed))
+    return httpx.Client(transport=transport, timeout=timeout, follow_redirects=False, trust_env=False)

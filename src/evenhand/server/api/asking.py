@@ -1,0 +1,110 @@
+"""Requests: handed out, given up, extended, and the rows they name."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Annotated
+
+from fastapi import Request
+from fastapi.responses import Response
+from pydantic import Field
+
+from evenhand.campaign.answering import not_open
+from evenhand.campaign.requests import as_time
+from evenhand.campaign.tables import guarded_cell
+from evenhand.server.access import Collecting, Viewing
+from evenhand.server.api.shared import Body, Name, Number, Reason, new_router
+from evenhand.server.bodies import Json, Key, as_once
+
+__all__ = ["router"]
+
+router = new_router("requests")
+
+
+class Ask(Body):
+    """How many requests, for whom, and how long to wait for fresh scores."""
+
+    count: Annotated[int, Field(ge=1, le=1000)] = 1
+    collector: Name | None = Field(None, description="only who leads may ask for others")
+    max_wait: Annotated[float, Field(ge=0, le=600)] | None = Field(
+        None, description="seconds; the server has its own limit"
+    )
+
+
+class Extend(Body):
+    """How long a request waits from now on: seconds, or `90m`, `24h`, `7d`, `never`."""
+
+    lease: str | float
+
+
+class Skip(Body):
+    """An example that nobody can label."""
+
+    id: Name
+    reason: Reason = None
+
+
+@router.post("/campaigns/{name}/ask")
+def ask(body: Ask, seat: Collecting, request: Request, key: Key = None) -> Response:
+    """The next requests: whom to label, how many, which examples, and why.
+
+    Sent again with the same `Idempotency-Key` it gives the same requests. Where fits run in the background the scores may
+    be old: `scores` says how old, and how many labels came since.
+    """
+    limit = seat.parts.settings.max_wait
+    seat.parts.worker.bring_up(seat.campaign, limit if body.max_wait is None else min(body.max_wait, limit))
+    collector = seat.collector(body.collector)
+    found = seat.campaign.ask_many(body.count, collector, refit=False, once=as_once(key, request, body))
+    seat.parts.observer.asked.inc(len(found))
+    return Json({"requests": [request.as_dict() for request in found]})
+
+
+@router.get("/campaigns/{name}/requests")
+def open_requests(seat: Viewing) -> Response:
+    """The requests that wait for labels."""
+    return Json({"requests": [request.as_dict() for request in seat.campaign.open_requests]})
+
+
+@router.get(
+    "/campaigns/{name}/requests/{request}/rows", response_class=Response, responses={200: {"content": {"text/csv": {}}}}
+)
+def rows(request: Number, seat: Collecting) -> Response:
+    """The rows of a pool request that have no label yet, as CSV with an empty column for it."""
+    seat.check_own(request)
+    found = [one for one in seat.campaign.open_requests if one.id == request]
+    if not found:
+        with seat.campaign.store.moment() as (reader, state):
+            raise not_open(state, reader, request)
+    if not found[0].examples:
+        return Response("", 200, media_type="text/csv")
+    names, cells = seat.campaign.to_label(found)
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow([guarded_cell(name) for name in names])
+    writer.writerows([guarded_cell(cell) for cell in row] for row in cells)
+    headers = {"Content-Disposition": f'attachment; filename="request-{request}.csv"'}
+    return Response(text.getvalue(), 200, headers, "text/csv")
+
+
+@router.post("/campaigns/{name}/requests/{request}/abandon")
+def abandon(request: Number, seat: Collecting, http: Request, key: Key = None) -> Response:
+    """Give up a request: what is outstanding goes back to the budget."""
+    seat.check_own(request)
+    seat.campaign.abandon(request, by=seat.grant.name, once=as_once(key, http, request))
+    return Json({"request": request, "unspent": seat.campaign.unspent})
+
+
+@router.post("/campaigns/{name}/requests/{request}/extend")
+def extend(request: Number, body: Extend, seat: Collecting) -> Response:
+    """Let a request wait longer."""
+    seat.check_own(request)
+    return Json({"request": request, "until": as_time(seat.campaign.extend(request, body.lease, by=seat.grant.name))})
+
+
+@router.post("/campaigns/{name}/skip")
+def skip(body: Skip, seat: Collecting) -> Response:
+    """Take an example that nobody can label out of its request and the pool."""
+    seat.check_own_examples([body.id])
+    seat.campaign.skip(body.id, body.reason, by=seat.grant.name)
+    return Json({"id": body.id, "skipped": True})

@@ -1,0 +1,154 @@
+"""How a campaign stands: status, reasons, events, what is new, data sets and models."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from fastapi import Header, Query, Request
+from fastapi.responses import Response, StreamingResponse
+
+from evenhand.server import jobs
+from evenhand.server.access import Leading, Viewing
+from evenhand.server.api.shared import new_router
+from evenhand.server.bodies import Json, unchanged
+from evenhand.server.problems import Problem
+from evenhand.server.stream import MOST_STREAMS, news
+
+__all__ = ["router", "status_of"]
+
+router = new_router("looking")
+_CHUNK = 2**16
+_TYPES = {"csv": "text/csv", "jsonl": "application/x-ndjson", "parquet": "application/vnd.apache.parquet"}
+After = Annotated[int, Query(ge=0, lt=2**31)]
+
+
+def status_of(seat: Viewing) -> dict[str, Any]:
+    """A campaign's status, without the server's paths."""
+    found = seat.campaign.status()
+    if found["pool"] is not None:
+        found["pool"]["files"] = [Path(path).name for path in found["pool"]["files"]]
+    return found
+
+
+@router.get("/campaigns/{name}", responses={304: {"description": "not changed"}})
+def status(seat: Viewing, request: Request) -> Response:
+    """Budget, groups, requests, collectors, scores, claims. Send the `ETag` back to learn whether anything changed."""
+    state = seat.campaign.store.refresh()
+    overdue = state.overdue(seat.campaign.store.now())
+    tag = f"{seat.campaign.store.number}-{state.seq}-{len(overdue)}"
+    if (answer := unchanged(request, tag)) is not None:
+        return answer
+    return Json(status_of(seat), headers={"ETag": f'W/"{tag}"', "Cache-Control": "no-cache"})
+
+
+@router.get("/campaigns/{name}/settings")
+def settings(seat: Viewing) -> Response:
+    """What the campaign was made with, as changed since."""
+    return Json(seat.campaign.settings)
+
+
+@router.get("/campaigns/{name}/explain")
+def explain(seat: Viewing, request: Annotated[int | None, Query(ge=1, lt=2**31)] = None) -> Response:
+    """Why a request was made, or why the next one would be."""
+    return Json(seat.campaign.explain(request))
+
+
+@router.get("/campaigns/{name}/events", responses={304: {"description": "not changed"}})
+def events(
+    seat: Viewing, request: Request, after: After = 0, limit: Annotated[int, Query(ge=1, le=10_000)] = 1000
+) -> Response:
+    """What happened after an event's number."""
+    tag = f"{seat.campaign.store.number}-{seat.campaign.store.refresh().seq}-{after}-{limit}"
+    if (answer := unchanged(request, tag)) is not None:
+        return answer
+    found = {"events": seat.campaign.events(after, limit)}
+    return Json(found, headers={"ETag": f'W/"{tag}"', "Cache-Control": "no-cache"})
+
+
+@router.get(
+    "/campaigns/{name}/stream", response_class=Response, responses={200: {"content": {"text/event-stream": {}}}}
+)
+async def stream(
+    seat: Viewing,
+    request: Request,
+    after: After = 0,
+    last: Annotated[str | None, Header(alias="Last-Event-ID")] = None,
+) -> Response:
+    """What is new, as server-sent events; a reader that was cut off goes on where it was."""
+    if sum(metric.value for metric in _samples(seat)) >= MOST_STREAMS:
+        raise Problem(429, f"{MOST_STREAMS} streams are open already: poll with ETags instead")
+    first = int(last) if last is not None and last.isdecimal() and int(last) < 2**31 else after
+    stopping: asyncio.Event = request.app.state.stopping
+    found = news(seat.campaign, first, stopping, seat.parts.observer)
+    return StreamingResponse(found, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
+
+
+def _samples(seat: Viewing) -> list[Any]:
+    return [sample for metric in seat.parts.observer.streams.collect() for sample in metric.samples]
+
+
+@router.get(
+    "/campaigns/{name}/export",
+    response_class=Response,
+    responses={200: {"content": {kind: {} for kind in _TYPES.values()}}},
+)
+def export(seat: Leading, format: Literal["csv", "jsonl", "parquet"] = "csv") -> Response:
+    """The data set gathered so far, as a stream."""
+    folder = tempfile.TemporaryDirectory(prefix="evenhand-")
+    path = Path(folder.name) / f"export.{format}"
+    try:
+        seat.campaign.export(path)
+    except BaseException:
+        folder.cleanup()
+        raise
+
+    def parts() -> Iterator[bytes]:
+        with folder, path.open("rb") as file:
+            while part := file.read(_CHUNK):
+                yield part
+
+    headers = {"Content-Disposition": f'attachment; filename="campaign.{format}"'}
+    return StreamingResponse(parts(), 200, headers, _TYPES[format])
+
+
+@router.get("/campaigns/{name}/examples")
+def examples(seat: Leading, role: Literal["train", "validate", "test"] = "train") -> Response:
+    """The labelled examples of one role: rows as they are stored, labels, groups and ids."""
+    from evenhand.ledger.text import from_text
+
+    with seat.campaign.store.moment() as (reader, state):
+        rows = [row for row in reader.changed() if row.counts and row.role == role]
+    columns = state.columns
+    if columns is not None and columns["kind"] == "array":
+        raise Problem(422, "this campaign's rows are arrays, which JSON cannot hold: open its database instead")
+    return Json(
+        {
+            "columns": columns,
+            "label_kind": state.label_kind,
+            "rows": [from_text(str(row.features)) for row in rows],
+            "labels": [row.label for row in rows],
+            "groups": [row.group for row in rows],
+            "ids": [row.id for row in rows],
+        }
+    )
+
+
+@router.get("/campaigns/{name}/model")
+def model(seat: Leading, which: Literal["final", "current", "certified"] = "final") -> Response:
+    """A model in a form that can be loaded without trust: its format, its bytes in base64, and the reason for it."""
+    found = seat.parts.worker.on(jobs.dump, seat.campaign, which)
+    if found is None:
+        return Json({"model": None})
+    form, data, choice = found
+    return Json({"model": {"format": form, "data": base64.b64encode(data).decode(), "choice": choice}})
+
+
+@router.get("/campaigns/{name}/verify")
+def verify(seat: Leading) -> Response:
+    """Replay every event, refit every score, choose every request again, check every row."""
+    return Json(seat.parts.worker.on(jobs.verify, seat.campaign))

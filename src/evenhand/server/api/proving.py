@@ -1,0 +1,47 @@
+"""Proofs: freezing a model, and what is certain about it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import Query
+from fastapi.responses import Response
+from pydantic import Field
+
+from evenhand.errors import NotFound
+from evenhand.server import jobs
+from evenhand.server.access import Leading, Viewing
+from evenhand.server.api.shared import Body, new_router
+from evenhand.server.bodies import Json
+
+__all__ = ["router"]
+
+router = new_router("proofs")
+
+
+class Certify(Body):
+    """What to prove, of which model, with how many labels."""
+
+    target: Annotated[float, Field(gt=0, lt=1)] | None = Field(None, description="no group's risk is to be above this")
+    model: Literal["final", "current"] = "final"
+    most: Annotated[int, Field(ge=1)] | None = None
+    delta: Annotated[float, Field(gt=0, lt=1)] = 0.05
+    distinct: bool | None = Field(None, description="your word that rows told without ids are all different")
+
+
+@router.post("/campaigns/{name}/certify")
+def certify(body: Certify, seat: Leading) -> Response:
+    """Freeze a model: labels that answer requests from now on are evidence on it."""
+    settings = {**body.model_dump(exclude={"target"}), "by": seat.grant.name}
+    seat.parts.worker.on(jobs.certify, seat.campaign, body.target, settings)
+    seat.campaign.store.refresh()
+    return certificate(seat)
+
+
+@router.get("/campaigns/{name}/certificate")
+def certificate(seat: Viewing, delta: Annotated[float | None, Query(gt=0, lt=1)] = None) -> Response:
+    """What is certain about the frozen model now."""
+    found = seat.campaign.certificate(delta)
+    if found is None:
+        raise NotFound("no model is frozen: certify one first")
+    return Json({**found.as_dict(), "proof": seat.campaign.status()["proof"]})

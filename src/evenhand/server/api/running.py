@@ -1,0 +1,144 @@
+"""Campaigns made, listed, changed, closed."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import Depends, Request
+from fastapi.responses import Response
+from pydantic import Field
+
+from evenhand.campaign import Campaign
+from evenhand.errors import InputError
+from evenhand.server import jobs
+from evenhand.server.access import Leading, anybody, grant_of, parts_of
+from evenhand.server.api.shared import Body, Label, Name, new_router
+from evenhand.server.bodies import Json, Key, as_once
+from evenhand.server.tokens import Grant, Role
+
+__all__ = ["router"]
+
+router = new_router("campaigns")
+_LEARNERS = ("logistic", "table")
+_PLAIN = "over HTTP nothing that names code can be chosen"
+
+
+class NewCampaign(Body):
+    """A campaign to make; what each setting means is in the documentation of `Campaign`."""
+
+    name: Annotated[str, Field(min_length=1, max_length=500, pattern=r"^[^/~][^/]*$")]
+    groups: list[Name] | None = Field(None, description="leave it out to take those of the first pool")
+    strategy: str = "optimistic"
+    learner: str | None = "logistic"
+    budget: int
+    batch: int = 1
+    warmup: int | None = None
+    validation: float = 0.5
+    classes: list[Label] | None = None
+    population: dict[str, float] | None = None
+    risk: str = "error"
+    positive: Label | None = None
+    test_labels: int = 0
+    seed: int = 0
+    stop: list[str] | None = None
+    refit: str | int = "background"
+    lease: str | float | None = "1d"
+    distinct: bool = False
+    label: Name = "label"
+    group: Name = "group"
+    id: Name = "id"
+    features: list[Name] | None = None
+
+
+class Change(Body):
+    """Settings to change; what is left out stays."""
+
+    budget: int | None = None
+    learner: str | None = Field(None, description="`none` for a trainer of your own")
+    lease: str | float | None = None
+    stop: list[str] | None = Field(None, description="stopping rules instead of those there are; an empty list is none")
+    refit: str | int | None = None
+
+
+class Retire(Body):
+    """A group to ask no more of, or with `back` to ask of again."""
+
+    group: Name
+    back: bool = False
+
+
+class Close(Body):
+    """Why the campaign ends."""
+
+    reason: Annotated[str, Field(min_length=1, max_length=500)] = "closed"
+
+
+def check_plain(strategy: str | None = None, learner: str | None = None, risk: str | None = None) -> None:
+    """Refuse texts that name code of somebody's, or a class to import."""
+    if strategy is not None and ("factory:" in strategy or "terms" in strategy):
+        raise InputError(f"the strategy {strategy!r} names code, and {_PLAIN}: use a strategy by its name")
+    if learner is not None and learner.partition(":")[0] not in (*_LEARNERS, "none"):
+        raise InputError(f"the learner {learner!r} is none of {', '.join(_LEARNERS)}, none: {_PLAIN}")
+    if risk is not None and "factory:" in risk:
+        raise InputError(f"the risk {risk!r} names code, and {_PLAIN}")
+
+
+@router.get("/campaigns")
+def campaigns(request: Request) -> Response:
+    """The campaigns one may see."""
+    parts, grant = parts_of(request), grant_of(request)
+    known = parts.campaigns.ledger.campaigns()
+    seen = {name: number for name, number in known.items() if grant.campaign in (None, number)}
+    rows = [{"number": number, **parts.campaigns.by_number(number).overview()} for number in seen.values()]
+    return Json({"campaigns": rows})
+
+
+@router.post("/campaigns", status_code=201)
+def create(body: NewCampaign, request: Request, grant: Annotated[Grant, Depends(anybody(Role.lead))]) -> Response:
+    """Make a campaign. Needs the role lead for all campaigns."""
+    from evenhand.server.problems import Problem
+
+    if grant.campaign is not None:
+        raise Problem(403, "this token is for one campaign: it cannot make others", "access")
+    check_plain(body.strategy, body.learner, body.risk)
+    given: dict[str, Any] = body.model_dump()
+    learner = None if given["learner"] == "none" else given["learner"]
+    parts = parts_of(request)
+    made = Campaign.create(parts.campaigns.ledger, **{**given, "url": parts.campaigns.ledger, "learner": learner})
+    return Json(made.overview(), 201)
+
+
+@router.post("/campaigns/{name}/change")
+def change(body: Change, seat: Leading) -> Response:
+    """Change the budget, learner, lease, stopping rules or refits from here on."""
+    settings = {key: value for key, value in body.model_dump(exclude_unset=True).items() if value is not None}
+    if not settings:
+        raise InputError("nothing to change: give budget, learner, lease, stop or refit")
+    check_plain(learner=settings.get("learner"))
+    if settings.get("learner") == "none":
+        settings["learner"] = None
+    if settings.get("stop") == []:
+        settings["stop"] = None
+    seat.campaign.change(by=seat.grant.name, **settings)
+    now = seat.campaign.settings
+    return Json({key: now[key] for key in ("budget", "learner", "refit", "lease", "stop")})
+
+
+@router.post("/campaigns/{name}/retire")
+def retire(body: Retire, seat: Leading) -> Response:
+    """Ask no more of a group, or of it again."""
+    seat.campaign.retire(body.group, body.back, by=seat.grant.name)
+    return Json({"group": body.group, "retired": not body.back})
+
+
+@router.post("/campaigns/{name}/close")
+def close(body: Close, seat: Leading, request: Request, key: Key = None) -> Response:
+    """End the campaign, with the choice of the model to deploy."""
+    seat.parts.worker.on(jobs.close, seat.campaign, body.reason, seat.grant.name, as_once(key, request, body))
+    return Json({"closed": seat.campaign.store.refresh().closed})
+
+
+@router.post("/campaigns/{name}/refit")
+def refit(seat: Leading) -> Response:
+    """Fit and score now, and wait for it."""
+    return Json({"refitted": seat.parts.worker.refit_soon(seat.campaign).result()})

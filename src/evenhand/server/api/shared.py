@@ -1,0 +1,29 @@
+"""What the files of the API share."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+from pydantic import BaseModel, ConfigDict, Field
+
+from evenhand.server.bodies import Route
+from evenhand.server.problems import PROBLEMS
+
+__all__ = ["Body", "Label", "Name", "Number", "Reason", "new_router"]
+
+Label = str | int | float | bool
+Name = Annotated[str, Field(min_length=1, max_length=500)]
+Number = Annotated[int, Path(alias="request", ge=1, lt=2**31, description="the request's number")]
+Reason = Annotated[str | None, Field(max_length=500, description="why; put no personal data here")]
+
+
+class Body(BaseModel):
+    """A JSON body: a name that is not known is a mistake."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+def new_router(tag: str) -> APIRouter:
+    """A router whose operations may answer with any of our problems."""
+    return APIRouter(prefix="/api", tags=[tag], route_class=Route, responses=PROBLEMS)

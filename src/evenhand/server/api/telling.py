@@ -1,0 +1,216 @@
+"""Labels that come in: rows for a request, labels by id, data that was there before, losses of a trainer elsewhere, pools."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import anyio.to_thread
+import orjson
+from fastapi import Query, Request
+from fastapi.responses import Response
+from pydantic import Field, ValidationError
+
+from evenhand.campaign.deliveries import Delivery
+from evenhand.campaign.intake import as_delivery
+from evenhand.campaign.requests import Receipt
+from evenhand.campaign.tables import FileTable
+from evenhand.errors import InputError
+from evenhand.server.access import Collecting, Leading, Seat
+from evenhand.server.api.shared import Body, Label, Number, new_router
+from evenhand.server.bodies import Json, file_kind, table_body, with_file
+
+__all__ = ["router"]
+
+router = new_router("labels")
+Flag = Annotated[bool, Query()]
+Collector = Annotated[str | None, Query(min_length=1, max_length=500, description="only who leads may tell for others")]
+
+
+class Rows(Body):
+    """Labelled rows: features as rows of numbers in `X` or as named `columns`, labels in `y`; or their number `n`."""
+
+    X: list[list[float]] | None = None
+    columns: dict[str, list[Label | None]] | None = None
+    y: list[Label] | None = None
+    ids: list[str | int] | None = None
+    groups: list[str] | None = None
+    n: int | None = None
+
+
+class Labels(Body):
+    """Labels by id."""
+
+    labels: Annotated[dict[str, Label], Field(min_length=1)]
+
+
+class Losses(Body):
+    """For every group mean loss, accuracy and number of validation examples of your own model."""
+
+    losses: dict[str, tuple[float, float, int]]
+
+
+_ROWS = table_body("rows with the campaign's columns, or JSON", json=Rows.model_json_schema())
+_LABELS = table_body("columns for id and label, or JSON", json=Labels.model_json_schema())
+
+
+@router.post("/campaigns/{name}/requests/{request}/tell", openapi_extra=_ROWS)
+async def tell(
+    request: Number,
+    seat: Collecting,
+    http: Request,
+    collector: Collector = None,
+    partial: Flag = False,
+    extra: Flag = False,
+    dry_run: Flag = False,
+) -> Response:
+    """Answer a request with labelled rows, all at once or in parts; told again the same rows change nothing."""
+    kind, data = file_kind(http), await http.body()
+
+    def store() -> Receipt:
+        seat.check_own(request)
+        options: dict[str, Any] = {"collector": seat.collector(collector), "partial": partial, "extra": extra}
+        if kind is not None:
+            with with_file(data, kind) as path:
+                _, delivery = seat.campaign.read(path, request)
+            return seat.campaign.tell_delivery(request, delivery, **options, dry_run=dry_run)
+        rows = _read(Rows, data)
+        if rows.n is not None:
+            return seat.campaign.tell(request, n=rows.n, **options, dry_run=dry_run)
+        return seat.campaign.tell_delivery(request, _delivery(rows, seat, grouped=False), **options, dry_run=dry_run)
+
+    return await _answer(seat, store)
+
+
+@router.post("/campaigns/{name}/labels", openapi_extra=_LABELS)
+async def tell_labels(
+    seat: Collecting,
+    http: Request,
+    collector: Collector = None,
+    partial: Flag = False,
+    extra: Flag = False,
+    dry_run: Flag = False,
+) -> Response:
+    """Labels of a pool's examples by id, whichever requests they fill; an empty label in a file is not labelled yet."""
+    kind, data = file_kind(http), await http.body()
+
+    def store() -> Receipt:
+        written = kind is not None
+        if kind is not None:
+            with with_file(data, kind) as path:
+                labels = _labels_in(seat, path)
+        else:
+            labels = _read(Labels, data).labels
+        seat.check_own_examples(list(labels))
+        return seat.campaign.tell_labels(
+            labels, seat.collector(collector), partial=partial, extra=extra, dry_run=dry_run, written=written
+        )
+
+    return await _answer(seat, store)
+
+
+@router.post("/campaigns/{name}/add", openapi_extra=_ROWS)
+async def add(
+    seat: Leading, http: Request, charge: Flag = False, partial: Flag = False, dry_run: Flag = False
+) -> Response:
+    """Bring in labelled data that was there before, with the group of every row."""
+    kind, data = file_kind(http), await http.body()
+
+    def store() -> Receipt:
+        if kind is not None:
+            with with_file(data, kind) as path:
+                _, delivery = seat.campaign.read(path)
+        else:
+            delivery = _delivery(_read(Rows, data), seat, grouped=True)
+        return seat.campaign.add_delivery(delivery, charge=charge, by=seat.grant.name, partial=partial, dry_run=dry_run)
+
+    return await _answer(seat, store)
+
+
+@router.post("/campaigns/{name}/losses")
+def losses(body: Losses, seat: Leading) -> Response:
+    """Report the losses of your own trainer."""
+    seat.campaign.tell_losses(body.losses, by=seat.grant.name)
+    return Json({"reported": sorted(body.losses)})
+
+
+@router.post("/campaigns/{name}/pool", openapi_extra=table_body("the examples"), status_code=201)
+async def pool(
+    seat: Leading,
+    http: Request,
+    id: Annotated[str | None, Query(description="the column of the ids")] = "id",
+    group: Annotated[list[str] | None, Query(description="columns that tell the group; `age:30,60` has bins")] = None,
+    feature: Annotated[list[str] | None, Query(description="columns to learn from; all others by default")] = None,
+    ignore: Annotated[list[str] | None, Query()] = None,
+) -> Response:
+    """Register examples that are not labelled yet; those with a label are taken in as `add` does."""
+    kind = file_kind(http)
+    if kind not in (".csv", ".parquet"):
+        raise InputError("send the pool as CSV or Parquet, with its content type")
+    data = await http.body()
+
+    def register() -> dict[str, Any]:
+        with with_file(data, kind) as path:
+            # a Parquet file would stay where it is: this one goes, so its rows are copied
+            table = _parquet(path) if kind == ".parquet" else path
+            found = seat.campaign.pool(
+                table, id=id, group=group or seat.campaign.settings["group"], features=feature, ignore=ignore or (),
+                by=seat.grant.name,
+            )  # fmt: skip
+        return found._asdict()
+
+    return Json(await anyio.to_thread.run_sync(register), 201)
+
+
+async def _answer(seat: Seat, store: Any) -> Response:
+    receipt: Receipt = await anyio.to_thread.run_sync(store)
+    if not receipt.dry_run:
+        seat.parts.observer.labels.inc(receipt.rows)
+        if receipt.rows and seat.campaign.store.state.settings["refit"] == "background":
+            seat.parts.worker.refit_soon(seat.campaign)
+    return Json(receipt.as_dict())
+
+
+def _read(kind: type[Any], data: bytes) -> Any:
+    """A JSON body as what it should be."""
+    try:
+        return kind.model_validate(orjson.loads(data))
+    except orjson.JSONDecodeError as error:
+        raise InputError(f"the body is not JSON: line {error.lineno}, column {error.colno}: {error.msg}") from None
+    except ValidationError as error:
+        found = error.errors()[0]
+        where = ".".join(map(str, found["loc"])) or "the body"
+        raise InputError(f"{where}: {found['msg']}") from None
+
+
+def _delivery(rows: Rows, seat: Seat, *, grouped: bool) -> Delivery:
+    """The delivery in a JSON body."""
+    if rows.y is None or (rows.X is None) == (rows.columns is None):
+        raise InputError("give labels in y, and features in X or in columns")
+    if grouped and rows.groups is None:
+        raise InputError("give the group of every row in groups")
+    groups = rows.groups if grouped else None
+    if rows.X is not None:
+        return Delivery.of(rows.X, rows.y, rows.ids, groups)
+    state, parts = seat.campaign.store.refresh(), seat.campaign.store.parts
+    columns: dict[str, list[Any]] = {**(rows.columns or {}), state.settings["label"]: list(rows.y)}
+    if rows.ids is not None:
+        columns[state.settings["id"]] = list(rows.ids)
+    if groups is not None:
+        columns[state.settings["group"]] = list(groups)
+    if len({len(values) for values in columns.values()}) > 1:
+        raise InputError("columns, y, ids and groups must have as many values each")
+    table = FileTable("the body", columns, False, {})
+    return as_delivery(table, state, needs_numbers=parts.needs_numbers, group=None if grouped else "")
+
+
+def _labels_in(seat: Seat, path: Path) -> dict[str, Any]:
+    names, values, table = seat.campaign.labels_in(path)
+    table.refuse_problems()
+    return {name: value for name, value in zip(names, values, strict=True) if value is not None}
+
+
+def _parquet(path: Path) -> Any:
+    import pyarrow.parquet as pq
+
+    return pq.read_table(path)

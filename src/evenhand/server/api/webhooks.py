@@ -1,0 +1,48 @@
+"""Webhooks of a campaign."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Path
+from fastapi.responses import Response
+from pydantic import Field
+
+from evenhand.server.access import Leading
+from evenhand.server.api.shared import Body, new_router
+from evenhand.server.bodies import Json
+from evenhand.server.webhooks import KINDS, Webhooks
+
+__all__ = ["router"]
+
+router = new_router("webhooks")
+
+
+class NewWebhook(Body):
+    """Where to send what happens, and which kinds of it."""
+
+    url: Annotated[str, Field(max_length=2000)]
+    kinds: list[str] = Field(default=list(KINDS), min_length=1, description=", ".join(KINDS))
+
+
+@router.get("/campaigns/{name}/webhooks")
+def webhooks(seat: Leading) -> Response:
+    """The campaign's webhooks, how far each is, and its last error."""
+    return Json({"webhooks": Webhooks(seat.parts.campaigns.ledger).list(seat.campaign.store.number)})
+
+
+@router.post("/campaigns/{name}/webhooks", status_code=201)
+def create(body: NewWebhook, seat: Leading) -> Response:
+    """A new webhook, told of what happens from now on; its signing secret is shown this once."""
+    store = seat.campaign.store
+    made = Webhooks(seat.parts.campaigns.ledger).create(
+        store.number, body.url, body.kinds, store.refresh().seq, allowed=seat.parts.settings.webhook_hosts
+    )
+    return Json(made, 201)
+
+
+@router.delete("/campaigns/{name}/webhooks/{id}")
+def delete(id: Annotated[int, Path(ge=1, lt=2**31)], seat: Leading) -> Response:
+    """Send no more to this address."""
+    Webhooks(seat.parts.campaigns.ledger).delete(seat.campaign.store.number, id)
+    return Json({"id": id, "deleted": True})

@@ -1,0 +1,92 @@
+"""Puts the server together."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import anyio.to_thread
+from fastapi import Depends, FastAPI
+from fastapi.responses import Response
+
+from evenhand.errors import LedgerError
+from evenhand.ledger.database import DatabaseLedger
+from evenhand.server.access import Parts, anybody
+from evenhand.server.api import ROUTERS
+from evenhand.server.bodies import Json
+from evenhand.server.campaigns import Campaigns
+from evenhand.server.guarding import Guard
+from evenhand.server.observing import Observer
+from evenhand.server.problems import handle_errors, problem
+from evenhand.server.settings import Settings
+from evenhand.server.tokens import Role, Tokens
+from evenhand.server.watching import watch
+from evenhand.server.worker import Worker
+
+__all__ = ["create_app"]
+
+_THREADS = 40
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """An ASGI application over the campaigns of a database; the database is made if it is not there."""
+    ledger = DatabaseLedger(settings.url, create=True)
+    observer, tokens = Observer(), Tokens(ledger)
+
+    @asynccontextmanager
+    async def running(app: FastAPI) -> AsyncIterator[None]:
+        anyio.to_thread.current_default_thread_limiter().total_tokens = _THREADS
+        app.state.stopping = asyncio.Event()
+        worker = Worker(settings.url, settings.workers, observer)
+        app.state.parts = Parts(settings, Campaigns(ledger), tokens, worker, observer)
+        watcher = asyncio.create_task(watch(app.state.parts, app.state.stopping))
+        try:
+            yield
+        finally:
+            app.state.stopping.set()
+            await watcher
+            worker.shutdown()
+            ledger.close()
+
+    from importlib.metadata import version
+
+    app = FastAPI(
+        title="Evenhand",
+        version=version("evenhand"),
+        description="Which group to label next, so that your budget serves the worst-off group best.",
+        lifespan=running,
+        root_path=settings.root_path,
+        openapi_url="/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+    )
+    handle_errors(app)
+    for router in ROUTERS:
+        app.include_router(router)
+    _operators(app, ledger, observer)
+    app.add_middleware(Guard, settings=settings, tokens=tokens, observer=observer)
+    return app
+
+
+def _operators(app: FastAPI, ledger: DatabaseLedger, observer: Observer) -> None:
+    """What operators' tools look at."""
+
+    @app.get("/health", tags=["operation"], include_in_schema=False)
+    async def health() -> Response:
+        """The process answers."""
+        return Json({"status": "ok"})
+
+    @app.get("/ready", tags=["operation"], include_in_schema=False)
+    def ready() -> Response:
+        """The database answers too."""
+        try:
+            ledger.campaigns()
+        except LedgerError as error:
+            return problem(503, str(error), "database")
+        return Json({"status": "ready"})
+
+    @app.get("/metrics", tags=["operation"], include_in_schema=False, dependencies=[Depends(anybody(Role.viewer))])
+    def metrics() -> Response:
+        """Metrics as Prometheus reads them."""
+        return Response(observer.text(), media_type="text/plain; version=0.0.4")

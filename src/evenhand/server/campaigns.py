@@ -1,0 +1,52 @@
+"""The campaigns that a server has open."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+
+from evenhand.campaign import Campaign
+from evenhand.errors import NotFound
+from evenhand.ledger.database import DatabaseLedger
+
+__all__ = ["Campaigns"]
+
+_MOST = 200
+"""Campaigns kept open; the one not used for longest is let go, and opening it again costs milliseconds."""
+
+
+class Campaigns:
+    """Open campaigns of one database, shared by all requests: each is read once and follows its ledger from then on."""
+
+    def __init__(self, ledger: DatabaseLedger) -> None:
+        self.ledger = ledger
+        self._lock = threading.Lock()
+        self._open: OrderedDict[int, Campaign] = OrderedDict()
+
+    def number(self, name: str) -> int:
+        """The number of a campaign by its name, or by `~12`, which also reaches names that no path can hold."""
+        known = self.ledger.campaigns()
+        if name in known:
+            return known[name]
+        if name.startswith("~") and name[1:].isdecimal() and int(name[1:]) in known.values():
+            return int(name[1:])
+        raise NotFound(f"there is no campaign {name!r}")
+
+    def get(self, name: str) -> Campaign:
+        """A campaign, opened if it is not open yet."""
+        return self.by_number(self.number(name))
+
+    def by_number(self, number: int) -> Campaign:
+        """A campaign by its number."""
+        with self._lock:
+            if number in self._open:
+                self._open.move_to_end(number)
+                return self._open[number]
+        names = {known: name for name, known in self.ledger.campaigns().items()}
+        found = Campaign.open(self.ledger, names[number])
+        with self._lock:
+            # two requests may have opened it at once: both use the one that is kept
+            found = self._open.setdefault(number, found)
+            while len(self._open) > _MOST:
+                self._open.popitem(last=False)
+        return found

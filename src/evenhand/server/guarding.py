@@ -1,0 +1,201 @@
+"""What every request passes first: host, cross-site posts, who asks, the size of its body; and the headers of every answer."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+import uuid
+from collections.abc import Iterable
+from contextlib import suppress
+from http.cookies import CookieError, SimpleCookie
+
+import anyio.to_thread
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.responses import RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from evenhand.campaign.store import user_name
+from evenhand.errors import LedgerError
+from evenhand.server.observing import Observer
+from evenhand.server.problems import answer, problem
+from evenhand.server.settings import Settings, is_loopback
+from evenhand.server.tokens import Grant, Role, Tokens
+
+__all__ = ["COOKIE", "Guard", "route_of"]
+
+_LOG = logging.getLogger("evenhand.server")
+COOKIE = "evenhand_session"
+_SAFE = ("GET", "HEAD", "OPTIONS")
+_PUBLIC = ("/login", "/static/", "/share/", "/health", "/ready")
+_FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "via")
+_UPLOADS = ("/pool",)
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "font-src 'self'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "X-Frame-Options": "DENY",
+}
+
+
+def route_of(scope: Scope) -> str:
+    """The path inside the application, without the path that a proxy puts before it."""
+    path, root = str(scope["path"]), str(scope.get("root_path", ""))
+    return path[len(root) :] if root and path.startswith(f"{root}/") else path
+
+
+class Guard:
+    """ASGI middleware around the whole application."""
+
+    def __init__(self, app: ASGIApp, settings: Settings, tokens: Tokens, observer: Observer) -> None:
+        self._app, self._settings, self._tokens, self._observer = app, settings, tokens, observer
+        self._hosts = {"localhost", "127.0.0.1", "::1", *(host.lower() for host in settings.allowed_hosts)}
+        if not is_loopback(settings.host) and settings.host not in ("0.0.0.0", "::"):
+            self._hosts.add(settings.host.lower())
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Look at a request, hand it on or answer it, and complete the answer."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started, headers = time.perf_counter(), Headers(scope=scope)
+        number = uuid.uuid4().hex[:16]
+        scope.setdefault("state", {})
+        scope["state"] |= {"request_id": number, "grant": None}
+        status, begun = 500, False
+
+        async def complete(message: Message) -> None:
+            nonlocal status, begun
+            if message["type"] == "http.response.start":
+                status, begun = message["status"], True
+                given = {name.lower() for name, _ in message.get("headers", ())}
+                extra = {**_HEADERS, "X-Request-Id": number}
+                if b"cache-control" not in given:
+                    extra["Cache-Control"] = "no-store"
+                message["headers"] = [
+                    *message.get("headers", ()),
+                    *((k.encode(), v.encode()) for k, v in extra.items() if k.lower().encode() not in given),
+                ]
+            await send(message)
+
+        try:
+            refusal = await self._refusal(scope, headers)
+            if refusal is not None:
+                await refusal(scope, receive, complete)
+            else:
+                limit = self._settings.max_upload if _ends(scope, _UPLOADS) else self._settings.max_body
+                await self._app(scope, _bounded(headers, receive, limit, self._settings.body_seconds), complete)
+        except Exception:
+            _LOG.exception("internal error in request %s", number)
+            if not begun:
+                detail = f"this is our mistake, not yours; its details are in the server's log under {number}"
+                mistake = problem(500, detail, "internal", exit_code=1, request_id=number)
+                await mistake(scope, receive, complete)
+        finally:
+            self._observer.answered(scope, status, time.perf_counter() - started)
+
+    async def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
+        """The answer to a request that goes no further; None lets it pass."""
+        path = route_of(scope)
+        if path == "/health":
+            return None
+        if _host(headers) not in self._hosts:
+            detail = f"this server is not known as {headers.get('host', '')!r}: start it with --allowed-host"
+            return problem(421, detail, "access")
+        bearer, cookie = _bearer(headers), _cookie(headers)
+        if scope["method"] not in _SAFE and (bearer is None or cookie is not None) and _is_cross_site(headers):
+            return problem(403, "a page of another site may not do this", "access")
+        try:
+            grant = await self._grant(scope, headers, bearer, cookie)
+        except LedgerError as error:
+            return answer(error)
+        if grant is None and (bearer is not None or cookie is not None) and path != "/login":
+            refused = problem(401, "this token is not valid, or not any more", "access", {"WWW-Authenticate": "Bearer"})
+            if cookie is not None:
+                refused.delete_cookie(COOKIE, path=self._settings.root_path or "/")
+            return refused
+        scope["state"]["grant"] = grant
+        if grant is not None or any(path == p or (p.endswith("/") and path.startswith(p)) for p in _PUBLIC):
+            return None
+        if scope["method"] == "GET" and "text/html" in headers.get("accept", "") and not path.startswith("/api"):
+            return RedirectResponse(f"{self._settings.root_path}/login", 303)
+        return problem(401, "give a token: Authorization: Bearer evh_…", "access", {"WWW-Authenticate": "Bearer"})
+
+    async def _grant(self, scope: Scope, headers: Headers, bearer: str | None, cookie: str | None) -> Grant | None:
+        """Who asks: by token, by session, or from this machine."""
+        for text in (bearer, cookie):
+            if text is not None:
+                return await anyio.to_thread.run_sync(self._tokens.find, text)
+        client = scope.get("client")
+        here = client is not None and is_loopback(client[0]) and self._settings.is_local
+        if here and not any(name in headers for name in _FORWARDED):
+            return Grant(None, user_name() or "somebody", Role.admin, None, "local")
+        return None
+
+
+def _ends(scope: Scope, ends: Iterable[str]) -> bool:
+    return any(str(scope["path"]).endswith(end) for end in ends)
+
+
+def _host(headers: Headers) -> str:
+    """The name a request was sent to, without the port."""
+    host = headers.get("host", "").lower()
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.partition(":")[0]
+
+
+def _bearer(headers: Headers) -> str | None:
+    given = headers.get("authorization")
+    if given is None:
+        return None
+    kind, _, token = given.partition(" ")
+    return token.strip() if kind.lower() == "bearer" else ""
+
+
+def _cookie(headers: Headers) -> str | None:
+    with suppress(CookieError):
+        found = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+        return None if found is None else found.value
+    return None
+
+
+def _is_cross_site(headers: Headers) -> bool:
+    """Whether a browser sent this from another site's page; other programs send neither header."""
+    site = headers.get("sec-fetch-site")
+    if site is not None:
+        return site not in ("same-origin", "none")
+    origin = headers.get("origin")
+    if origin is None:
+        return False
+    return origin.partition("://")[2].lower() != headers.get("host", "").lower()
+
+
+def _bounded(headers: Headers, receive: Receive, limit: int, seconds: float) -> Receive:
+    """The body as it comes, as long as it is neither too large nor too slow."""
+    received, deadline = 0, asyncio.get_running_loop().time() + seconds
+    length, whole = headers.get("content-length", ""), False
+
+    async def next_part() -> Message:
+        nonlocal received, whole
+        if whole:  # what comes after the body is that the client went away, and a stream waits for that for long
+            return await receive()
+        if length.isdecimal() and int(length) > limit:
+            raise HTTPException(413, f"the body has {length} bytes: {limit} are the most")
+        try:
+            async with asyncio.timeout_at(deadline):
+                message = await receive()
+        except TimeoutError:
+            raise HTTPException(408, f"the body did not come within {seconds:g} seconds") from None
+        received += len(message.get("body", b""))
+        whole = message["type"] != "http.request" or not message.get("more_body", False)
+        if received > limit:
+            raise HTTPException(413, f"the body has more than {limit} bytes, the most there may be")
+        return message
+
+    return next_part

@@ -1,0 +1,65 @@
+"""What a worker process does: everything that fits."""
+
+from __future__ import annotations
+
+import os
+import signal
+from functools import lru_cache
+from typing import Any
+
+from evenhand.campaign import Campaign
+from evenhand.campaign.store import Once
+from evenhand.ledger import open_ledger
+from evenhand.ledger.base import Ledger
+
+__all__ = ["begin", "certify", "close", "dump", "refit", "verify"]
+
+
+def begin() -> None:
+    """Start a worker: Ctrl-C is for the server, which ends its workers, and fits give way to those who wait for answers."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.nice(5)
+    import sklearn.linear_model  # noqa: F401  (the first fit should not wait for it)
+
+
+@lru_cache(maxsize=1)
+def _ledger(url: str) -> Ledger:
+    return open_ledger(url)
+
+
+@lru_cache(maxsize=50)
+def _campaign(url: str, name: str) -> Campaign:
+    return Campaign.open(_ledger(url), name)
+
+
+def refit(url: str, name: str) -> bool:
+    """Fit and score; a learner that fails leaves an event that says so."""
+    return _campaign(url, name).store.trainer_now().refit(record_failure=True)
+
+
+def certify(url: str, name: str, target: float | None, settings: dict[str, Any]) -> None:
+    """Freeze a model, and with a target begin to prove it."""
+    _campaign(url, name).certify(target, **settings)
+
+
+def close(url: str, name: str, reason: str, by: str | None, once: Once | None) -> None:
+    """End a campaign, with the choice of the model to deploy."""
+    _campaign(url, name).close(reason, by=by, once=once)
+
+
+def verify(url: str, name: str) -> dict[str, Any]:
+    """Check a campaign's ledger."""
+    found = _campaign(url, name).verify()
+    return {"ok": found.ok, "text": str(found)}
+
+
+def dump(url: str, name: str, which: str) -> tuple[str, bytes, dict[str, Any] | None] | None:
+    """A model as bytes that anybody may load: its format, the bytes, and for the final one its choice."""
+    from evenhand.learners.storing import dump_model
+
+    campaign = _campaign(url, name)
+    if which == "final":
+        final = campaign.final_model()
+        return (*dump_model(final.model), final.choice.as_dict())
+    model = campaign.model() if which == "current" else campaign.certified_model()
+    return None if model is None else (*dump_model(model), None)

@@ -1,0 +1,101 @@
+"""Errors in one shape, `application/problem+json`, that carry what the command line's exit codes say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response
+from starlette.exceptions import HTTPException
+
+from evenhand.errors import Conflict, EvenhandError, InputError, LearnerError, LedgerError, NotFound, NothingToAsk
+
+__all__ = ["PROBLEMS", "Problem", "answer", "handle_errors", "problem"]
+
+_TITLES = {
+    400: "bad request", 401: "who are you?", 403: "not allowed", 404: "not there", 405: "no such method", 408: "too slow",
+    409: "conflict", 413: "too large", 415: "unknown kind of body", 421: "unknown host", 422: "bad input",
+    424: "the learner failed", 429: "too many tries", 500: "internal error", 503: "the database cannot be used",
+}  # fmt: skip
+_SHAPE = {
+    "type": "object",
+    "required": ["title", "status", "detail", "code"],
+    "properties": {
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string", "description": "what was wrong, which value, what to do"},
+        "code": {
+            "type": "string",
+            "enum": ["input", "conflict", "not_found", "nothing_to_ask", "learner", "database", "access", "internal"],
+        },
+        "exit_code": {"type": "integer", "description": "what the command line would exit with"},
+        "reason": {"type": "string", "description": "why there is nothing to ask"},
+        "refused": {"type": "array", "items": {"type": "object"}, "description": "rows that were refused, from 0"},
+        "request_id": {"type": "string"},
+    },
+}
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    status: {"description": title, "content": {"application/problem+json": {"schema": _SHAPE}}}
+    for status, title in _TITLES.items()
+    if status not in (405, 500)
+}
+"""What every operation may answer with, for the OpenAPI document."""
+
+
+class Problem(EvenhandError):
+    """An answer that is an error: a status, what to say, and what a program reads."""
+
+    def __init__(self, status: int, detail: str, code: str = "input", headers: dict[str, str] | None = None) -> None:
+        super().__init__(detail)
+        self.status, self.code, self.headers = status, code, headers or {}
+
+
+def problem(status: int, detail: str, code: str, headers: dict[str, str] | None = None, **more: Any) -> Response:
+    """The answer in its one shape."""
+    body = {"title": _TITLES.get(status, "error"), "status": status, "detail": detail, "code": code, **more}
+    return Response(orjson.dumps(body, default=str), status, headers, "application/problem+json")
+
+
+def answer(error: EvenhandError) -> Response:
+    """What an error of Evenhand's comes to over HTTP."""
+    detail = str(error)
+    if isinstance(error, Problem):
+        return problem(error.status, detail, error.code, error.headers)
+    if isinstance(error, NothingToAsk):
+        return problem(409, f"nothing to ask: {error.reason}", "nothing_to_ask", reason=error.reason, exit_code=3)
+    if isinstance(error, InputError):
+        refused = [row._asdict() for row in error.refused]
+        more = {"exit_code": 2, **({"refused": refused} if refused else {})}
+        if isinstance(error, NotFound):
+            return problem(404, detail, "not_found", **more)
+        if isinstance(error, Conflict):
+            return problem(409, detail, "conflict", **more)
+        return problem(422, detail, "input", **more)
+    if isinstance(error, LearnerError):
+        return problem(424, detail, "learner", exit_code=1)
+    if isinstance(error, LedgerError):
+        return problem(503, detail, "database", {"Retry-After": "2"}, exit_code=1)
+    raise error
+
+
+def handle_errors(app: FastAPI) -> None:
+    """Answer every error in the one shape."""
+
+    @app.exception_handler(EvenhandError)
+    async def ours(request: Request, error: EvenhandError) -> Response:
+        return answer(error)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(request: Request, error: RequestValidationError) -> Response:
+        parts = [
+            f"{'.'.join(str(part) for part in found['loc'] if part != 'body') or 'the body'}: {found['msg']}"
+            for found in error.errors()[:5]
+        ]
+        return problem(422, "; ".join(parts), "input", exit_code=2)
+
+    @app.exception_handler(HTTPException)
+    async def plain(request: Request, error: HTTPException) -> Response:
+        code = "not_found" if error.status_code == 404 else "access" if error.status_code in (401, 403) else "input"
+        return problem(error.status_code, str(error.detail), code, dict(error.headers or {}))

@@ -1,0 +1,58 @@
+"""What a server is started with."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+
+__all__ = ["Settings", "is_loopback"]
+
+_MIB = 2**20
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a server is started with.
+
+    Attributes:
+        url: the database, `sqlite:///file.db` or `postgresql://…`.
+        host, port: where it listens.
+        root_path: the path it is reached under behind a proxy, such as `/evenhand`.
+        allowed_hosts: names it is reached by, besides those of this machine's loopback.
+        webhook_hosts: hosts that webhooks may be sent to although their addresses are private.
+        max_body: the largest body of a request in bytes; `max_upload`: of a pool or a file of labels.
+        max_wait: seconds that an ask waits for a refit at most.
+        body_seconds: how long a client may take to send a body.
+        workers: processes that fit.
+    """
+
+    url: str
+    host: str = "127.0.0.1"
+    port: int = 8000
+    root_path: str = ""
+    allowed_hosts: tuple[str, ...] = ()
+    webhook_hosts: tuple[str, ...] = ()
+    max_body: int = 8 * _MIB
+    max_upload: int = 256 * _MIB
+    max_wait: float = 30.0
+    body_seconds: float = 60.0
+    workers: int = 1
+
+    @property
+    def is_local(self) -> bool:
+        """Whether only this machine can reach it: it listens on loopback and is not behind a proxy."""
+        return is_loopback(self.host) and not self.root_path
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine itself.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0"), is_loopback("[::1]")
+    (True, True, False, True)
+    """
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False

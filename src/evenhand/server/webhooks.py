@@ -1,0 +1,193 @@
+"""Webhooks: what happens in a campaign, sent to addresses of its lead's choosing, signed by the Standard Webhooks rules.
+
+Every webhook has a place in the event log. What comes after it is sent in order; after a failure the same message is sent
+again, with the same id, later and later. Several servers share the work: one at a time holds a webhook.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+import uuid
+from base64 import b64encode
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import httpx
+import orjson
+from sqlalchemy import delete, insert, or_, select, update
+from standardwebhooks import Webhook
+
+from evenhand.campaign import Campaign
+from evenhand.campaign.requests import as_time
+from evenhand.errors import InputError, NotFound
+from evenhand.ledger import Event, schema
+from evenhand.ledger.database import DatabaseLedger
+from evenhand.server.addresses import checked_address, pinned
+
+__all__ = ["KINDS", "Webhooks", "message_of"]
+
+KINDS = ("request.opened", "request.filled", "request.expired", "campaign.stopped", "learner.failed")
+_W = schema.webhooks.c
+_HOLD_SECONDS = 60.0
+_SEND_SECONDS = 10.0
+_LONGEST_WAIT = 6 * 3600.0
+_AT_ONCE = 50
+_EVENTS = ("asked", "told", "skipped", "expired", "closed", "concluded", "failed")
+
+
+class Due(NamedTuple):
+    """A webhook whose turn it is."""
+
+    id: int
+    campaign: int
+    url: str
+    secret: str
+    kinds: tuple[str, ...]
+    seq: int
+    failures: int
+
+
+def message_of(event: Event, sizes: dict[int, int]) -> str | None:
+    """The kind of message that an event is; `sizes` has how many labels each request still waits for."""
+    number = int(event.request or 0)
+    if event.kind == "asked":
+        sizes[number] = event.facts["size"]
+        return "request.opened"
+    if event.kind in ("told", "skipped") and number in sizes:
+        came = event.facts["rows"] - event.facts["surplus"] if event.kind == "told" else 1
+        sizes[number] = 0 if event.facts.get("closes") else sizes[number] - came
+        return "request.filled" if sizes[number] <= 0 else None
+    return {
+        "expired": "request.expired",
+        "closed": "campaign.stopped",
+        "concluded": "campaign.stopped",
+        "failed": "learner.failed",
+    }.get(event.kind)
+
+
+class Webhooks:
+    """The webhooks of one database."""
+
+    def __init__(self, ledger: DatabaseLedger) -> None:
+        self._ledger = ledger
+        self._holder = uuid.uuid4().hex
+
+    def create(
+        self, campaign: int, url: str, kinds: Sequence[str], seq: int, *, allowed: Sequence[str] = ()
+    ) -> dict[str, Any]:
+        """A webhook for what happens after event `seq`; what is given back has its secret."""
+        unknown = next((kind for kind in kinds if kind not in KINDS), None)
+        if unknown is not None:
+            raise InputError(f"there is no kind {unknown!r}: use {', '.join(KINDS)}")
+        checked_address(url, allowed)
+        secret = f"whsec_{b64encode(secrets.token_bytes(32)).decode()}"
+        row = {
+            "campaign": campaign, "url": url, "secret": secret, "kinds": ",".join(kinds), "seq": seq, "failures": 0,
+            "next_try": 0.0, "last_error": None, "holder": None, "until": None,
+        }  # fmt: skip
+        with self._ledger.transaction(writing=True) as connection:
+            number = connection.execute(insert(schema.webhooks).values(row).returning(_W.id)).scalar_one()
+        return {"id": number, "url": url, "kinds": list(kinds), "secret": secret}
+
+    def list(self, campaign: int) -> list[dict[str, Any]]:
+        """The webhooks of a campaign, without their secrets."""
+        question = select(schema.webhooks).where(_W.campaign == campaign).order_by(_W.id)
+        with self._ledger.transaction(writing=False) as connection:
+            rows = connection.execute(question).mappings().all()
+        return [
+            {
+                **{name: row[name] for name in ("id", "url", "seq", "failures", "last_error")},
+                "kinds": row["kinds"].split(","),
+                "next_try": as_time(row["next_try"]) if row["failures"] else None,
+            }
+            for row in rows
+        ]
+
+    def delete(self, campaign: int, number: int) -> None:
+        """Send no more."""
+        with self._ledger.transaction(writing=True) as connection:
+            gone = connection.execute(
+                delete(schema.webhooks).where(_W.id == number, _W.campaign == campaign).returning(_W.id)
+            ).first()
+        if gone is None:
+            raise NotFound(f"this campaign has no webhook {number}")
+
+    def due(self) -> list[Due]:
+        """The webhooks that may be sent to now, whether or not there is anything to send."""
+        now = time.time()
+        free = or_(_W.until.is_(None), _W.until <= now, _W.holder == self._holder)
+        question = select(_W.id, _W.campaign, _W.url, _W.secret, _W.kinds, _W.seq, _W.failures)
+        with self._ledger.transaction(writing=False) as connection:
+            rows = connection.execute(question.where(_W.next_try <= now, free)).all()
+        return [Due(*row[:4], tuple(row[4].split(",")), *row[5:]) for row in rows]
+
+    def send(self, due: Due, campaign: Campaign, allowed: Sequence[str]) -> tuple[int, int]:
+        """Send what is new, oldest first, until something fails; gives the numbers of messages sent and failed."""
+        if campaign.store.refresh().seq <= due.seq or not self._hold(due.id):
+            return 0, 0
+        sent, last, failure = 0, due.seq, None
+        try:
+            for event, kind in _new_messages(campaign, due):
+                if kind in due.kinds:
+                    failure = _post(due, campaign.name, event, kind, allowed)
+                    if failure is not None:
+                        break
+                    sent += 1
+                last = event.seq
+        finally:
+            self._done(due, last, failure)
+        return sent, int(failure is not None)
+
+    def _hold(self, number: int) -> bool:
+        """Whether this server may send to a webhook now; no other does so meanwhile."""
+        now = time.time()
+        free = or_(_W.until.is_(None), _W.until <= now, _W.holder == self._holder)
+        change = update(schema.webhooks).where(_W.id == number, free).returning(_W.id)
+        with self._ledger.transaction(writing=True) as connection:
+            values = {"holder": self._holder, "until": now + _HOLD_SECONDS}
+            return connection.execute(change.values(values)).first() is not None
+
+    def _done(self, due: Due, seq: int, failure: str | None) -> None:
+        failures = due.failures + 1 if failure is not None else 0
+        wait = 0.0 if failure is None else min(2.0**failures, _LONGEST_WAIT)
+        values = {
+            "seq": seq, "failures": failures, "next_try": time.time() + wait, "last_error": failure, "holder": None,
+            "until": None,
+        }  # fmt: skip
+        with self._ledger.transaction(writing=True) as connection:
+            connection.execute(update(schema.webhooks).where(_W.id == due.id).values(values))
+
+
+def _new_messages(campaign: Campaign, due: Due) -> list[tuple[Event, str | None]]:
+    """The next events of a campaign and what kind of message each is."""
+    store = campaign.store
+    with store.ledger.reading(store.number) as reader:
+        found = reader.events(due.seq, limit=_AT_ONCE)
+        sizes: dict[int, int] = {}
+        for number in {int(event.request) for event in found if event.request is not None}:
+            for earlier in reader.events(kinds=_EVENTS, request=number):
+                if earlier.seq <= due.seq:
+                    message_of(earlier, sizes)
+    return [(event, message_of(event, sizes)) for event in found]
+
+
+def _post(due: Due, campaign: str, event: Event, kind: str, allowed: Sequence[str]) -> str | None:
+    """Send one message; gives what went wrong, or None."""
+    moment = datetime.now(UTC)
+    about = {"campaign": campaign, "request": event.request, "event": event.seq, "actor": event.actor}
+    body = orjson.dumps({"type": kind, "timestamp": as_time(event.at), "data": about}).decode()
+    number = f"msg_{due.id}_{event.seq}"  # the same at every try, so that a receiver can tell a repeat
+    headers = {
+        "webhook-id": number,
+        "webhook-timestamp": str(int(moment.timestamp())),
+        "webhook-signature": Webhook(due.secret).sign(number, moment, body),
+        "content-type": "application/json",
+    }
+    try:
+        with pinned(due.url, allowed, timeout=_SEND_SECONDS) as client:
+            found = client.post(due.url, content=body, headers=headers)
+    except (InputError, httpx.HTTPError) as error:
+        return f"{type(error).__name__}: {error}"[:300]
+    return None if found.is_success else f"answered with {found.status_code}"
