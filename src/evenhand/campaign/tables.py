@@ -73,17 +73,23 @@ def _csv(path: Path, id: str | None, label: str | None) -> FileTable:
     separator = "\t" if path.suffix.lower() == ".tsv" else max(SEPARATORS, key=first.count)
     # Python's own limit of 128 kB is less than a long text to be labelled
     csv.field_size_limit(_LARGEST_FIELD)
+    reader = csv.reader(io.StringIO(text), delimiter=separator, strict=True)
+    lines: list[list[str]] = []
+    ends = [0]  # the last line of every row: a cell in quotes may have several
     try:
-        lines = [line for line in csv.reader(io.StringIO(text), delimiter=separator, strict=True) if any(line)]
+        for row in filter(any, reader):
+            lines.append(row)
+            ends.append(reader.line_num)
     except csv.Error as error:
-        raise InputError(f"{path.name} cannot be read as CSV: {error}") from None
+        where = _place(text, ends[-1], separator)
+        raise InputError(f"{path.name} cannot be read as CSV: {where}: {error}") from None
     if not lines:
         raise InputError(f"{path.name} is empty")
     names, *rows = lines
     names = [_unguarded(name) for name in names]
     _check_names(path, names)
     problems = {
-        i: f"it has {len(row)} cells, the header has {len(names)}"
+        i: f"line {ends[i + 2]}, column {min(len(row), len(names)) + 1}: it has {len(row)} cells, the header has {len(names)}"
         for i, row in enumerate(rows)
         if len(row) != len(names)
     }
@@ -98,6 +104,15 @@ def _csv(path: Path, id: str | None, label: str | None) -> FileTable:
         if separator == ";" and name != label:
             columns[name] = _with_points(columns[name])
     return FileTable(path.name, columns, True, problems)
+
+
+def _place(text: str, read: int, separator: str) -> str:
+    """Where a file cannot be read: the line after those that could, and its first cell with a quote out of place."""
+    line = text.splitlines()[read] if read < len(text.splitlines()) else ""
+    cells = next(csv.reader([line.replace("\0", "")], delimiter=separator), [])
+    odd = next((j for j, cell in enumerate(cells) if '"' in cell), None)
+    opened = next((j for j, cell in enumerate(line.split(separator)) if cell.lstrip().startswith('"')), 0)
+    return f"line {read + 1}, column {(opened if odd is None else odd) + 1}"
 
 
 def _text(path: Path) -> str:

@@ -22,6 +22,8 @@ COMMANDS = {
     "sweep": "sweep:sweep",
     "bench": "bench:bench",
     "verify": "verify:verify",
+    "serve": "serve:serve",
+    "token": "token:app",
 }
 app = typer.Typer(
     name="evenhand",

@@ -1,16 +1,12 @@
 """The server: the same campaigns over HTTP.
 
-`create_app(Settings(url))` is an ASGI application, which `evenhand serve` runs; `evenhand.connect` talks to it.
+`app.create_app(Settings(url))` is an ASGI application, which `evenhand serve` runs; `evenhand.connect` talks to it.
 
-- `app`: puts the parts together; `settings`: what a server is started with.
+- `app`: puts the parts together; `settings`: what a server is started with; `running`: listens until it is told to stop.
 - `access`, `tokens`: who may do what; `guarding`: hosts, cross-site posts, sizes of bodies, headers.
 - `api/`: the verbs of a campaign, one file a subject; `bodies`: what comes in; `problems`: errors in one shape.
 - `campaigns`: the campaigns that are open here; `worker`, `jobs`: fits, in a process of their own.
-- `stream`: what is new, as it comes; `webhooks`: the same, sent to others; `watching`: what is looked after meanwhile.
+- `stream`: what is new, as it comes; `webhooks`, `addresses`: the same, sent to others; `watching`: what a server looks
+  after by itself.
 - `observing`: metrics and logs.
 """
-
-from evenhand.server.app import create_app
-from evenhand.server.settings import Settings
-
-__all__ = ["Settings", "create_app"]

@@ -17,6 +17,7 @@ from evenhand.server.api import ROUTERS
 from evenhand.server.bodies import Json
 from evenhand.server.campaigns import Campaigns
 from evenhand.server.guarding import Guard
+from evenhand.server.login import router as login
 from evenhand.server.observing import Observer
 from evenhand.server.problems import handle_errors, problem
 from evenhand.server.settings import Settings
@@ -62,7 +63,7 @@ def create_app(settings: Settings) -> FastAPI:
         redoc_url=None,
     )
     handle_errors(app)
-    for router in ROUTERS:
+    for router in (*ROUTERS, login):
         app.include_router(router)
     _operators(app, ledger, observer)
     app.add_middleware(Guard, settings=settings, tokens=tokens, observer=observer)

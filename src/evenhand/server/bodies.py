@@ -61,7 +61,7 @@ class Route(APIRoute):
         handle = super().get_route_handler()
 
         async def answer(request: Request) -> Response:
-            found: Response = await handle(_Request(request.scope, request.receive))  # type: ignore[arg-type]
+            found: Response = await handle(_Request(request.scope, request.receive))
             return found
 
         return answer

@@ -67,7 +67,7 @@ def answer(error: EvenhandError) -> Response:
         return problem(409, f"nothing to ask: {error.reason}", "nothing_to_ask", reason=error.reason, exit_code=3)
     if isinstance(error, InputError):
         refused = [row._asdict() for row in error.refused]
-        more = {"exit_code": 2, **({"refused": refused} if refused else {})}
+        more: dict[str, Any] = {"exit_code": 2, **({"refused": refused} if refused else {})}
         if isinstance(error, NotFound):
             return problem(404, detail, "not_found", **more)
         if isinstance(error, Conflict):

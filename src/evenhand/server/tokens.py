@@ -122,7 +122,7 @@ class Tokens:
         if known is None:
             raise NotFound(f"there is no token {number!r}: `evenhand token list` shows them")
 
-    def list(self, campaign: int | None = None, kinds: tuple[str, ...] = ("token", "share")) -> list[dict[str, Any]]:
+    def known(self, campaign: int | None = None, kinds: tuple[str, ...] = ("token", "share")) -> list[dict[str, Any]]:
         """All tokens, or those of one campaign, newest last; never their secrets."""
         question = select(schema.tokens, _C.name.label("campaign_name")).where(_T.kind.in_(kinds)).order_by(_T.created)
         question = question.select_from(schema.tokens.outerjoin(schema.campaigns, _C.id == _T.campaign))

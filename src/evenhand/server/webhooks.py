@@ -91,7 +91,7 @@ class Webhooks:
             number = connection.execute(insert(schema.webhooks).values(row).returning(_W.id)).scalar_one()
         return {"id": number, "url": url, "kinds": list(kinds), "secret": secret}
 
-    def list(self, campaign: int) -> list[dict[str, Any]]:
+    def of(self, campaign: int) -> list[dict[str, Any]]:
         """The webhooks of a campaign, without their secrets."""
         question = select(schema.webhooks).where(_W.campaign == campaign).order_by(_W.id)
         with self._ledger.transaction(writing=False) as connection:

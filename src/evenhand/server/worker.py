@@ -8,6 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures import TimeoutError as TooLong
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from typing import Any, ParamSpec, TypeVar
 
 from evenhand.campaign import Campaign
@@ -81,10 +82,8 @@ class Worker:
         if state.settings["refit"] == "background":
             self.refit_soon(campaign)
         elif campaign.store.trainer.due(state):
-            try:
+            with suppress(TooLong, BrokenProcessPool):  # the ask says how old its scores are
                 self.refit_soon(campaign).result(seconds)
-            except (TooLong, BrokenProcessPool):
-                pass  # the ask says how old its scores are
 
     def _count(self, future: Future[bool]) -> None:
         failed = future.cancelled() or future.exception() is not None

@@ -47,7 +47,7 @@ def me(request: Request) -> Response:
 @router.get("/tokens")
 def tokens(grant: Admin, request: Request) -> Response:
     """All tokens, without their secrets."""
-    return Json({"tokens": parts_of(request).tokens.list()})
+    return Json({"tokens": parts_of(request).tokens.known()})
 
 
 @router.post("/tokens", status_code=201)
@@ -69,7 +69,7 @@ def revoke_token(id: TokenId, grant: Admin, request: Request) -> Response:
 @router.get("/campaigns/{name}/shares")
 def shares(seat: Leading) -> Response:
     """The share links of a campaign, without their secrets."""
-    return Json({"shares": seat.parts.tokens.list(seat.campaign.store.number, ("share",))})
+    return Json({"shares": seat.parts.tokens.known(seat.campaign.store.number, ("share",))})
 
 
 @router.post("/campaigns/{name}/shares", status_code=201)
@@ -85,7 +85,7 @@ def share(body: NewShare, seat: Leading) -> Response:
 @router.delete("/campaigns/{name}/shares/{id}")
 def revoke_share(id: TokenId, seat: Leading) -> Response:
     """End a share link."""
-    known = seat.parts.tokens.list(seat.campaign.store.number, ("share",))
+    known = seat.parts.tokens.known(seat.campaign.store.number, ("share",))
     if not any(one["id"] == id for one in known):
         raise NotFound(f"this campaign has no share link {id!r}")
     seat.parts.tokens.revoke(id)

@@ -14,6 +14,7 @@ from evenhand.server import jobs
 from evenhand.server.access import Leading, anybody, grant_of, parts_of
 from evenhand.server.api.shared import Body, Label, Name, new_router
 from evenhand.server.bodies import Json, Key, as_once
+from evenhand.server.problems import Problem
 from evenhand.server.tokens import Grant, Role
 
 __all__ = ["router"]
@@ -96,15 +97,12 @@ def campaigns(request: Request) -> Response:
 @router.post("/campaigns", status_code=201)
 def create(body: NewCampaign, request: Request, grant: Annotated[Grant, Depends(anybody(Role.lead))]) -> Response:
     """Make a campaign. Needs the role lead for all campaigns."""
-    from evenhand.server.problems import Problem
-
     if grant.campaign is not None:
         raise Problem(403, "this token is for one campaign: it cannot make others", "access")
     check_plain(body.strategy, body.learner, body.risk)
     given: dict[str, Any] = body.model_dump()
-    learner = None if given["learner"] == "none" else given["learner"]
-    parts = parts_of(request)
-    made = Campaign.create(parts.campaigns.ledger, **{**given, "url": parts.campaigns.ledger, "learner": learner})
+    given["learner"] = None if body.learner == "none" else body.learner
+    made = Campaign.create(parts_of(request).campaigns.ledger, **given)
     return Json(made.overview(), 201)
 
 

@@ -28,7 +28,7 @@ class NewWebhook(Body):
 @router.get("/campaigns/{name}/webhooks")
 def webhooks(seat: Leading) -> Response:
     """The campaign's webhooks, how far each is, and its last error."""
-    return Json({"webhooks": Webhooks(seat.parts.campaigns.ledger).list(seat.campaign.store.number)})
+    return Json({"webhooks": Webhooks(seat.parts.campaigns.ledger).of(seat.campaign.store.number)})
 
 
 @router.post("/campaigns/{name}/webhooks", status_code=201)

@@ -1,0 +1,130 @@
+"""A token exchanged for a session in a browser, and links that share a campaign."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import quote
+
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from jinja2 import Environment, FileSystemLoader
+
+from evenhand.server.access import parts_of
+from evenhand.server.guarding import COOKIE
+from evenhand.server.problems import Problem
+from evenhand.server.settings import Settings
+from evenhand.server.tokens import SESSION_SECONDS, Grant
+
+__all__ = ["router"]
+
+router = APIRouter(include_in_schema=False)
+_PAGES = Environment(loader=FileSystemLoader(Path(__file__).parent / "templates"), autoescape=True)
+_TRIES, _WINDOW_SECONDS, _CLIENTS = 10, 60.0, 10_000
+
+
+class FailedLogins:
+    """How often each client gave a wrong token lately."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._failed: dict[str, deque[float]] = {}
+
+    def check(self, client: str) -> None:
+        """Refuse a client that failed too often."""
+        with self._lock:
+            tries = self._recent(client)
+            if len(tries) >= _TRIES:
+                wait = int(tries[0] + _WINDOW_SECONDS - time.monotonic()) + 1
+                raise Problem(
+                    429, f"too many wrong tokens: try again in {wait} seconds", "access", {"Retry-After": str(wait)}
+                )
+
+    def note(self, client: str) -> None:
+        """Note that a client failed."""
+        with self._lock:
+            if len(self._failed) > _CLIENTS:
+                self._failed.clear()
+            self._failed.setdefault(client, self._recent(client)).append(time.monotonic())
+
+    def _recent(self, client: str) -> deque[float]:
+        found = self._failed.get(client, deque())
+        while found and found[0] < time.monotonic() - _WINDOW_SECONDS:
+            found.popleft()
+        return found
+
+
+_failed = FailedLogins()
+
+
+@router.get("/login")
+def login_page(request: Request) -> Response:
+    """Where a token is typed in."""
+    return _page(request, None)
+
+
+@router.post("/login")
+def login(request: Request, token: Annotated[str, Form(max_length=200)] = "") -> Response:
+    """A session in exchange for a token."""
+    client = request.client.host if request.client is not None else "nobody"
+    _failed.check(client)
+    grant = parts_of(request).tokens.find(token.strip())
+    if grant is None or grant.kind == "session":
+        _failed.note(client)
+        return _page(request, "This token is not valid, or not any more.", 401)
+    return _begin(request, grant, "/")
+
+
+@router.post("/logout")
+def logout(request: Request) -> Response:
+    """End the session."""
+    parts, grant = parts_of(request), request.state.grant
+    if grant is not None and grant.kind == "session":
+        parts.tokens.revoke(grant.id)
+    answer = RedirectResponse(f"{parts.settings.root_path}/login", 303)
+    answer.delete_cookie(COOKIE, path=parts.settings.root_path or "/")
+    return answer
+
+
+@router.get("/share/{token}")
+def shared(request: Request, token: str) -> Response:
+    """Follow a link that shares a campaign: a session that can look at it and do nothing else."""
+    client = request.client.host if request.client is not None else "nobody"
+    _failed.check(client)
+    parts = parts_of(request)
+    grant = parts.tokens.find(token)
+    if grant is None or grant.kind != "share" or grant.campaign is None:
+        _failed.note(client)
+        raise Problem(401, "this link is not valid, or not any more", "access")
+    name = parts.campaigns.by_number(grant.campaign).name
+    return _begin(request, grant, f"/campaigns/{quote(name, safe='')}")
+
+
+def _begin(request: Request, grant: Grant, path: str) -> Response:
+    """Set the session's cookie and go on to a page."""
+    parts = parts_of(request)
+    answer = RedirectResponse(f"{parts.settings.root_path}{path}", 303)
+    answer.set_cookie(
+        COOKIE,
+        parts.tokens.session(grant),
+        max_age=int(SESSION_SECONDS),
+        path=parts.settings.root_path or "/",
+        secure=_is_tls(request, parts.settings),
+        httponly=True,
+        samesite="lax",  # strict would forget the session on the way from a link in a mail
+    )
+    return answer
+
+
+def _is_tls(request: Request, settings: Settings) -> bool:
+    """Whether the browser came by TLS; behind a proxy its word is enough to ask for more care, not less."""
+    forwarded = request.headers.get("x-forwarded-proto", "") + request.headers.get("forwarded", "")
+    return request.url.scheme == "https" or "https" in forwarded.lower()
+
+
+def _page(request: Request, error: str | None, status: int = 200) -> HTMLResponse:
+    root = parts_of(request).settings.root_path
+    return HTMLResponse(_PAGES.get_template("login.html").render(root=root, error=error), status)

@@ -1,0 +1,49 @@
+"""Runs a server until it is told to stop."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+
+import uvicorn
+
+from evenhand.errors import InputError
+from evenhand.ledger.database import DatabaseLedger
+from evenhand.server.app import create_app
+from evenhand.server.observing import log_as_json
+from evenhand.server.settings import Settings
+from evenhand.server.tokens import Tokens
+
+__all__ = ["run"]
+
+_GRACE_SECONDS = 10
+
+
+def run(settings: Settings, ready: Callable[[str], None]) -> None:
+    """Listen and answer; `ready` is told the address. Refuses to be reached from elsewhere while there is no token."""
+    if settings.root_path and not settings.root_path.startswith("/"):
+        raise InputError(f"--root-path {settings.root_path!r} must begin with /")
+    with DatabaseLedger(settings.url, create=True) as ledger:
+        if not settings.is_local and not Tokens(ledger).any():
+            raise InputError(
+                f"anybody who reaches {settings.host} could do anything: make a token first, `evenhand token create NAME "
+                "--role admin`, or listen on 127.0.0.1 without --root-path"
+            )
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((settings.host, settings.port))
+    except OSError as error:
+        raise InputError(
+            f"cannot listen on {settings.host} port {settings.port}: {error.strerror}; choose --port"
+        ) from None
+    log_as_json()
+    # the headers of a proxy are not believed: who comes through one needs a token anyway
+    config = uvicorn.Config(
+        create_app(settings), log_config=None, access_log=False, proxy_headers=False, server_header=False,
+        timeout_keep_alive=30, timeout_graceful_shutdown=_GRACE_SECONDS, backlog=512, h11_max_incomplete_event_size=32_768,
+    )  # fmt: skip
+    shown = f"[{settings.host}]" if ":" in settings.host else settings.host
+    ready(f"http://{shown}:{listener.getsockname()[1]}{settings.root_path}/")
+    uvicorn.Server(config).run([listener])
