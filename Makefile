@@ -38,6 +38,9 @@ soak: install
 	$(BIN)/python benchmarks/ledger.py --postgresql own
 	$(BIN)/python benchmarks/corrections.py --campaigns 200 --forged 2000
 	$(BIN)/python benchmarks/pools.py
+	$(BIN)/python benchmarks/unlabelled.py --json docs/results/unlabelled.json
+	$(BIN)/python benchmarks/big_table.py --json docs/results/big-table.json
+	$(BIN)/python benchmarks/random_groups.py --json docs/results/random-groups.json
 	$(BIN)/python benchmarks/proofs.py
 
 bench: install

@@ -86,6 +86,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--file", type=Path, help="keep and reuse the generated file")
     parser.add_argument("--json", type=Path, help="keep the figures in this file")
+    parser.add_argument("--note", help="what else was running, kept with the figures")
     parser.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.measure:
@@ -102,6 +103,7 @@ def main() -> None:
     if args.json:
         about = {"date": datetime.now(UTC).strftime("%Y-%m-%d"), "cores": os.cpu_count(), "repeats": args.repeats}
         about |= {"rows": args.rows, "command": f"python benchmarks/big_table.py --rows {args.rows}"}
+        about |= {"note": args.note} if args.note else {}
         args.json.write_text(json.dumps(about | {"pyarrow": read, "evenhand": ours}, indent=1) + "\n")
 
 

@@ -59,7 +59,9 @@ def test_typed_numbers_are_seen(cell):
     assert typed_rows(f"<!-- begin a -->\n{row}\n<!-- end -->\n") == []
 
 
-@pytest.mark.parametrize("file", ["bench", "big-table", "errata", "ledger", "soak", "tables"])
+@pytest.mark.parametrize(
+    "file", ["bench", "big-table", "errata", "ledger", "random-groups", "soak", "tables", "unlabelled"]
+)
 def test_files_say_when_and_how_they_were_made(file):
     found = json.loads((ROOT / f"docs/results/{file}.json").read_text(encoding="utf-8"))
     about = found | found.get("machine", {})

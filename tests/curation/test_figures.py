@@ -4,7 +4,6 @@ from typing import Any
 
 import fairlearn.metrics as fair
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,9 +11,9 @@ from scipy.stats import binomtest
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import accuracy_score, balanced_accuracy_score
 
-from evenhand.curation.curate import curate
 from evenhand.curation.figures import Predictions, by_group, overall, picked, worst_off
 from evenhand.risks import as_risk
+from random_groups import random_groups
 
 
 class _Model:
@@ -138,31 +137,6 @@ def test_the_log_loss_has_no_interval_but_the_accuracy_has() -> None:
     assert found["low"] < 0.75 < found["high"]
 
 
-def random_groups(groups: int, seed: int) -> tuple[bool, bool]:
-    """Whether the picked group's interval and that of the worst-off cover, where groups are drawn by lot."""
-
-    def draw(n: int) -> pd.DataFrame:
-        x = rng.normal(size=(n, 2))
-        y = x[:, 0] + 0.5 * x[:, 1] + rng.normal(size=n) > 0
-        return pd.DataFrame({"a": x[:, 0], "b": x[:, 1], "y": y.astype(int), "g": rng.integers(0, groups, n)})
-
-    rng = np.random.default_rng(seed)
-    curated = curate(draw(150 * groups), label="y", groups="g", budget=4 * groups, compare=0, evaluate=1, seed=seed)
-    fresh = draw(100_000)
-    # groups are random, so all of them have the risk of the population under this model
-    truth = float(np.mean(curated.model.predict(fresh) != fresh["y"]))
-    worst, whole = curated.summary["worst"], curated.summary["worst_off"]
-    return worst["risk_low"] <= truth <= worst["risk_high"], whole["low"] <= truth <= whole["high"]
-
-
 def test_intervals_cover_on_random_groups() -> None:
     found = np.array([random_groups(16, seed) for seed in range(12)])
-    assert (found.mean(axis=0) >= 11 / 12).all()
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("groups", [5, 16, 40])
-def test_intervals_cover_on_random_groups_at_length(groups: int, record_property: Any) -> None:
-    found = np.array([random_groups(groups, 1000 + seed) for seed in range(200)])
-    record_property("covered", found.mean(axis=0).tolist())
-    assert (found.mean(axis=0) >= 0.93).all()
+    assert (found[:, :2].mean(axis=0) >= 11 / 12).all()

@@ -1,3 +1,4 @@
+import re
 from html.parser import HTMLParser
 from typing import Any
 
@@ -67,7 +68,7 @@ def test_title_tiles_and_terms_say_what_they_are() -> None:
     low, high = 100 * exact.low, 100 * exact.high
     title = f"Worst-off: {worst}, {100 * right / n:.1f} % right [{low:.1f}, {high:.1f}]"
     assert said.startswith(f"{title} — Evenhand")
-    assert f"{low:.1f} % to {high:.1f} %" in said
+    assert f"{low:.1f} % to {high:.1f} %" in said  # split() took the no-break spaces out
     pairs = zip(table["accuracy"], table["count"], strict=True)
     others = [binomtest(round(a * k), int(k)).proportion_ci(0.975, "exact") for a, k in pairs]
     whole = curated.summary["worst_off"]
@@ -96,3 +97,19 @@ def test_a_useless_model_is_called_one() -> None:
     found = curate(noise, label="y", groups="group", budget=60, compare=0).summary
     assert found["majority"] is False
     assert any("not clearly better than always saying False" in step for step in found["next"])
+
+
+def test_numbers_keep_their_places_where_lines_end_and_names_run_from_right_to_left() -> None:
+    names = np.array(["نساء (۳۰ تا ۴۵)", "men"])
+    pool = frame(2, 600)
+    pool["group"] = names[np.arange(600) % 2]
+    found = curate(pool, label="y", groups="group", budget=60, compare=2)
+    said = "".join(_Page(found.report()).text)
+    body = said[said.index("Worst-off", said.index("— Evenhand")) :]
+    assert f"Worst-off: {found.summary['worst']['group']}," in found.summary["title"]
+    # beyond the title a blank never stands between a number and its sign; charts do not wrap
+    assert "\u00a0%" in body
+    assert not re.search(r"\d %|± \d", body.split("Accuracy of every group")[0])
+    assert "\u2068نساء (۳۰ تا ۴۵)\u2069" in body
+    # a chart for wide windows, one for narrow ones
+    assert found.report().count('class="wide"') == found.report().count('class="narrow"') >= 4

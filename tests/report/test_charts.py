@@ -1,4 +1,5 @@
 import math
+import unicodedata
 from xml.etree import ElementTree
 
 import pytest
@@ -23,6 +24,31 @@ def test_every_chart_is_well_formed_and_says_what_it_shows() -> None:
         assert root.find("title").text == "A <title>"
         assert all(name in "".join(root.itertext()) for name in names)
         assert len(picture) < 120_000
+
+
+@pytest.mark.parametrize("width", [760, 360])
+def test_no_text_reaches_beyond_a_chart(width: int) -> None:
+    names = ["W" * 200, "a name of many words " * 10, "short", "名" * 90]
+    rows = [Interval(name, 0.8, 0.7, 0.9, (0.75,), "n = 12,345") for name in names]
+    pictures = [
+        intervals(rows, ["this model", "a mark with a long name, " * 9], **TEXT, width=width),
+        lines([Line(n, [1, 2_000_000], [0.5, 0.6]) for n in names], **TEXT, y_label="accuracy", width=width),
+        areas(names, [1, 2], [[0.25] * 4] * 2, **TEXT, y_label="share", width=width),
+    ]
+    for picture in pictures:
+        root = ElementTree.fromstring(picture)
+        assert root.attrib["viewBox"].split()[2] == str(width)
+        for text in root.iter("text"):
+            spans = [span.text or "" for span in text.iter("tspan")] or [text.text or ""]
+            for said in spans:
+                # letters of the usual fonts are at most this wide at 12.5 pixels
+                wide = sum(
+                    13.0 if unicodedata.east_asian_width(c) in "WF" else 12.4 if c in "WMm" else 7.4 for c in said
+                )
+                x, anchor = float(text.attrib["x"]), text.attrib.get("text-anchor", "start")
+                start = x - {"start": 0.0, "middle": wide / 2, "end": wide}[anchor]
+                assert start >= -1
+                assert start + wide <= width + 1
 
 
 def test_missing_values_are_left_out() -> None:

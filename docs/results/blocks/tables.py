@@ -52,12 +52,47 @@ def big_table() -> str:
     return table(["", "seconds", "times pyarrow's", "peak memory"], rows) + f"\n\n{made}"
 
 
+def unlabelled() -> str:
+    """A million rows without labels: every command of the loop."""
+    found = kept("unlabelled.json")
+    steps = [("the first command, which registers the pool", found["register"])]
+    steps += [(f"labels given back, round {k}", step) for k, step in enumerate(found["rounds"], start=1)]
+    steps += [("`evenhand verify`", found["verify"])]
+    rows = [[name, f"{step['seconds']:.1f}", f"{step['peak_mib']:.0f} MiB"] for name, step in steps]
+    made = (
+        f"(`{found['command']}`, {found['date']}, {found['cores']} cores, {versions(found['versions'])}.{note(found)})"
+    )
+    return table(["", "seconds", "peak memory"], rows) + f"\n\n{made}"
+
+
+def coverage() -> str:
+    """How often the report's intervals cover on groups drawn by lot."""
+    found = kept("random-groups.json")
+    rows = [
+        [
+            str(row["groups"]),
+            str(row["runs"]),
+            *(f"{100 * row[key] / row['runs']:.1f} %" for key in ("picked", "worst_off", "ordinary")),
+        ]
+        for row in found["coverage"]
+    ]
+    heads = [
+        "groups",
+        "runs",
+        "the picked group's interval",
+        "the interval of the worst-off",
+        "an ordinary 95 % interval of the picked group",
+    ]
+    made = f"(`{found['command']}`, {found['date']}, {versions(found['versions'])}.{note(found)})"
+    return table(heads, rows) + f"\n\n{made}"
+
+
 def blocks() -> dict[str, str]:
-    """Rules on Adult and German, the big table."""
+    """Rules on Adult and German, the big table, labels made step by step, coverage."""
     found = kept("tables.json")
     made = {"made": f"Measured on {found['date']} with {versions(found['versions'])}: `{found['command']}`."}
     for name, runs in found["runs"].items():
         for part, metric in METRICS.items():
             made[f"{name}-{part}"] = means(runs, metric, PAPER[name] if part == "half" else None)
             made[f"{name}-{part}-gaps"] = gaps(runs, metric)
-    return made | {"big-table": big_table()}
+    return made | {"big-table": big_table(), "unlabelled": unlabelled(), "random-groups": coverage()}

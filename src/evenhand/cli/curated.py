@@ -16,9 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = ["print_labelling", "print_summary"]
 
-SHOWN = 4
-"""Candidates for the model shown beside the plain one."""
-
 
 def print_summary(summary: dict[str, Any], written: Sequence[Path]) -> None:
     """The same figures and sentences as the page, in the same order."""
@@ -117,7 +114,7 @@ def _choice(console: Console, summary: dict[str, Any]) -> None:
     plain, *others = choice["candidates"] or [None]
     if plain is None:
         return
-    best = sorted(others, key=lambda c: (not c["chosen"], c["risk"]))[:SHOWN]
+    best = words.best_candidates(choice["candidates"])
     for c in (plain, *best):
         gain = (
             ""

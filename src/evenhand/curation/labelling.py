@@ -79,13 +79,18 @@ class Labelling:
 
     def ask(self) -> None:
         """Fill `todo` up: rows that wait for a label stay in it."""
-        waiting, size = sum(request.outstanding for request in self.campaign.open_requests), 2 * self.settings["batch"]
-        more = max((self.per_round - waiting) // size, 0 if waiting else 1)
+        size = 2 * self.settings["batch"]
         try:
-            if more:
-                self.campaign.ask_many(more)
+            while (more := self._lacking(size)) > 0:  # requests may be smaller than a whole one, so count again
+                if not self.campaign.ask_many(more):
+                    return
         except NothingToAsk:
             pass
+
+    def _lacking(self, size: int) -> int:
+        """How many requests of this size `todo` still takes; one at least where it is empty."""
+        waiting = sum(request.outstanding for request in self.campaign.open_requests)
+        return max((self.per_round - waiting) // size, 0 if waiting else 1)
 
     def tell(self, labels: Any) -> int:
         """Take in labels and fill `todo` up again; gives how many were new.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -48,12 +49,16 @@ def render(summary: dict[str, Any]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"percent": words.percent, "count": lambda value: f"{value:,}", "points": words.points}
-    risk = summary["risk"]
-    environment.filters |= {
-        "risk": lambda value: words.value(risk, value),
+    filters: dict[str, Callable[..., str]] = {
+        "percent": lambda share: _kept(words.percent(share)),
+        "count": lambda value: f"{value:,}",
+        "points": words.points,
+        "kept": lambda text: _kept(_marked(text, summary["groups"])),
+        "risk": lambda value: _kept(words.value(risk, value)),
         "gain": lambda value: words.gain(risk, value),
     }
+    environment.filters |= filters
+    risk = summary["risk"]
     rows = [summary["by_group"][z] for z in _worst_first(summary)]
     enough = [row for row in rows if not row["few"]]
     return environment.get_template("report.html").render(
@@ -61,18 +66,46 @@ def render(summary: dict[str, Any]) -> str:
         rows=enough,
         few=[row for row in rows if row["few"]],
         unit="points" if words.is_rate(risk) else risk,
+        best=_best(summary),
         spread=lambda sd: words.spread(risk, sd),
         measures={key: head for key, head in MEASURES.items() if any(row.get(key) is not None for row in rows)},
-        accuracy_chart=_accuracy_chart(enough[:MOST_GROUPS], summary),
+        accuracy_chart=_both(partial(_accuracy_chart, enough[:MOST_GROUPS], summary)),
         hidden=max(len(enough) - MOST_GROUPS, 0),
-        mixture_chart=_mixture_chart(summary),
-        time_chart=_time_chart(summary),
-        why_chart=_why_chart(summary),
-        terms_chart=_terms_chart(summary),
+        mixture_chart=_both(partial(_mixture_chart, summary)),
+        time_chart=_both(partial(_time_chart, summary)),
+        why_chart=_both(partial(_why_chart, summary)),
+        terms_chart=_both(partial(_terms_chart, summary)),
     )
 
 
-def _accuracy_chart(rows: Sequence[dict[str, Any]], summary: dict[str, Any]) -> Markup:
+def _best(summary: dict[str, Any]) -> list[dict[str, Any]]:
+    """The plain model and the best candidates beside it, the chosen one among them."""
+    candidates = (summary["choice"] or {}).get("candidates") or []
+    return [*candidates[:1], *words.best_candidates(candidates)]
+
+
+def _both(draw: Callable[[int], str]) -> Markup:
+    """A chart drawn for a page and once more for a telephone, where its letters would be too small; one is shown."""
+    wide = draw(charts.WIDTH)
+    if not wide:
+        return Markup("")
+    return Markup(f'<div class="wide">{wide}</div><div class="narrow">{draw(charts.NARROW)}</div>')
+
+
+def _marked(text: str, names: Sequence[str]) -> str:
+    """A sentence in which names read from right to left are marked off."""
+    for name in names:
+        if (marked := charts.isolated(name)) != name:
+            text = text.replace(name, marked)
+    return text
+
+
+def _kept(text: str) -> str:
+    """A text whose numbers stay beside their signs where a line ends."""
+    return text.replace(" %", "\u00a0%").replace("± ", "±\u00a0").replace(" ±", "\u00a0±")
+
+
+def _accuracy_chart(rows: Sequence[dict[str, Any]], summary: dict[str, Any], width: int) -> str:
     marks = ["this model, 95 % interval for all groups at once", f"always {summary['majority']}"]
     bars = [
         charts.Interval(
@@ -87,7 +120,7 @@ def _accuracy_chart(rows: Sequence[dict[str, Any]], summary: dict[str, Any]) -> 
     ]
     said = "; ".join(f"{row['group']} {words.percent(row['accuracy'])}" for row in rows)
     title = "Test accuracy of every group, worst first"
-    return Markup(charts.intervals(bars, marks, title=title, description=said, x_label="test accuracy"))
+    return charts.intervals(bars, marks, title=title, description=said, x_label="test accuracy", width=width)
 
 
 def _worst_first(summary: dict[str, Any]) -> list[int]:
@@ -97,10 +130,10 @@ def _worst_first(summary: dict[str, Any]) -> list[int]:
     return sorted(range(len(rows)), key=lambda z: (rows[z]["few"], -risk[z]))
 
 
-def _mixture_chart(summary: dict[str, Any]) -> Markup:
+def _mixture_chart(summary: dict[str, Any], width: int) -> str:
     counts = np.array(summary["rounds"]["counts"])
     if not len(counts):
-        return Markup("")
+        return ""
     order = _worst_first(summary)
     shares = share(counts)[:, order]
     names = [summary["groups"][z] for z in order]
@@ -109,20 +142,19 @@ def _mixture_chart(summary: dict[str, Any]) -> Markup:
         shares = np.concatenate([shares[:, : MOST_AREAS - 1], rest], axis=1)
         names = [*names[: MOST_AREAS - 1], f"{len(names) - MOST_AREAS + 1} other groups"]
     said = "; ".join(f"{name} {words.percent(value)}" for name, value in zip(names, shares[-1], strict=True))
-    return Markup(
-        charts.areas(
-            names,
-            summary["rounds"]["labels"],
-            shares.tolist(),
-            title="Share of every group in the training rows",
-            description=f"At the end: {said}",
-            x_label="labels",
-            y_label="share of training rows",
-        )
+    return charts.areas(
+        names,
+        summary["rounds"]["labels"],
+        shares.tolist(),
+        title="Share of every group in the training rows",
+        description=f"At the end: {said}",
+        x_label="labels",
+        y_label="share of training rows",
+        width=width,
     )
 
 
-def _time_chart(summary: dict[str, Any]) -> Markup:
+def _time_chart(summary: dict[str, Any], width: int) -> str:
     rounds = summary["rounds"]
     at = [i for i, found in enumerate(rounds["accuracy"]) if found is not None]
     shown = _worst_first(summary)[: MOST_AREAS if len(summary["groups"]) == MOST_AREAS else MOST_AREAS - 1]
@@ -134,14 +166,13 @@ def _time_chart(summary: dict[str, Any]) -> Markup:
         )
         for z in shown
     ]
-    return Markup(
-        charts.lines(
-            series,
-            title="Test accuracy as the labels came in",
-            description="A line for each group, for the model fitted on the training rows alone",
-            x_label="labels",
-            y_label="test accuracy",
-        )
+    return charts.lines(
+        series,
+        title="Test accuracy as the labels came in",
+        description="A line for each group, for the model fitted on the training rows alone",
+        x_label="labels",
+        y_label="test accuracy",
+        width=width,
     )
 
 
@@ -155,26 +186,25 @@ def _binned(rounds: int) -> list[range]:
     return [range(a, b) for a, b in itertools.pairwise(edges)]
 
 
-def _why_chart(summary: dict[str, Any]) -> Markup:
+def _why_chart(summary: dict[str, Any], width: int) -> str:
     rounds = summary["rounds"]
     kinds = [kind for kind in WHY if kind in rounds["kind"]]
     bins = _binned(len(rounds["kind"]))
     shares = [[sum(rounds["kind"][i] == kind for i in b) / len(b) for kind in kinds] for b in bins]
     labels = [0, *rounds["labels"]]
-    return Markup(
-        charts.areas(
-            [WHY[kind] for kind in kinds],
-            [at for b in bins for at in (labels[b[0]], labels[b[-1] + 1])],
-            [row for row in shares for _ in range(2)],
-            title="Why a group was chosen",
-            description="; ".join(f"{WHY[kind]}: {rounds['kind'].count(kind):,} rounds" for kind in kinds),
-            x_label="labels",
-            y_label="share of rounds",
-        )
+    return charts.areas(
+        [WHY[kind] for kind in kinds],
+        [at for b in bins for at in (labels[b[0]], labels[b[-1] + 1])],
+        [row for row in shares for _ in range(2)],
+        title="Why a group was chosen",
+        description="; ".join(f"{WHY[kind]}: {rounds['kind'].count(kind):,} rounds" for kind in kinds),
+        x_label="labels",
+        y_label="share of rounds",
+        width=width,
     )
 
 
-def _terms_chart(summary: dict[str, Any]) -> Markup:
+def _terms_chart(summary: dict[str, Any], width: int) -> str:
     rounds = summary["rounds"]
     names = list(
         dict.fromkeys(
@@ -194,13 +224,12 @@ def _terms_chart(summary: dict[str, Any]) -> Markup:
         )
         for name in names
     ]
-    return Markup(
-        charts.lines(
-            series,
-            title="The score of the chosen group, term by term",
-            description="Means over rounds in which the largest score decided",
-            x_label="labels",
-            y_label="value of the term",
-            y_format=lambda value: f"{value:g}",
-        )
+    return charts.lines(
+        series,
+        title="The score of the chosen group, term by term",
+        description="Means over rounds in which the largest score decided",
+        x_label="labels",
+        y_label="value of the term",
+        y_format=lambda value: f"{value:g}",
+        width=width,
     )

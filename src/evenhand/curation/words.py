@@ -8,7 +8,7 @@ from typing import Any
 
 from evenhand.claims.planning import labels_for_width
 
-__all__ = ["advice", "gain", "is_rate", "joined", "percent", "points", "spread", "title", "value"]
+__all__ = ["advice", "best_candidates", "gain", "is_rate", "joined", "percent", "points", "spread", "title", "value"]
 
 WIDTH = 0.03
 """Half the width of an interval that is narrow enough to plan with."""
@@ -65,6 +65,11 @@ def spread(risk: str, number: float | None) -> str:
     if number is None:
         return "—"
     return f"{100 * number:.1f}" if is_rate(risk) else f"{number:.3f}"
+
+
+def best_candidates(candidates: Sequence[dict[str, Any]], most: int = 4) -> list[dict[str, Any]]:
+    """The candidates for the model to show beside the plain one, which comes first: the chosen one, then by risk."""
+    return sorted(candidates[1:], key=lambda c: (not c["chosen"], c["risk"]))[:most]
 
 
 def joined(names: Sequence[str], most: int = 3) -> str:

@@ -8,15 +8,16 @@ from dataclasses import dataclass
 from html import escape
 from itertools import count
 from typing import TypeVar
-from unicodedata import east_asian_width
+from unicodedata import bidirectional, east_asian_width
 
-__all__ = ["Interval", "Line", "areas", "intervals", "lines"]
+__all__ = ["NARROW", "WIDTH", "Interval", "Line", "areas", "intervals", "isolated", "lines"]
 
-WIDTH = 760
+WIDTH, NARROW = 760, 360
+"""The width of a chart on a page, and on a telephone."""
 LEFT, RIGHT = 56, 36
 LINE = 18
-SIDE = 240
-"""The most room for names beside a chart; longer ones stand above their rows."""
+SIDE = 0.32
+"""The share of a chart's width that names beside it may take; longer ones stand above their rows."""
 COLOURS = 8
 DASHES = ("", "7 4", "2 3", "9 3 2 3", "12 4", "4 2", "1 4", "6 2 1 2")
 MOST_POINTS = 300
@@ -84,7 +85,16 @@ def width_of(text: str) -> float:
     >>> width_of("abc") < width_of("ABC") < width_of("漢字漢")
     True
     """
-    return sum(13.0 if east_asian_width(c) in "WF" else 9.6 if c.isupper() or c in "@%mw—…" else 7.2 for c in text)
+    return sum(13.0 if east_asian_width(c) in "WF" or c in "WMmw@%—…" else 9.8 if c.isupper() else 7.5 for c in text)
+
+
+def isolated(name: str) -> str:
+    """A name that is read from right to left, marked off so that the numbers beside it keep their places.
+
+    >>> isolated("women"), len(isolated("نساء"))
+    ('women', 6)
+    """
+    return f"\u2068{name}\u2069" if any(bidirectional(c) in ("R", "AL", "AN") for c in name) else name
 
 
 def wrapped(text: str, width: float) -> list[str]:
@@ -124,13 +134,18 @@ def _text(kind: str, lines: Sequence[str], x: float, y: float, *, anchor: str = 
 class _Plane:
     """Where data stand in the picture."""
 
-    def __init__(self, x: tuple[float, float], y: tuple[float, float], top: int, height: int, left: int = LEFT) -> None:
+    def __init__(
+        self, x: tuple[float, float], y: tuple[float, float], top: int, height: int, left: int, width: int
+    ) -> None:
         self.x, self.y, self.top, self.bottom, self.left = x, y, top, top + height, left
+        self.right = width - RIGHT
+        # numbers below the x axis need room: about as many as fit
+        self.marks = max(4, (self.right - left) // 100)
 
     def at(self, x: float, y: float) -> tuple[float, float]:
         across = (x - self.x[0]) / ((self.x[1] - self.x[0]) or 1.0)
         up = (y - self.y[0]) / ((self.y[1] - self.y[0]) or 1.0)
-        return self.left + across * (WIDTH - RIGHT - self.left), self.bottom - up * (self.bottom - self.top)
+        return self.left + across * (self.right - self.left), self.bottom - up * (self.bottom - self.top)
 
     def path(self, points: Sequence[tuple[float, float]]) -> str:
         return "M" + "L".join("{:.1f} {:.1f}".format(*self.at(x, y)) for x, y in points)
@@ -139,37 +154,37 @@ class _Plane:
         parts = []
         for value in ticks(*self.y):
             _, y = self.at(self.x[0], value)
-            parts.append(f'<line class="grid" x1="{self.left}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
+            parts.append(f'<line class="grid" x1="{self.left}" x2="{self.right}" y1="{y:.1f}" y2="{y:.1f}"/>')
             parts.append(
                 f'<text class="tick" x="{self.left - 8}" y="{y + 4:.1f}" text-anchor="end">{y_format(value)}</text>'
             )
-        for value in ticks(*self.x, about=6):
+        for value in ticks(*self.x, about=self.marks):
             x, _ = self.at(value, self.y[0])
             parts.append(
                 f'<text class="tick" x="{x:.1f}" y="{self.bottom + 18}" text-anchor="middle">{number(value)}</text>'
             )
         parts.append(
-            f'<text class="axis" x="{WIDTH - RIGHT}" y="{self.bottom + 36}" text-anchor="end">{escape(x_label)}</text>'
+            f'<text class="axis" x="{self.right}" y="{self.bottom + 36}" text-anchor="end">{escape(x_label)}</text>'
         )
         parts.append(f'<text class="axis" x="{self.left}" y="{self.top - 8}">{escape(y_label)}</text>')
         return parts
 
 
-def _svg(title: str, description: str, height: int, parts: Sequence[str]) -> str:
+def _svg(title: str, description: str, width: int, height: int, parts: Sequence[str]) -> str:
     key = next(_ids)
     return (
-        f'<svg class="chart" viewBox="0 0 {WIDTH} {height}" role="img" aria-labelledby="t{key} d{key}">'
+        f'<svg class="chart" viewBox="0 0 {width} {height}" role="img" aria-labelledby="t{key} d{key}">'
         f'<title id="t{key}">{escape(title)}</title><desc id="d{key}">{escape(description)}</desc>{"".join(parts)}</svg>'
     )
 
 
-def _legend(names: Sequence[str], draw: Callable[[int, float, float], str]) -> tuple[list[str], int]:
+def _legend(names: Sequence[str], draw: Callable[[int, float, float], str], room: int) -> tuple[list[str], int]:
     """Names beside their marks, wrapped; and the height they take."""
     parts, x, y, tall = list[str](), 4.0, 14.0, 1
     for i, name in enumerate(names):
-        lines = wrapped(name, WIDTH - 40)
+        lines = wrapped(name, room - 40)
         width = 46 + max(map(width_of, lines))
-        if x + width > WIDTH and x > 4:
+        if x + width > room and x > 4:
             x, y, tall = 4.0, y + LINE * tall + 4, 1
         parts.append(draw(i, x, y))
         parts.append(_text("key", lines, x + 28, y + 4))
@@ -193,6 +208,7 @@ def lines(
     y_label: str,
     y_format: Callable[[float], str] = percent,
     y_range: tuple[float, float] | None = None,
+    width: int = WIDTH,
 ) -> str:
     """Series against a common axis, told apart by colour and by dashes, bands behind."""
     kept = [
@@ -201,10 +217,10 @@ def lines(
     points = [p for rows in kept for p in rows]
     if not points:
         return ""
-    key, top = _legend([s.name for s in series], _line_key)
+    key, top = _legend([s.name for s in series], _line_key, width)
     x_range = (min(p[0] for p in points), max(p[0] for p in points))
     heights = y_range or _padded([v for p in points for v in p[1:]])
-    plane = _Plane(x_range, heights, top, 230, _left(heights, y_format))
+    plane = _Plane(x_range, heights, top, 230, _left(heights, y_format), width)
     parts = [*key, *plane.axes(x_label, y_label, y_format)]
     for i, rows in enumerate(map(_thin, kept)):
         if not rows:
@@ -221,7 +237,7 @@ def lines(
                 else f"{series[i].name}: {y:.3g}"
             )
             parts.append(f'<circle class="hover" cx="{a:.1f}" cy="{b:.1f}" r="6"><title>{escape(tip)}</title></circle>')
-    return _svg(title, description, plane.bottom + 44, parts)
+    return _svg(title, description, width, plane.bottom + 44, parts)
 
 
 def _padded(values: Sequence[float]) -> tuple[float, float]:
@@ -254,14 +270,15 @@ def areas(
     x_label: str,
     y_label: str,
     y_format: Callable[[float], str] = percent,
+    width: int = WIDTH,
 ) -> str:
     """Parts of a whole over time, stacked; `values` has a row for every x."""
     if not x:
         return ""
     rows = _thin(list(zip(x, values, strict=True)))
-    key, top = _legend(names, _area_key)
+    key, top = _legend(names, _area_key, width)
     highest = max(sum(v) for _, v in rows) or 1.0
-    plane = _Plane((rows[0][0], rows[-1][0]), (0.0, highest), top, 230, _left((0.0, highest), y_format))
+    plane = _Plane((rows[0][0], rows[-1][0]), (0.0, highest), top, 230, _left((0.0, highest), y_format), width)
     floor = [0.0] * len(rows)
     parts = list(key)
     for i, name in enumerate(names):
@@ -272,14 +289,22 @@ def areas(
         parts.append(f'<path class="area s{i % COLOURS}" d="{d}Z"><title>{escape(name)}</title></path>')
         floor = ceiling
     parts += plane.axes(x_label, y_label, y_format)
-    return _svg(title, description, plane.bottom + 44, parts)
+    return _svg(title, description, width, plane.bottom + 44, parts)
 
 
 def _area_key(i: int, x: float, y: float) -> str:
     return f'<rect class="area s{i % COLOURS}" x="{x:.1f}" y="{y - 6}" width="20" height="12" rx="2"/>'
 
 
-def intervals(rows: Sequence[Interval], marks: Sequence[str], *, title: str, description: str, x_label: str) -> str:
+def intervals(
+    rows: Sequence[Interval],
+    marks: Sequence[str],
+    *,
+    title: str,
+    description: str,
+    x_label: str,
+    width: int = WIDTH,
+) -> str:
     """A row for each name: the value as a dot with its interval, others as hollow shapes.
 
     Names stand beside their rows, or above them where one is too long for that; none is cut off.
@@ -287,16 +312,17 @@ def intervals(rows: Sequence[Interval], marks: Sequence[str], *, title: str, des
     shown = [row for row in rows if not math.isnan(row.value)]
     if not shown:
         return ""
-    key, top = _legend(marks, _mark_key)
+    key, top = _legend(marks, _mark_key, width)
     longest = max(width_of(text) for row in shown for text in (row.name, row.note))
-    beside = longest <= SIDE
+    beside = longest <= SIDE * width
     left = 24 + int(longest) if beside else 12
     above = [
-        [] if beside else wrapped(f"{row.name} ({row.note})" if row.note else row.name, WIDTH - 24) for row in shown
+        [] if beside else wrapped(f"{isolated(row.name)} ({row.note})" if row.note else row.name, width - 24)
+        for row in shown
     ]
     heights = [42 + LINE * len(lines) for lines in above]
     values = [v for row in shown for v in (row.low, row.high, *row.others) if v is not None]
-    plane = _Plane(_padded(values), (0, 1), top, sum(heights), left)
+    plane = _Plane(_padded(values), (0, 1), top, sum(heights), left, width)
     parts = [*key, *_columns(plane, x_label)]
     y = float(plane.top)
     for row, lines, height in zip(shown, above, heights, strict=True):
@@ -308,17 +334,17 @@ def intervals(rows: Sequence[Interval], marks: Sequence[str], *, title: str, des
             parts.append(_text("tick", [row.note], left - 12, middle + 13, anchor="end"))
         parts += _interval(plane, row, marks, y + height - 21)
         y += height
-    return _svg(title, description, plane.bottom + 44, parts)
+    return _svg(title, description, width, plane.bottom + 44, parts)
 
 
 def _columns(plane: _Plane, x_label: str) -> list[str]:
     """Upright lines with their numbers below."""
     parts = []
-    for value in ticks(*plane.x, about=6):
+    for value in ticks(*plane.x, about=plane.marks):
         x, _ = plane.at(value, 0)
         parts.append(f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{plane.top}" y2="{plane.bottom}"/>')
         parts.append(_text("tick", [percent(value)], x, plane.bottom + 18, anchor="middle"))
-    return [*parts, _text("axis", [x_label], WIDTH - RIGHT, plane.bottom + 36, anchor="end")]
+    return [*parts, _text("axis", [x_label], plane.right, plane.bottom + 36, anchor="end")]
 
 
 def _interval(plane: _Plane, row: Interval, marks: Sequence[str], y: float) -> list[str]:
