@@ -7,6 +7,8 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
 
+import evenhand as eh
+from evenhand.learners.choosing import fit_chosen
 from model_runs.cells import Cell, Kept, run_cell
 from model_runs.rivals import adaptive_weights, mixture_of_models
 from model_runs.samples import draw
@@ -71,3 +73,10 @@ def test_samples_are_the_rules_shares():
     assert sorted(np.unique(sample.groups, return_counts=True)[1].tolist()) == [13, 16, 53, 118]
     even = draw(digits(), 100, 0, 0)
     assert np.unique(even.groups, return_counts=True)[1].tolist() == [20] * 5
+
+
+def test_a_candidate_under_very_unequal_weights_converges():
+    """These weights once made the solver take steps that hardly moved, until it gave up and no model came."""
+    sample = draw(digits(), 200, 901, 11)
+    model = fit_chosen(eh.Logistic(), sample.X, sample.y, sample.groups, seed=11)
+    assert len(model.choice.candidates) == 18

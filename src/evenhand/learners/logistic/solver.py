@@ -16,7 +16,8 @@ intercepts keep the sum zero they start with.
 * if ‖g‖ fell to half of the smallest seen, or below the tolerance, the point is taken;
 * otherwise, if g·δ ≤ 0 the point is taken too (F is convex, so it has fallen along all of δ), and M is computed
   anew there;
-* otherwise δ went too far: M is computed anew if it was old, then from the *cautious* Hessian, then α is halved.
+* otherwise δ went too far: M is computed anew if it was old, then from the *cautious* Hessian, then α is halved. After
+  many passes the cautious one is left out: under very unequal weights it is always taken and hardly moves.
 
 Far out, where every row is decided, the exact curvature is next to nothing and its step goes anywhere. The cautious
 Hessian, used there and where the exact one fails, has a curvature that falls like 1/|m|, not exponentially.
@@ -53,6 +54,7 @@ DENSE_LIMIT = 2000  # parameters up to which the inverse Hessian is held as a ma
 _MAX_PASSES = 1000
 _MAX_POLISH = 6  # passes below the tolerance, while the next step would still be larger than wanted
 _FAR, _CAUTIOUS = 0.01, 2  # the norm above which a point counts as far out; see `_renew`
+_PATIENCE = 50  # passes after which an exact step that went too far is halved at once
 
 
 class ConvergenceError(LearnerError):
@@ -150,7 +152,7 @@ def _newton(problem: Problem, theta: Floats, inverse: Floats, tol: float, small:
         np.zeros(T, dtype=np.intp),
         np.isnan(inverse[:, 0, 0]),
     )
-    for _ in range(_MAX_PASSES):
+    for made in range(_MAX_PASSES):
         if at.renew.any():
             _renew(problem, at)
         step = -times(at.M, at.gradient)
@@ -169,7 +171,8 @@ def _newton(problem: Problem, theta: Floats, inverse: Floats, tol: float, small:
             at.renew |= reached & (at.polish == _MAX_POLISH // 2)
         if not len(step):
             return norms
-        _advance(problem, at, step * at.length[:, None], np.where(reached, at.norm, np.maximum(tol, 0.5 * at.best)))
+        target = np.where(reached, at.norm, np.maximum(tol, 0.5 * at.best))
+        _advance(problem, at, step * at.length[:, None], target, _CAUTIOUS if made < _PATIENCE else 1)
     theta[at.trial], inverse[at.trial], norms[at.trial] = at.theta, at.M, at.norm
     return norms
 
@@ -183,8 +186,8 @@ def _renew(problem: Problem, at: _State) -> None:
     at.renew[due] = False
 
 
-def _advance(problem: Problem, at: _State, step: Floats, target: Floats) -> None:
-    """One pass: look at θ + step, learn its curvature, and go there if that helps."""
+def _advance(problem: Problem, at: _State, step: Floats, target: Floats, last_kind: int) -> None:
+    """One pass: look at θ + step, learn its curvature, and go there if that helps; with M of the last kind, halve α else."""
     moved = at.theta + step
     gradient = problem.gradient(moved, at.trial)
     norm = _norm(gradient, problem.scale[at.trial])
@@ -196,7 +199,7 @@ def _advance(problem: Problem, at: _State, step: Floats, target: Floats) -> None
         at.length[:] = 1.0
     else:
         lower = _dot(gradient, step) <= 0.0
-        taken, last = falls | lower, at.kind == _CAUTIOUS
+        taken, last = falls | lower, at.kind >= last_kind
         at.renew |= ~falls & (lower | ~last)
         at.length = np.where(taken | ~last, 1.0, 0.5 * at.length)
         at.kind = np.where(taken, 0, at.kind)
