@@ -73,7 +73,7 @@ def take_rows(X: Any, places: Ints | Positions) -> Any:
     return frame[places.tolist()].to_native() if isinstance(frame, nw.DataFrame) else X[places]
 
 
-def is_missing(value: Any) -> bool:
+def is_missing(value: object) -> bool:
     """Whether a cell holds nothing: None, NaN, or what pandas writes instead.
 
     >>> is_missing(None), is_missing(float("nan")), is_missing(0)

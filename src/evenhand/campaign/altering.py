@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
-from typing import Any
 
 from evenhand.campaign.correcting import Alteration, correct, erase, withdraw
 from evenhand.campaign.looking import Looking
@@ -19,7 +18,7 @@ class Altering(Looking):
     """Corrections, withdrawals, erasure."""
 
     def correct(
-        self, id: str | Mapping[str, Any], label: Any = None, reason: str | None = None, by: str | None = None
+        self, id: str | Mapping[str, object], label: object = None, reason: str | None = None, by: str | None = None
     ) -> int:
         """Give an example another label, or several by `{id: label}`; all or none. Gives the number that changed.
 
@@ -39,7 +38,7 @@ class Altering(Looking):
         table.refuse_problems()
         return self._correct_text(dict(zip(names, values, strict=True)), reason, by)
 
-    def _correct_text(self, labels: Mapping[str, Any], reason: str | None, by: str | None) -> int:
+    def _correct_text(self, labels: Mapping[str, object], reason: str | None, by: str | None) -> int:
         return self._alter(
             lambda s, r: correct(s, r, labels, self.store.intake.classes(s, r), reason, written=True), by
         )

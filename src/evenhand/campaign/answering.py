@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from evenhand.campaign.state import State
 from evenhand.errors import Conflict, InputError, NotFound
 from evenhand.ledger.base import Reader
+from evenhand.notation import JsonObject
 
 __all__ = ["Options", "not_open", "outstanding", "refuse_closed", "request_for", "room_for", "too_many"]
 
@@ -36,7 +37,7 @@ def room_for(state: State, number: int, options: Options) -> int:
     return room if options.extra else min(left, room)
 
 
-def request_for(state: State, reader: Reader, number: int, options: Options) -> dict[str, Any]:
+def request_for(state: State, reader: Reader, number: int, options: Options) -> JsonObject:
     """The request that rows are told for: open, expired, or with `extra` also a filled one."""
     refuse_closed(state)
     found = state.open.get(number) or state.expired.get(number)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from typing import Any
 
 from evenhand.campaign.answering import not_open
 from evenhand.campaign.deciding import Proposal
@@ -17,6 +16,7 @@ from evenhand.campaign.state import LETTERS, State
 from evenhand.campaign.store import Once, returned
 from evenhand.errors import InputError, NothingToAsk, Repeated
 from evenhand.ledger import Event, Reader, Writer
+from evenhand.notation import JsonObject
 
 __all__ = ["Asking"]
 
@@ -74,7 +74,7 @@ class Asking(Pooling):
     def _asked(self, state: State, writer: Writer, proposal: Proposal, collector: str | None) -> Event:
         """Write down a request, and with a pool which examples it names."""
         lease, number = state.settings["lease"], state.asked + 1
-        facts: dict[str, Any] = {
+        facts: JsonObject = {
             "decision": proposal.decision.as_dict(),
             "size": proposal.size,
             "until": None if lease is None else writer.now + lease,
@@ -158,7 +158,7 @@ class Asking(Pooling):
                     break
                 time.sleep(_POLL_SECONDS)
 
-    def _need_open(self, state: State, reader: Reader, number: int) -> dict[str, Any]:
+    def _need_open(self, state: State, reader: Reader, number: int) -> JsonObject:
         if number in state.open:
             return state.open[number]
         raise not_open(state, reader, number)

@@ -19,8 +19,12 @@ from evenhand.campaign.store import CampaignStore, Once, user_name
 from evenhand.engine.settings import forced_warning
 from evenhand.errors import EvenhandError, InputError, Repeated
 from evenhand.ledger import Ledger, MemoryLedger, Writer, open_ledger
+from evenhand.notation import JsonObject
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from evenhand.arrays import Features
     from evenhand.claims.certificates import Certificate
     from evenhand.claims.stopping import Rule as StopRule
     from evenhand.risks import OwnRisk, Risk
@@ -169,8 +173,8 @@ class Campaign(Asking):
         self,
         request: Request | int,
         X: Any = None,
-        y: Any = None,
-        ids: Any = None,
+        y: ArrayLike | None = None,
+        ids: ArrayLike | None = None,
         collector: str | None = None,
         partial: bool = False,
         extra: bool = False,
@@ -219,7 +223,14 @@ class Campaign(Asking):
         return self.store.deliver(lambda s, w: self.store.intake.tell(s, w, request, delivery, options), dry_run)
 
     def add(
-        self, X: Any, y: Any, groups: Sequence[str], ids: Any = None, charge: bool = False, *, by: str | None = None
+        self,
+        X: Features,
+        y: ArrayLike,
+        groups: Sequence[str],
+        ids: ArrayLike | None = None,
+        charge: bool = False,
+        *,
+        by: str | None = None,
     ) -> Receipt:
         """Bring in labelled data you already have; free unless `charge=True`. It is never evidence for a certificate."""
         return self.add_delivery(Delivery.of(X, y, ids, groups), charge=charge, by=by)
@@ -250,7 +261,7 @@ class Campaign(Asking):
 
     def close(self, reason: str = "closed", *, by: str | None = None, once: Once | None = None) -> None:
         """End the campaign: nothing is asked or accepted any more. `status` then has the choice of the model to deploy."""
-        facts: dict[str, Any] = {"reason": reason}
+        facts: JsonObject = {"reason": reason}
         # choosing takes seconds, so it happens before the write lock is taken; the choice is a
         # fact and is stored, because nobody can refit a campaign whose examples are erased later
         if self.store.refresh().settings["learner"] is not None and self.store.state.closed is None:

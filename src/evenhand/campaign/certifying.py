@@ -20,6 +20,7 @@ from evenhand.errors import Conflict, InputError
 from evenhand.learners import Model
 from evenhand.learners.storing import dump_model, load_model
 from evenhand.ledger.base import Event, Reader, StoredModel, Writer
+from evenhand.notation import JsonObject
 
 __all__ = ["Certifier", "Moment", "Write"]
 
@@ -94,7 +95,7 @@ class Certifier:
         def step(now: State, writer: Writer) -> None:
             if now.closed is not None:
                 raise Conflict(f"the campaign is closed ({now.closed}): no model can be frozen any more")
-            anew, compared = True, dict[str, Any]()
+            anew, compared = True, JsonObject()
             if phase is not None and now.frozen is not None:
                 # under the lock: labels that came meanwhile may
                 # have made the old model the cheaper one to prove
@@ -114,7 +115,7 @@ class Certifier:
             raise AssertionError("a model was frozen just now")
         return found
 
-    def _stored(self, model: Any, delta: float, vouched: bool) -> tuple[StoredModel, dict[str, Any]]:
+    def _stored(self, model: str | Model, delta: float, vouched: bool) -> tuple[StoredModel, JsonObject]:
         """The model as it is stored, and what its event says of it; one that cannot be stored is refused."""
         form, data = dump_model(self._chosen(model))
         digest = hashlib.sha256(data).hexdigest()
@@ -127,7 +128,7 @@ class Certifier:
 
     def _anew(
         self, reader: Reader, now: State, phase: Mapping[str, Any], digest: str, model: Any
-    ) -> tuple[bool, dict[str, Any]]:
+    ) -> tuple[bool, JsonObject]:
         """Whether to freeze a model anew for a target, and the labels expected with either one.
 
         The frozen model has evidence, a new one is fitted on more labels and has a smaller δ.
@@ -172,7 +173,7 @@ class Certifier:
         phase = state.proving["event"]
         self._write(step)
 
-    def _chosen(self, model: Any) -> Any:
+    def _chosen(self, model: str | Model | None) -> Any:
         if model is None or not isinstance(model, str):
             if model is None or not hasattr(model, "predict"):
                 raise InputError(f"{model!r} is no model: it has no predict(X)")
@@ -219,7 +220,7 @@ def _fewer(new: int | None, kept: int | None) -> bool:
     return new is not None and (kept is None or new < kept)
 
 
-def _as_model(given: Any) -> Any:
+def _as_model(given: object) -> Any:
     """A model of the user's own, a bare fitted scikit-learn classifier wrapped."""
     from evenhand.learners import Logistic, Minimax, SklearnModel
     from evenhand.learners.choosing import FinalModel

@@ -8,7 +8,7 @@ features and labels for good and leaves a row that says so.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from evenhand.campaign.deliveries import label_digest, refusal
 from evenhand.campaign.labels import Classes, check_text, label_text, read_id
@@ -16,6 +16,7 @@ from evenhand.campaign.requests import Refused
 from evenhand.campaign.state import LETTERS, State
 from evenhand.errors import InputError
 from evenhand.ledger.base import Example, Reader, Writer
+from evenhand.notation import JsonObject
 
 __all__ = ["Alteration", "check_reason", "correct", "erase", "leaving", "withdraw"]
 
@@ -27,7 +28,7 @@ class Alteration(NamedTuple):
     """What a correction comes to: the examples as they are then, and the event's facts; nothing where nothing changes."""
 
     kind: str
-    facts: Mapping[str, Any]
+    facts: Mapping[str, object]
     examples: Sequence[Example]
 
     def write(self, writer: Writer, by: str | None) -> int:
@@ -41,7 +42,7 @@ class Alteration(NamedTuple):
 def correct(
     state: State,
     reader: Reader,
-    labels: Mapping[str, Any],
+    labels: Mapping[str, object],
     classes: Classes,
     reason: str | None,
     *,
@@ -106,7 +107,7 @@ def erase(state: State, reader: Reader, ids: Sequence[str], reason: str | None) 
     return Alteration("erased", {**_about(state, changed, reason), "roles": roles, "unlabelled": unlabelled}, changed)
 
 
-def leaving(state: State, example: Example) -> dict[str, Any]:
+def leaving(state: State, example: Example) -> JsonObject:
     """What an example without a label leaves: its request, or the pool."""
     return {
         "group": state.groups.index(example.group),
@@ -115,7 +116,7 @@ def leaving(state: State, example: Example) -> dict[str, Any]:
     }
 
 
-def _found(reader: Reader, ids: Mapping[str, Any]) -> tuple[dict[str, Example], list[Refused]]:
+def _found(reader: Reader, ids: Mapping[str, object]) -> tuple[dict[str, Example], list[Refused]]:
     if not ids:
         raise InputError("no ids given: name at least one example")
     names = [read_id(name) for name in ids]
@@ -135,7 +136,7 @@ def _unlabelled(found: Mapping[str, Example], verb: str) -> list[Refused]:
     ]
 
 
-def _about(state: State, examples: Sequence[Example], reason: str | None) -> dict[str, Any]:
+def _about(state: State, examples: Sequence[Example], reason: str | None) -> JsonObject:
     groups = [state.groups.index(e.group) for e in examples]
     return {"ids": [e.id for e in examples], "groups": groups, "reason": check_reason(reason)}
 

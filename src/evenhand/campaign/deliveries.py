@@ -6,7 +6,7 @@ import hashlib
 import secrets
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from evenhand.campaign.features import Rows, as_rows
 from evenhand.campaign.labels import Classes, Label, label_text, plain_list, read_id, read_label
@@ -15,6 +15,9 @@ from evenhand.campaign.state import State
 from evenhand.errors import Conflict, InputError
 from evenhand.ledger.base import Event, Example, Reader
 from evenhand.ledger.text import as_text, from_text
+
+if TYPE_CHECKING:
+    from evenhand.arrays import Features
 
 __all__ = [
     "Delivery", "NewLabel", "SortedLabels", "SortedRows", "digest_of", "label_digest", "made_ids", "new_salt", "refusal",
@@ -47,7 +50,7 @@ class Delivery:
     problems: Mapping[int, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, X: Any, y: Any, ids: Any = None, groups: Any = None) -> Delivery:
+    def of(cls, X: Features, y: object, ids: object = None, groups: object = None) -> Delivery:
         """What `tell` and `add` are given, in lists."""
         labels = plain_list(y)
         named = None if ids is None else plain_list(ids)
@@ -159,7 +162,7 @@ class SortedLabels(Sorted[NewLabel]):
 
 
 def sort_labels(
-    labels: Mapping[str, Any], reader: Reader, classes: Classes, *, extra: bool, written: bool
+    labels: Mapping[str, object], reader: Reader, classes: Classes, *, extra: bool, written: bool
 ) -> SortedLabels:
     """Which labels can be stored: those of examples that were handed out, with `extra` also of others in the pool."""
     found = SortedLabels()
@@ -277,7 +280,7 @@ def repeated(
     return None
 
 
-def _written(value: Any, delivery: Delivery) -> str | None:
+def _written(value: object, delivery: Delivery) -> str | None:
     """A label's text, without knowing the classes; None for what is no label."""
     try:
         text = label_text(read_label(value))

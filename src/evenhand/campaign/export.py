@@ -55,7 +55,7 @@ def _free(names: list[str], state: State) -> list[str]:
     return [free_name(name, names) for name in ours]
 
 
-def _facts(row: Example, state: State, corrected_by: dict[str, str]) -> list[Any]:
+def _facts(row: Example, state: State, corrected_by: dict[str, str]) -> list[object]:
     label, first = (as_label(text or "", state.label_kind) for text in (row.label, row.first_label))
     return [row.id, row.group, row.role, row.request, row.origin, label, first, corrected_by.get(row.id)]
 
@@ -77,7 +77,7 @@ def _features(state: State, rows: list[Example]) -> tuple[list[str], Iterator[An
     return names, (from_text(text) for text in stored)
 
 
-def _write_parquet(path: Path, names: list[str], records: list[list[Any]]) -> None:
+def _write_parquet(path: Path, names: list[str], records: list[list[object]]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from evenhand.ledger.text import as_text, from_text
+from evenhand.notation import JsonObject
 
 __all__ = ["Facts"]
 
@@ -71,7 +72,7 @@ class Facts:
     settings: dict[str, Any] = field(default_factory=dict)
     created_at: float = 0.0
     closed: str | None = None
-    choice: dict[str, Any] | None = None
+    choice: JsonObject | None = None
     asked: int = 0
     asked_outside: int = 0
     labels_used: int = 0
@@ -91,29 +92,29 @@ class Facts:
     rests_on: list[int] = field(default_factory=list)
     scored_at: float | None = None
     scored_examples: int = 0
-    failure: dict[str, Any] | None = None
-    open: dict[int, dict[str, Any]] = field(default_factory=dict)
+    failure: JsonObject | None = None
+    open: dict[int, JsonObject] = field(default_factory=dict)
     promised: list[int] = field(default_factory=list)
     held: list[list[int]] = field(default_factory=list)
-    expired: dict[int, dict[str, Any]] = field(default_factory=dict)
+    expired: dict[int, JsonObject] = field(default_factory=dict)
     abandoned: int = 0
     answered: int = 0
     retired: list[str] = field(default_factory=list)
-    columns: dict[str, Any] | None = None
+    columns: JsonObject | None = None
     label_kind: str | None = None
-    collectors: dict[str, dict[str, Any]] = field(default_factory=dict)
+    collectors: dict[str, JsonObject] = field(default_factory=dict)
     running: list[list[float]] = field(default_factory=list)
-    frozen: dict[str, Any] | None = None
-    proving: dict[str, Any] | None = None
-    weighed: dict[str, Any] | None = None
-    outcome: dict[str, Any] | None = None
+    frozen: JsonObject | None = None
+    proving: JsonObject | None = None
+    weighed: JsonObject | None = None
+    outcome: JsonObject | None = None
     evidenced: int = 0
     given_up: list[int] = field(default_factory=list)
     lost: dict[str, int] = field(default_factory=dict)
     altered: int = 0
     taken: dict[str, int] = field(default_factory=lambda: {"corrected": 0, "withdrawn": 0, "erased": 0})
     pool: list[int] | None = None
-    files: list[dict[str, Any]] = field(default_factory=list)
+    files: list[JsonObject] = field(default_factory=list)
     last_row: int = 0
     skipped: int = 0
     lookalikes: bool = False

@@ -30,6 +30,7 @@ from evenhand.learners.choosing import Choice, FinalModel, fit_chosen
 from evenhand.learners.logistic.learner import numeric
 from evenhand.learners.weights import fit_learner
 from evenhand.ledger.base import Event, Example, Reader
+from evenhand.notation import JsonObject
 
 __all__ = ["Fitter", "FixedReader", "as_examples", "learner_errors", "matrix"]
 
@@ -137,7 +138,7 @@ class Fitter:
             steps = reader.events(kinds=("scored",)) if self.incremental else []
         return FixedReader(reader.changed(min(self.upto, last) if follows else 0), steps)
 
-    def scores(self, reader: Reader, state: State) -> dict[str, Any]:
+    def scores(self, reader: Reader, state: State) -> JsonObject:
         """Bring the model up to date and score it: what a `scored` event says."""
         with learner_errors(state):
             # before the fit: these examples must be judged by the model that had not seen them
@@ -160,7 +161,7 @@ class Fitter:
             self._memory.fit()
         self.fitted = state.seq
 
-    def score(self) -> dict[str, Any]:
+    def score(self) -> JsonObject:
         """The current model's losses, errors and accuracy on every group's validation examples."""
         if self._memory is None:
             raise InputError("there are no examples to score yet")

@@ -52,7 +52,7 @@ def features_in(table: FileTable, state: State) -> Any:
     """The features in a table, as models take them; its other columns are left alone."""
     columns = state.columns or {}
     if "names" in columns:
-        chosen = columns.get("features", columns["names"])
+        chosen: list[str] = columns["features"] if "features" in columns else columns["names"]
         types = dict(zip(columns["names"], columns["types"], strict=True))
         columns = {**columns, "names": chosen, "types": [types[name] for name in chosen]}
     names = columns["names"] if "names" in columns else [str(j) for j in range(columns.get("width", 0))]
@@ -69,5 +69,5 @@ def features_in(table: FileTable, state: State) -> Any:
 def write_refused(path: Path, table: FileTable, refused: Iterable[Refused]) -> None:
     """Write refused rows and their reasons as CSV."""
     names = list(table.columns)
-    rows: list[list[Any]] = [[r.row + 1, r.reason, *(table.columns[n][r.row] for n in names)] for r in refused]
+    rows: list[list[object]] = [[r.row + 1, r.reason, *(table.columns[n][r.row] for n in names)] for r in refused]
     write_csv(path, ["row", "reason", *names], rows)

@@ -21,7 +21,7 @@ _LARGEST = 2**63
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
-def plain_list(values: Any) -> list[Any]:
+def plain_list(values: object) -> list[object]:
     """A sequence, an array or a column as a list of Python values."""
     if getattr(values, "ndim", 1) != 1 or hasattr(values, "columns"):
         raise InputError(f"give one value a row, not {type(values).__name__} of shape {getattr(values, 'shape', '?')}")
@@ -49,7 +49,7 @@ def check_text(text: str, what: str, *, lines: bool = False) -> str:
     return text
 
 
-def read_id(value: Any) -> str:
+def read_id(value: object) -> str:
     """An id as text.
 
     >>> read_id(17), read_id("007")
@@ -64,7 +64,7 @@ def read_id(value: Any) -> str:
     return name
 
 
-def read_label(value: Any) -> Label:
+def read_label(value: object) -> Label:
     """A label as a plain value; refuses what can be none.
 
     >>> read_label(1.0), read_label("yes")
@@ -93,7 +93,7 @@ def read_label(value: Any) -> Label:
     return str(check_text(value, "the label"))
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """A NumPy scalar as Python's own."""
     return value.item() if hasattr(value, "item") and getattr(value, "ndim", 1) == 0 else value
 
@@ -131,7 +131,7 @@ class Classes:
             raise InputError(f"a class is named twice, but for case and blanks: {self.known}")
         self.kind: str | None = next(iter(kinds), None)
 
-    def take(self, value: Any, *, written: bool = False, as_number: bool = False) -> Label:
+    def take(self, value: object, *, written: bool = False, as_number: bool = False) -> Label:
         """The class a label means; `written` where it was read from a file, in which all is text."""
         label = read_label(value.strip() if written and isinstance(value, str) else value)
         kind = "int" if as_number else self.kind
@@ -161,7 +161,7 @@ class Classes:
                 f"the label {label!r} differs from the positive class {wanted!r} only by case or blanks: write it alike"
             )
 
-    def reads_numbers(self, values: Sequence[Any]) -> bool:
+    def reads_numbers(self, values: Sequence[object]) -> bool:
         """Whether labels read from a file are whole numbers: the classes are, or there are none and all look so."""
         if self.kind is not None:
             return self.kind == "int"

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evenhand.risks import ERROR, Risk
+
+if TYPE_CHECKING:
+    from evenhand.learners.base import Learner
 
 __all__ = ["learner_digest", "learner_from_text", "wants_numbers"]
 
@@ -21,7 +24,7 @@ def learner_from_text(text: str | None, risk: Risk = ERROR) -> Any:
     return as_learner(parse_learner(text), risk)
 
 
-def wants_numbers(learner: Any) -> bool:
+def wants_numbers(learner: Learner) -> bool:
     """Whether a learner fails on text and missing values."""
     from evenhand.learners import Logistic, SklearnLearner
     from evenhand.learners.columns import needs_columns

@@ -15,10 +15,11 @@ from evenhand.campaign.state import State
 from evenhand.campaign.store import CampaignStore
 from evenhand.errors import InputError, NotFound, NothingToAsk
 from evenhand.ledger import Reader
-from evenhand.notation import free_name
+from evenhand.notation import JsonObject, free_name
 
 if TYPE_CHECKING:
     from evenhand.campaign.deliveries import Delivery
+    from evenhand.campaign.labels import Label
     from evenhand.campaign.requests import Examples
     from evenhand.campaign.tables import FileTable
     from evenhand.campaign.training import Trainer
@@ -34,7 +35,7 @@ __all__ = ["Looking"]
 _MOST = 2**31 - 1
 
 
-def _now(facts: dict[str, Any]) -> dict[str, Any]:
+def _now(facts: JsonObject) -> JsonObject:
     """How an open request stands."""
     found = {name: facts[name] for name in ("told", "until", "size")}
     return found | ({"examples": tuple(facts["left"])} if "left" in facts else {})
@@ -74,7 +75,7 @@ class Looking:
         return tuple(self.store.state.groups)
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> JsonObject:
         """What the campaign was made with, as changed since, as plain values."""
         return dict(self.store.refresh().settings)
 
@@ -157,7 +158,7 @@ class Looking:
 
         return running(self.store.refresh(), delta)
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> JsonObject:
         """Budget, every group, requests, collectors, scores, and whether there is anything left to ask: plain values."""
         from evenhand.campaign.status import status
 
@@ -185,13 +186,13 @@ class Looking:
         """What knows the frozen model and the stopping rule; None where the campaign has neither."""
         return None if state.frozen is None and state.settings["stop"] is None else self.store.trainer
 
-    def overview(self) -> dict[str, Any]:
+    def overview(self) -> JsonObject:
         """The campaign in one line: name, labels, examples, events."""
         from evenhand.campaign.status import overview
 
         return overview(self.name, self.store.refresh())
 
-    def explain(self, r: Request | int | None = None) -> dict[str, Any]:
+    def explain(self, r: Request | int | None = None) -> JsonObject:
         """Why a request was made, or by default why the next one would be: the decision, and `words`."""
         from evenhand.campaign.words import explain
         from evenhand.strategies.decision import Decision
@@ -211,7 +212,7 @@ class Looking:
             "words": explain(decision, self.store.parts.risk.title),
         }
 
-    def events(self, after: int = 0, limit: int | None = None) -> list[dict[str, Any]]:
+    def events(self, after: int = 0, limit: int | None = None) -> list[JsonObject]:
         """What happened after event number `after`: number, time, kind, request, actor and facts, as plain values."""
         from evenhand.campaign.status import as_event
 
@@ -242,7 +243,7 @@ class Looking:
                 group = asked[0].facts["decision"]["group"]
             return table, as_delivery(table, state, needs_numbers=self.store.parts.needs_numbers, group=group)
 
-    def predict_file(self, path: str | PathLike[str]) -> tuple[FileTable, list[Any], list[float] | None]:
+    def predict_file(self, path: str | PathLike[str]) -> tuple[FileTable, list[Label], list[float] | None]:
         """What the final model says of the rows in a file: the table, labels, and how sure it is of each where it knows."""
         import numpy as np
 
@@ -260,7 +261,7 @@ class Looking:
         table.refuse_problems()
         return self._ids(table)
 
-    def labels_in(self, path: str | PathLike[str]) -> tuple[list[str], list[Any], FileTable]:
+    def labels_in(self, path: str | PathLike[str]) -> tuple[list[str], list[object], FileTable]:
         """The ids in a file, the labels beside them, None where there is none, and the file's table."""
         from evenhand.campaign.tables import need_column
 
@@ -293,7 +294,7 @@ class Looking:
             seen.add(name)
         return names
 
-    def to_label(self, requests: Sequence[Request]) -> tuple[list[str], list[list[Any]]]:
+    def to_label(self, requests: Sequence[Request]) -> tuple[list[str], list[list[object]]]:
         """The rows of pool requests that have no label yet, with all their columns and an empty one: names and rows."""
         from evenhand.ledger.text import from_text
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Any
+
+from evenhand.notation import JsonObject
 
 __all__ = ["digest_of_files", "file_facts", "stamp"]
 
 
-def file_facts(path: Path) -> dict[str, Any]:
+def file_facts(path: Path) -> JsonObject:
     """What the ledger keeps of a pool's file: where it is, its stamp and its digest."""
     path = path.absolute()
     return {"path": str(path), **stamp(path), "digest": digest_of_files(path)}
@@ -19,7 +20,7 @@ def _files(path: Path) -> list[Path]:
     return sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
 
 
-def stamp(path: Path) -> dict[str, Any]:
+def stamp(path: Path) -> JsonObject:
     """Size and time of the files, which tell whether one changed."""
     stats = [file.stat() for file in _files(path)]
     return {"size": sum(s.st_size for s in stats), "mtime": max((s.st_mtime_ns for s in stats), default=0)}

@@ -15,7 +15,7 @@ from evenhand.campaign.pool_files import file_facts
 from evenhand.campaign.state import State
 from evenhand.errors import InputError
 from evenhand.ledger.text import as_text
-from evenhand.notation import MISSING
+from evenhand.notation import MISSING, JsonObject
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -50,9 +50,9 @@ class PoolTable:
     ids: pa.Array
     groups: tuple[str, ...]
     codes: np.ndarray
-    labels: dict[int, Any]
-    columns: dict[str, Any]
-    file: dict[str, Any] | None
+    labels: dict[int, object]
+    columns: JsonObject
+    file: JsonObject | None
     written: bool
 
     def __len__(self) -> int:
@@ -212,7 +212,7 @@ def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
-def _labels(table: Frame | ParquetFiles, label: str) -> dict[int, Any]:
+def _labels(table: Frame | ParquetFiles, label: str) -> dict[int, object]:
     """The labels there are, by row number."""
     if label not in table.schema.names:
         return {}
@@ -235,7 +235,7 @@ def _columns(
     ignore: Sequence[str],
     by: set[str],
     needs_numbers: bool,
-) -> dict[str, Any]:
+) -> JsonObject:
     """What the rows look like: all columns but id, label and those to ignore, and which of them models see."""
     from evenhand.sources.table.problems import missing_column
 
@@ -283,7 +283,7 @@ def _type(name: str, kind: pa.DataType) -> str:
     raise InputError(f"column {name!r} holds {kind}: make it numbers, text, true or false, or times, or leave it out")
 
 
-def _like(new: dict[str, Any], earlier: Mapping[str, Any] | None) -> dict[str, Any]:
+def _like(new: JsonObject, earlier: Mapping[str, Any] | None) -> JsonObject:
     """The columns in the order of earlier rows, which have to be the same; one without any value fits every type."""
     now = dict(zip(new["names"], new["types"], strict=True))
     if earlier is None:

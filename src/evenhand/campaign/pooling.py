@@ -23,7 +23,7 @@ from evenhand.campaign.telling import Intake
 from evenhand.engine.settings import as_population, check_settings, forced_warning
 from evenhand.errors import Conflict, InputError, NotFound
 from evenhand.ledger import Writer
-from evenhand.notation import free_name
+from evenhand.notation import JsonObject, free_name
 
 __all__ = ["Pooled", "Pooling"]
 
@@ -42,7 +42,7 @@ class Pooling(Altering):
 
     def pool(
         self,
-        data: Any,
+        data: object,
         id: str | None = "id",
         group: str | Sequence[str] = "group",
         features: Sequence[str] | None = None,
@@ -99,7 +99,7 @@ class Pooling(Altering):
 
     def tell_labels(
         self,
-        labels: Mapping[str, Any],
+        labels: Mapping[str, object],
         collector: str | None = None,
         partial: bool = False,
         extra: bool = False,
@@ -228,7 +228,7 @@ def _left_out(table: PoolTable, id: str | None, group: str | Sequence[str], stat
     return found | {state.settings["label"]: "the label"} | ({} if id is None else {id: "the id"})
 
 
-def _files(state: State, writer: Writer, table: PoolTable) -> list[dict[str, Any]]:
+def _files(state: State, writer: Writer, table: PoolTable) -> list[JsonObject]:
     """The Parquet files that rows of the pool lie in, once a table is registered."""
     new = [] if table.file is None else [table.file]
     known = [

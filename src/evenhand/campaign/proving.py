@@ -8,7 +8,6 @@ replayed and verified without the model.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from evenhand.campaign.state import State
 from evenhand.claims.certificates import spent_by
 from evenhand.claims.findings import Findings
 from evenhand.errors import NothingToAsk
+from evenhand.notation import JsonObject
 from evenhand.strategies.base import CERTIFY, pick
 from evenhand.strategies.decision import Decision
 
@@ -27,7 +27,7 @@ _BENEFIT = 2.0
 """Standard errors by which a group may be better than it looks before the phase gives up on it."""
 
 
-def weighed(findings: Findings, state: State, spent: float) -> dict[str, Any]:
+def weighed(findings: Findings, state: State, spent: float) -> JsonObject:
     """What a `weighed` event says: the evidence so far, and the bound on the worst group."""
     evidence = {
         name: {"n": e.n.tolist(), "total": e.total.tolist()}
@@ -91,7 +91,7 @@ def waiting(state: State) -> Ints:
     return found
 
 
-def conclude(state: State, available: Sequence[bool]) -> dict[str, Any] | None:
+def conclude(state: State, available: Sequence[bool]) -> JsonObject | None:
     """How the phase ends on the evidence as weighed; None while it goes on."""
     assert state.proving is not None
     target, spent = state.proving["target"], _spent(state)

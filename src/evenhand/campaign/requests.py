@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,11 @@ from numpy.typing import NDArray
 from evenhand.arrays import Values
 from evenhand.errors import NotFound
 from evenhand.ledger.base import Event
+from evenhand.notation import JsonObject
 from evenhand.strategies.decision import Decision
+
+if TYPE_CHECKING:
+    from evenhand.arrays import Features
 
 __all__ = ["Examples", "Receipt", "Refused", "Request", "as_time", "number_of", "request_of"]
 
@@ -55,7 +59,7 @@ class Request:
         """Labels it still waits for."""
         return self.size - self.told
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JsonObject:
         """The request as plain JSON values."""
         return {
             "request": self.id,
@@ -109,7 +113,7 @@ class Receipt:
     surplus: int = 0
     outstanding: int = 0
     late: bool = False
-    new_classes: tuple[Any, ...] = ()
+    new_classes: tuple[object, ...] = ()
     event: int = 0
     dry_run: bool = False
 
@@ -118,7 +122,7 @@ class Receipt:
         """Whether all of it had been told before."""
         return self.known > 0 and self.rows == 0
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JsonObject:
         """The receipt as plain JSON values."""
         found = {**vars(self), "refused": [row._asdict() for row in self.refused], "repeated": self.repeated}
         return {**found, "new_classes": list(self.new_classes)}
@@ -127,7 +131,7 @@ class Receipt:
 class Examples(NamedTuple):
     """Labelled examples in the order they were told: features in the kind they came, labels, group names, ids."""
 
-    X: Any
+    X: Features
     y: Values
     groups: NDArray[np.str_]
     ids: NDArray[np.str_]

@@ -14,6 +14,7 @@ from evenhand.campaign.labels import Classes, check_text, plain_list, read_label
 from evenhand.campaign.learners import learner_from_text, wants_numbers
 from evenhand.engine.settings import MOST_LABELS, as_population, as_seed, check_settings
 from evenhand.errors import InputError
+from evenhand.notation import JsonObject
 from evenhand.risks import Costs, OwnRisk, Risk, as_risk
 from evenhand.strategies import Strategy, describe_strategy, parse_strategy, strategy_text
 
@@ -136,7 +137,7 @@ def make_settings(
     group: str = "group",
     id: str = "id",
     features: Sequence[str] | None = None,
-) -> tuple[dict[str, Any], Parts]:
+) -> tuple[JsonObject, Parts]:
     """The settings as plain values, validated, and the objects they describe."""
     rule = parse_strategy(strategy)[1] if isinstance(strategy, str) else strategy
     checked: dict[str, Any] = {"budget": budget, "batch": batch, "warmup": warmup, "validation": validation}
@@ -210,7 +211,7 @@ def parts_of(settings: Mapping[str, Any], **given: Any) -> Parts:
     return Parts(dict(settings), made)
 
 
-def check_change(parts: Parts, committed: int, changes: Mapping[str, Any]) -> tuple[dict[str, Any], Parts]:
+def check_change(parts: Parts, committed: int, changes: Mapping[str, Any]) -> tuple[JsonObject, Parts]:
     """Changed settings in plain values, and the objects of the campaign then; `committed` labels are used or promised."""
     known = ("budget", "learner", "lease", "stop", "refit")
     unknown = sorted(changes.keys() - set(known))
@@ -218,7 +219,7 @@ def check_change(parts: Parts, committed: int, changes: Mapping[str, Any]) -> tu
         raise InputError(f"nothing to change: give {', '.join(known)}")
     if unknown:
         raise InputError(f"cannot change {unknown[0]!r}: only {', '.join(known)} can")
-    found: dict[str, Any] = {}
+    found: JsonObject = {}
     given = dict(parts.given)
     if "budget" in changes:
         found["budget"] = _budget(changes["budget"], committed)
@@ -260,7 +261,7 @@ def _test_labels(count: Any, budget: int) -> int:
 
 def _risk_settings(
     risk: str | Risk | OwnRisk, positive: Any, classes: list[Any] | None, rule: Any, given: dict[str, Any]
-) -> dict[str, Any]:
+) -> JsonObject:
     """The risk's setting; a function of the user's own is kept in `given`."""
     found = as_risk(risk, positive)
     if found.name == "costs" and classes is None:

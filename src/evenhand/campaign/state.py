@@ -9,6 +9,7 @@ from typing import Any
 from evenhand.campaign.facts import Facts
 from evenhand.errors import LedgerError
 from evenhand.ledger.base import Event
+from evenhand.notation import JsonObject
 from evenhand.risks import TREND_IS_ACCURACY
 
 __all__ = ["LETTERS", "MADE", "OUTSIDE", "ROLES", "State"]
@@ -155,7 +156,7 @@ class State(Facts):
         else:
             self.promised[z] += sign * (request["size"] - request["told"])
 
-    def _end(self, number: int, request: dict[str, Any]) -> None:
+    def _end(self, number: int, request: JsonObject) -> None:
         if number in self.open:
             self._give_up(self._close(number))
         self.expired.pop(number, None)
@@ -253,7 +254,7 @@ class State(Facts):
         self._give_up(request)
         request["given_up"] = self._is_evidence(request) and "left" not in request
 
-    def _close(self, number: int) -> dict[str, Any]:
+    def _close(self, number: int) -> JsonObject:
         """A request that is open no more."""
         request = self.open.pop(number)
         self._wait_for(request, -1)
@@ -269,7 +270,7 @@ class State(Facts):
         else:
             self.given_up[z] += request["size"] - request["told"]
 
-    def _is_evidence(self, request: Mapping[str, Any]) -> bool:
+    def _is_evidence(self, request: Mapping[str, object]) -> bool:
         """Whether labels of a request are evidence on the frozen model: only if it was asked since.
 
         What was asked before may have been known to whoever froze the model, or be answered by somebody who sees its errors.

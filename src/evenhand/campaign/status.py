@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from evenhand.campaign.requests import as_time
 from evenhand.campaign.state import State
 from evenhand.claims.certificates import Evidence, Running
 from evenhand.ledger.base import Event, Reader
+from evenhand.notation import JsonObject
 
 if TYPE_CHECKING:
     from evenhand.campaign.training import Trainer
@@ -22,7 +23,7 @@ _SETTINGS = ("strategy", "learner", "risk", "positive", "refit", "batch", "stop"
 
 def status(
     name: str, state: State, reader: Reader, *, nothing: str | None, trainer: Trainer | None, failure: str | None
-) -> dict[str, Any]:
+) -> JsonObject:
     """Budget, every group, requests, collectors, the age of the scores, and whether there is anything left to ask."""
     classes = reader.class_counts()
     return {
@@ -70,7 +71,7 @@ def running(state: State, delta: float = 0.05) -> Running:
     return found.running(delta, "error" if risk in ("log", "balanced") else risk)
 
 
-def _proof(state: State) -> dict[str, Any] | None:
+def _proof(state: State) -> JsonObject | None:
     """The certify phase: its target, what it still needs, or how it ended."""
     if state.proving is None:
         return None if state.outcome is None else {**state.outcome, "running": False}
@@ -100,7 +101,7 @@ def _warnings(state: State) -> list[str]:
     return found
 
 
-def overview(name: str, state: State) -> dict[str, Any]:
+def overview(name: str, state: State) -> JsonObject:
     """A campaign in one line."""
     return {
         "name": name,
@@ -113,13 +114,13 @@ def overview(name: str, state: State) -> dict[str, Any]:
     }
 
 
-def as_event(event: Event) -> dict[str, Any]:
+def as_event(event: Event) -> JsonObject:
     """An event as plain values; the digests of rows stay in the ledger."""
     facts = {name: value for name, value in event.facts.items() if name not in ("digests", "once")}
     return {**event._asdict(), "at": as_time(event.at), "facts": facts}
 
 
-def _group(state: State, z: int, classes: dict[str, int]) -> dict[str, Any]:
+def _group(state: State, z: int, classes: dict[str, int]) -> JsonObject:
     n, right, group = state.scored[z], state.accuracy[z], state.groups[z]
     waiting = [r["size"] - r["told"] for r in state.open.values() if r["group"] == group]
     return {
@@ -140,17 +141,17 @@ def _group(state: State, z: int, classes: dict[str, int]) -> dict[str, Any]:
     }
 
 
-def _failed(failure: dict[str, Any]) -> str:
+def _failed(failure: JsonObject) -> str:
     """What is known of a failure that another process saw: its message may quote rows, so the ledger has not got it."""
     return f"the learner failed in fit with {failure['error']}: refit shows its message"
 
 
-def _pool(state: State) -> dict[str, Any]:
+def _pool(state: State) -> JsonObject:
     used_up = [group for group, n in zip(state.groups, state.pool or (), strict=True) if n < 2]
     return {"left": sum(state.pool or ()), "used_up": used_up, "files": [file["path"] for file in state.files]}
 
 
-def _left(state: State, z: int) -> dict[str, Any]:
+def _left(state: State, z: int) -> JsonObject:
     """How many examples of a group the pool has left, and after how many labels of all groups they are used up."""
     if state.pool is None:
         return {}
@@ -158,7 +159,7 @@ def _left(state: State, z: int) -> dict[str, Any]:
     return {"left": state.pool[z], "lasts_labels": round(state.pool[z] / share) if share else None}
 
 
-def _certificate(state: State, reader: Reader, trainer: Trainer) -> dict[str, Any] | None:
+def _certificate(state: State, reader: Reader, trainer: Trainer) -> JsonObject | None:
     found = trainer.certifier.certificate_at(reader, state)
     if found is None or state.frozen is None:
         return None
@@ -171,7 +172,7 @@ def _certificate(state: State, reader: Reader, trainer: Trainer) -> dict[str, An
     }
 
 
-def _request(number: int, facts: dict[str, Any]) -> dict[str, Any]:
+def _request(number: int, facts: JsonObject) -> JsonObject:
     return {
         "request": number,
         "group": facts["group"],

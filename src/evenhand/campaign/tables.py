@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.errors import InputError
-from evenhand.notation import MISSING, SEPARATORS
+from evenhand.notation import MISSING, SEPARATORS, JsonObject
 
 __all__ = ["FileTable", "guarded_cell", "need_column", "read_file", "write_csv"]
 
@@ -36,7 +36,7 @@ class FileTable:
     """
 
     name: str
-    columns: dict[str, list[Any]]
+    columns: dict[str, list[object]]
     written: bool
     problems: dict[int, str]
 
@@ -93,7 +93,7 @@ def _csv(path: Path, id: str | None, label: str | None) -> FileTable:
         for i, row in enumerate(rows)
         if len(row) != len(names)
     }
-    columns: dict[str, list[Any]] = {}
+    columns: dict[str, list[object]] = {}
     for j, name in enumerate(names):
         cells = [row[j] if j < len(row) else "" for row in rows]
         if name == id:  # NA may be one
@@ -161,7 +161,7 @@ def _json(path: Path) -> FileTable:
             lines = [json.dumps(record) for record in json.loads(text)]
         except json.JSONDecodeError as error:
             raise InputError(f"{path.name} is not JSON: {error}") from None
-    records: list[dict[str, Any]] = []
+    records: list[JsonObject] = []
     problems: dict[int, str] = {}
     for line in filter(str.strip, lines):
         try:
@@ -189,7 +189,7 @@ def _parquet(path: Path) -> FileTable:
     return FileTable(path.name, {name: table.column(name).to_pylist() for name in ours}, False, {})
 
 
-def guarded_cell(value: Any) -> Any:
+def guarded_cell(value: object) -> Any:
     """A cell that no spreadsheet runs as a formula; numbers stay as they are.
 
     >>> guarded_cell("=cmd()"), guarded_cell("-1"), guarded_cell(3)
@@ -205,7 +205,7 @@ def guarded_cell(value: Any) -> Any:
     return value
 
 
-def write_csv(path: Path, names: Sequence[str], rows: Iterable[Sequence[Any]]) -> int:
+def write_csv(path: Path, names: Sequence[str], rows: Iterable[Sequence[object]]) -> int:
     """Write rows as CSV; gives their number."""
     count = 0
     with path.open("w", newline="", encoding="utf-8") as file:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -32,6 +31,7 @@ from evenhand.campaign.settings import Parts
 from evenhand.campaign.state import LETTERS, OUTSIDE, ROLES, State
 from evenhand.errors import Conflict, InputError
 from evenhand.ledger.base import Event, Example, Reader, Writer
+from evenhand.notation import JsonObject
 
 __all__ = ["Intake", "Step"]
 
@@ -42,7 +42,7 @@ class Step:
 
     receipt: Receipt
     kind: str | None = None
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    facts: Mapping[str, object] = field(default_factory=dict)
     examples: Sequence[Example] = ()
     actor: str | None = None
 
@@ -154,7 +154,7 @@ class Intake:
             raise Conflict(too_many(state, number, n, most, extra=options.extra))
         z = state.groups.index(request["group"])
         surplus = max(0, int(n) - left)
-        facts: dict[str, Any] = {"group": request["group"], "rows": int(n), "surplus": surplus}
+        facts: JsonObject = {"group": request["group"], "rows": int(n), "surplus": surplus}
         if (letter := OUTSIDE.get(request.get("kind", ""))) is not None:
             validating, training = 0, 0
             facts["roles"] = letter * int(n)
@@ -169,7 +169,7 @@ class Intake:
         return Step(receipt, "told", facts | {"late": late, "closes": True}, actor=actor)
 
     def label(
-        self, state: State, reader: Reader, labels: Mapping[str, Any], options: Options, *, written: bool = False
+        self, state: State, reader: Reader, labels: Mapping[str, object], options: Options, *, written: bool = False
     ) -> list[Step]:
         """Labels of pool examples by id: a step for every request they fill."""
         if not labels:
@@ -225,7 +225,7 @@ class Intake:
                 )  # fmt: skip
             late = number is not None and number in state.expired
             surplus = sum(e.origin == "extra" for e in examples)
-            facts: dict[str, Any] = {
+            facts: JsonObject = {
                 "group": group, "rows": len(items), "roles": roles, "ids": [e.id for e in examples], "made": False,
                 "digests": [digest_of(e) for e in examples],
                 "surplus": surplus, "late": late,
@@ -269,7 +269,7 @@ class Intake:
         state: State,
         kind: str,
         receipt: Receipt,
-        facts: dict[str, Any],
+        facts: JsonObject,
         found: SortedRows,
         rows: Rows,
         groups: Sequence[str] = (),

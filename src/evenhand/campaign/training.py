@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from evenhand.campaign.certifying import Certifier, Moment, Write
 from evenhand.campaign.fitting import Fitter, FixedReader
@@ -20,6 +20,7 @@ from evenhand.errors import InputError, LearnerError, LedgerError
 from evenhand.learners import Model
 from evenhand.learners.choosing import FinalModel
 from evenhand.ledger.base import Ledger, Reader, Writer
+from evenhand.notation import JsonObject
 
 __all__ = ["LEASE_SECONDS", "Trainer"]
 
@@ -109,7 +110,7 @@ class Trainer:
                 self.certifier.certify(rule.target, model="final", most=None, delta=1 - rule.confidence, by_rule=True)
         return done
 
-    def _failure(self, error: LearnerError, state: State) -> dict[str, Any]:
+    def _failure(self, error: LearnerError, state: State) -> JsonObject:
         """What the ledger says of a failure: its kind; the message may quote rows and stays in this process."""
         self.last_failure = str(error)
         return {"error": type(error.__cause__ or error).__name__, "rests_on": max(state.arrived)}

@@ -22,6 +22,7 @@ from evenhand.campaign.state import LETTERS, State
 from evenhand.campaign.verify_proofs import frozen_models, weighed_evidence
 from evenhand.errors import EvenhandError
 from evenhand.ledger.base import Event, Example, Ledger, Reader
+from evenhand.notation import JsonObject
 
 __all__ = ["Verification", "verify"]
 
@@ -60,7 +61,7 @@ class Verification:
         """Whether everything is as it was recorded."""
         return not self.problems
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JsonObject:
         """Plain values."""
         return {**vars(self), "ok": self.ok}
 
@@ -283,7 +284,7 @@ def _told(event: Event, before: _Before) -> Iterator[str]:
     facts, state, number = event.facts, before.state, event.request or 0
     request = state.open.get(number) or state.expired.get(number)
     left = 0 if request is None else request["size"] - request["told"]
-    follows: dict[str, Any] = {"late": number in state.expired}
+    follows: JsonObject = {"late": number in state.expired}
     if "from_pool" not in facts:
         follows["surplus"] = max(0, facts["rows"] - left)
     if request is not None:
@@ -367,7 +368,7 @@ def _concluded(event: Event, before: _Before) -> Iterator[str]:
         yield from _unlike(event.facts, {name: again[name] for name in ("outcome", "target", "delta", "labels")})
 
 
-def _unlike(facts: Mapping[str, Any], follows: Mapping[str, Any]) -> Iterator[str]:
+def _unlike(facts: Mapping[str, object], follows: Mapping[str, object]) -> Iterator[str]:
     """Facts that are not what the events before say."""
     for name, value in follows.items():
         if name not in facts or facts[name] != value:

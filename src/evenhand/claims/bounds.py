@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from evenhand.arrays import Floats
 from evenhand.claims import checks
 from evenhand.errors import InputError
+from evenhand.notation import JsonObject
 
 # where a sequence is probed for growth: every count up to 2,000, then ever sparser
 _PROBE = np.unique(np.concatenate([np.arange(1, 2001), np.geomspace(2000, 1e12, 400).round()]))
@@ -157,7 +158,7 @@ BOUND_NAMES: dict[type[Any], str] = {VCBound: "vc", RademacherBound: "rademacher
 """The bounds by the name they have in the text form of a rule."""
 
 
-def bound_settings(bound: Bound) -> dict[str, Any]:
+def bound_settings(bound: Bound) -> JsonObject:
     """A bound as the settings of a rule's text form; one without a name is `own`, which does not read back.
 
     >>> bound_settings(VCBound(d=3, delta=0.1))

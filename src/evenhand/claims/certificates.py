@@ -8,7 +8,6 @@ count. The mean over the validation set that steers the sampling is neither: it 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +16,7 @@ from evenhand.arrays import Floats, Ints
 from evenhand.claims import checks
 from evenhand.claims.sequences import log_evidence, lower_rate, running_half_width, upper_rate
 from evenhand.errors import InputError
+from evenhand.notation import JsonObject
 
 __all__ = ["Certificate", "Evidence", "Running", "spent_by"]
 
@@ -33,7 +33,7 @@ class Running:
     confidence: float
     risk: str = "error"
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JsonObject:
         """Plain values, group by group."""
         return {"statement": "running", "confidence": self.confidence, "risk": self.risk, "groups": _by_group(self)}
 
@@ -74,7 +74,7 @@ class Certificate:
     equal: int | None = None
     open: tuple[int, ...] = field(default=(), compare=False)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JsonObject:
         """Plain values, group by group."""
         names = ("version", "confidence", "risk", "worst_at_most", "equal")
         found = {name: getattr(self, name) for name in names}
@@ -93,7 +93,7 @@ class Certificate:
         return f"model {self.version}: no group's {self.risk} is above {self.worst_at_most:.3f} ({', '.join(notes)})"
 
 
-def _by_group(statement: Running | Certificate) -> dict[str, dict[str, Any]]:
+def _by_group(statement: Running | Certificate) -> dict[str, JsonObject]:
     columns = zip(statement.groups, statement.n, statement.mean, statement.low, statement.high, strict=True)
     return {group: {"n": n, "mean": mean, "low": low, "high": high} for group, n, mean, low, high in columns}
 

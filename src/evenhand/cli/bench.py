@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from evenhand.errors import InputError
+from evenhand.notation import JsonObject
 
 if TYPE_CHECKING:
     from speed.timing import Outcome
@@ -40,7 +41,7 @@ def bench(
     if unknown := [name for name in wanted if name not in CASES and name != "growth"]:
         raise InputError(f"there is no benchmark {unknown[0]!r}; choose among {', '.join([*CASES, 'growth'])}")
     parts = ["evenhand bench", *(f"--only {name}" for name in only or ()), *(["--full"] if full else [])]
-    found: dict[str, Any] = {"machine": machine(), "command": " ".join(parts), "full": full}
+    found: JsonObject = {"machine": machine(), "command": " ".join(parts), "full": full}
     found |= {"benchmarks": [], "growth": []}
     with threadpool_limits(1):
         for name in wanted:
@@ -85,7 +86,7 @@ def _amount(value: float, unit: str) -> str:
     return f"{value / 1e6:.2f} MB" if unit == "bytes" else f"{value * 1e6:,.1f} µs a {unit}"
 
 
-def _show_growth(lines: list[dict[str, Any]]) -> None:
+def _show_growth(lines: list[JsonObject]) -> None:
     for line in lines:
         pairs = ", ".join(f"{n:,}: {1e6 * s:,.0f}" for n, s in zip(line["sizes"], line["seconds"], strict=True))
         typer.echo(f"growth with {line['name']}: slope {line['slope']:.2f} (at most 1); µs a round at {pairs}")

@@ -22,6 +22,7 @@ from evenhand.cli.campaign_shared import (
 )
 from evenhand.cli.lazy import lazy_group
 from evenhand.errors import InputError
+from evenhand.notation import JsonObject
 
 if TYPE_CHECKING:
     from evenhand.campaign.requests import Request
@@ -311,11 +312,11 @@ def _shares(given: list[str] | None) -> dict[str, float] | None:
     return found
 
 
-def _losses(reports: list[str], file: Path | None) -> dict[str, Any]:
+def _losses(reports: list[str], file: Path | None) -> JsonObject:
     import json
 
     try:
-        found: dict[str, Any] = {} if file is None else json.loads(file.read_text(encoding="utf-8"))
+        found: JsonObject = {} if file is None else json.loads(file.read_text(encoding="utf-8"))
     except ValueError as error:
         raise InputError(f"{file} is not JSON: {error}") from None
     if not isinstance(found, dict):

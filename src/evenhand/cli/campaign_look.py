@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 from unicodedata import combining, east_asian_width
 
 import typer
 
 from evenhand.cli.campaign_shared import DEFAULT, AsJson, Database, Name, handled, opened, say
+from evenhand.notation import JsonObject
 
 __all__ = ["certificate", "certificate_text", "events", "explain", "export", "list_all", "status", "verify"]
 
@@ -97,7 +98,7 @@ def verify(name: Name, db: Database = DEFAULT, as_json: AsJson = False) -> None:
         raise typer.Exit(1)
 
 
-def certificate_text(found: dict[str, Any]) -> str:
+def certificate_text(found: JsonObject) -> str:
     """What is certain about the frozen model, in words."""
     groups = found["groups"].values()
     n, corrected, missing = (sum(group[key] for group in groups) for key in ("n", "corrected", "missing"))
@@ -114,7 +115,7 @@ def certificate_text(found: dict[str, Any]) -> str:
     )
 
 
-def proof_text(found: dict[str, Any]) -> str:
+def proof_text(found: JsonObject) -> str:
     """How a proof stands, or how it ended, in words."""
     if not found["running"]:
         return f"the proof of {found['target']:g} ended after {found['labels']:,} labels: {found['outcome']}, {found['why']}"
@@ -129,7 +130,7 @@ def proof_text(found: dict[str, Any]) -> str:
     )
 
 
-def _event_line(event: dict[str, Any]) -> str:
+def _event_line(event: JsonObject) -> str:
     about = [f"request {event['request']}"] if event["request"] is not None else []
     about += [f"by {event['actor']}"] if event["actor"] else []
     facts = event["facts"]
@@ -142,7 +143,7 @@ def _event_line(event: dict[str, Any]) -> str:
     return f"{event['seq']:>6}  {event['at']}  {event['kind']:<10} {', '.join(about)}".rstrip()
 
 
-def _status_text(found: dict[str, Any]) -> str:
+def _status_text(found: JsonObject) -> str:
     rows: list[tuple[str, ...]] = [
         (
             "group",

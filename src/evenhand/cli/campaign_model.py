@@ -9,6 +9,7 @@ import typer
 
 from evenhand.cli.campaign_shared import DEFAULT, AsJson, Database, Name, opened, say
 from evenhand.errors import InputError
+from evenhand.notation import JsonObject
 
 if TYPE_CHECKING:
     from evenhand.campaign import Campaign
@@ -44,7 +45,7 @@ def model(
         say(found, as_json, "\n".join(lines))
 
 
-def _about(campaign: Campaign) -> dict[str, Any]:
+def _about(campaign: Campaign) -> JsonObject:
     """The final model in plain values; accuracies are those of the model in training, which sees no validation label."""
     made = campaign.final_model()
     campaign.refit()

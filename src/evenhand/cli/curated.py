@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
+
+from evenhand.notation import JsonObject
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["print_labelling", "print_summary"]
 
 
-def print_summary(summary: dict[str, Any], written: Sequence[Path]) -> None:
+def print_summary(summary: JsonObject, written: Sequence[Path]) -> None:
     """The same figures and sentences as the page, in the same order."""
     from rich.console import Console
 
@@ -76,7 +78,7 @@ def print_labelling(labelling: Labelling, out: Path, as_json: bool) -> None:
         typer.echo("done: every label that the budget buys is there")
 
 
-def _groups(console: Console, summary: dict[str, Any], rows: Sequence[dict[str, Any]]) -> None:
+def _groups(console: Console, summary: JsonObject, rows: Sequence[JsonObject]) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
@@ -103,7 +105,7 @@ def _groups(console: Console, summary: dict[str, Any], rows: Sequence[dict[str, 
     console.print(table)
 
 
-def _choice(console: Console, summary: dict[str, Any]) -> None:
+def _choice(console: Console, summary: JsonObject) -> None:
     """Which model was chosen and why, with the plain one and the best candidates beside it."""
     from evenhand.curation import words
 
@@ -127,7 +129,7 @@ def _choice(console: Console, summary: dict[str, Any]) -> None:
         console.print(f"  (and {len(others) - len(best)} more candidates, in the report)")
 
 
-def _comparison(console: Console, summary: dict[str, Any]) -> None:
+def _comparison(console: Console, summary: JsonObject) -> None:
     from evenhand.curation import words
 
     found, risk = summary["comparison"], summary["risk"]

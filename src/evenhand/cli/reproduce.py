@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from evenhand.errors import InputError
+from evenhand.notation import JsonObject
 
 if TYPE_CHECKING:
     from evenhand.experiments.base import Experiment
@@ -84,7 +85,7 @@ def _with_bars(chosen: Sequence[Experiment], out: Path, options: Options) -> lis
 
     columns = (TextColumn("{task.description:22}"), BarColumn(), MofNCompleteColumn(), TextColumn("trials"))
     times = (TimeElapsedColumn(), TimeRemainingColumn(), TextColumn("{task.fields[failed]}"))
-    bars: dict[str, Any] = {}
+    bars: JsonObject = {}
     with Progress(*columns, *times, console=Console(stderr=True)) as progress:
 
         def watch(name: str, done: int, failed: int, total: int) -> None:

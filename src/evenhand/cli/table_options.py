@@ -6,6 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
+from evenhand.notation import JsonObject
+
 __all__ = [
     "Decimal", "Encoding", "Exclude", "Feature", "Group", "Id", "Ignore", "Label", "MaxCategories", "MergeBelow", "Missing", "Scale",
     "Separator", "SplitBy", "Test", "Unseen", "UseGroup", "given",
@@ -33,6 +35,6 @@ Decimal = Annotated[str | None, typer.Option("--decimal", help="the decimal mark
 Encoding = Annotated[str | None, typer.Option("--encoding", help="the encoding of a CSV file")]
 
 
-def given(**options: Any) -> dict[str, Any]:
+def given(**options: Any) -> JsonObject:
     """The options that were given on the command line; all others have the defaults of the table."""
     return {name: value for name, value in options.items() if value is not None and value is not False and value != []}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,10 +13,13 @@ from evenhand.engine.trials import Trials
 from evenhand.learners.choosing import Choice, FinalModel, fit_chosen, why_plain
 from evenhand.sources.base import Source
 
+if TYPE_CHECKING:
+    from evenhand.learners.base import Learner, Model
+
 __all__ = ["choose_models"]
 
 
-def choose_models(block: Trials, source: Source, learner: Any, plain: list[Any]) -> list[FinalModel]:
+def choose_models(block: Trials, source: Source, learner: Learner, plain: Sequence[Model]) -> list[FinalModel]:
     """The models chosen on everything each trial has drawn, as a campaign's `final_model` chooses; `plain` is kept else."""
     classes, names = np.asarray(source.classes), np.asarray(source.groups)
     # the order of the draws, so that a campaign told the

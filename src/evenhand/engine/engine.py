@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,9 @@ from evenhand.strategies.decision import Decision
 from evenhand.strategies.standing import Standing, awaited
 from evenhand.strategies.trend import RunningTrend
 from evenhand.uniforms import CHOICES, Uniforms, role_states, roles
+
+if TYPE_CHECKING:
+    from evenhand.arrays import Features
 
 __all__ = ["Engine"]
 
@@ -118,7 +121,7 @@ class Engine:
         return roles(self._role_states[cell], before + within, self.validation)
 
     def record(
-        self, trial: Ints, group: Ints, X: Any, y: Ints, validation: NDArray[np.bool_] | None = None
+        self, trial: Ints, group: Ints, X: Features, y: Ints, validation: NDArray[np.bool_] | None = None
     ) -> NDArray[np.bool_]:
         """Take in new labelled rows; gives back which of them validate."""
         if validation is None:

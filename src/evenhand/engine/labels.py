@@ -24,7 +24,7 @@ class Labels:
         self.fixed = fixed and classes is not None
         self.classes: list[Any] = _sorted(given)
 
-    def read(self, y: Any) -> list[Any]:
+    def read(self, y: object) -> list[object]:
         """Labels as plain Python values; refuses missing ones and, with fixed classes, unknown ones."""
         labels = read_labels(y)
         if self.fixed:
@@ -33,14 +33,14 @@ class Labels:
                     raise InputError(f"the label {label!r} of row {row} is not among the classes {self.classes}")
         return labels
 
-    def learn(self, labels: Sequence[Any]) -> bool:
+    def learn(self, labels: Sequence[object]) -> bool:
         """Take in labels; says whether there was a new class among them."""
         new = set(labels) - set(self.classes)
         if new:
             self.classes = _sorted([*self.classes, *new])
         return bool(new)
 
-    def codes(self, labels: Sequence[Any]) -> NDArray[np.int64]:
+    def codes(self, labels: Sequence[object]) -> NDArray[np.int64]:
         """The position of each label."""
         position = {label: i for i, label in enumerate(self.classes)}
         return np.array([position[label] for label in labels], dtype=np.int64)
@@ -50,7 +50,7 @@ class Labels:
         return np.asarray(self.classes)[codes]
 
 
-def read_labels(y: Any) -> list[Any]:
+def read_labels(y: object) -> list[object]:
     """Labels as plain Python values; refuses missing ones."""
     labels = _plain(y)
     for row, label in enumerate(labels):
@@ -63,7 +63,7 @@ def read_labels(y: Any) -> list[Any]:
     return labels
 
 
-def _plain(y: Any) -> list[Any]:
+def _plain(y: object) -> list[object]:
     if isinstance(y, np.ndarray):
         array = y
     else:
@@ -72,7 +72,7 @@ def _plain(y: Any) -> list[Any]:
         array = np.asarray(values, dtype=object)
     if array.ndim != 1:
         raise InputError(f"y must be one label per row, not an array of shape {array.shape}")
-    labels: list[Any] = array.tolist()
+    labels: list[object] = array.tolist()
     return labels if array.dtype != object else [v.item() if isinstance(v, np.generic) else v for v in labels]
 
 

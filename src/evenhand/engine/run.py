@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,9 @@ from evenhand.engine.trials import Settings, Step, Trials
 from evenhand.risks import Measure
 from evenhand.sources.base import ConfusionStream, ExactStream, Source
 from evenhand.strategies.base import Strategy
+
+if TYPE_CHECKING:
+    from evenhand.learners.base import Learner, Model
 
 __all__ = ["Record", "Round", "Settings", "each_round", "run_block"]
 
@@ -131,7 +134,7 @@ class _Log:
 def run_block(
     source: Source,
     strategy: Strategy,
-    learner: Any,
+    learner: Learner,
     settings: Settings,
     trials: Sequence[int],
     *,
@@ -148,7 +151,7 @@ def run_block(
         )
         forms = _Forms.of(block)
         log = _log(block, forms, tick)
-        models: list[Any] = list(block.memory.final_models())
+        models: list[Model] = list(block.memory.final_models())
         final, final_risk = _final(block, forms, models)
         chosen, chosen_risk = None, None
         if settings.final == "chosen":
@@ -219,7 +222,7 @@ def _log(block: Trials, forms: _Forms, tick: Callable[[], None] | None) -> dict[
     return found | ({} if accuracy is None else {"accuracy": accuracy}) | ({} if risk is None else {"risk": risk})
 
 
-def _final(block: Trials, forms: _Forms, models: list[Any]) -> tuple[Floats, Floats | None]:
+def _final(block: Trials, forms: _Forms, models: Sequence[Model]) -> tuple[Floats, Floats | None]:
     """Test accuracy, and risk if it is not the error, of one model for every trial."""
     accuracy, risk = None, None
     if forms.accuracies is not None:

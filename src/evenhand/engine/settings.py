@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.errors import InputError
 from evenhand.risks import ERROR, Risk
+
+if TYPE_CHECKING:
+    from evenhand.strategies.base import Strategy
 
 __all__ = ["as_population", "as_seed", "check_settings", "forced_warning", "learner_seed"]
 
@@ -20,7 +23,7 @@ MOST_LABELS = 10**15
 
 def check_settings(
     groups: Sequence[str],
-    strategy: Any,
+    strategy: Strategy,
     *,
     budget: int,
     batch: int,
@@ -85,7 +88,7 @@ def learner_seed(seed: int, trial: int) -> int:
 def as_population(
     population: Mapping[str, float] | Sequence[float] | NDArray[np.float64] | None,
     groups: tuple[str, ...],
-    strategy: Any,
+    strategy: Strategy,
 ) -> NDArray[np.float64] | None:
     """The shares in the order of the groups, summing to one; an error if the strategy needs them and they lack."""
     if population is None:
@@ -107,7 +110,7 @@ def as_population(
     return np.asarray(share / share.sum())
 
 
-def forced_warning(strategy: Any, groups: int, examples: float) -> str | None:
+def forced_warning(strategy: Strategy, groups: int, examples: float) -> str | None:
     """What to say when forced exploration alone would eat more than half of the training examples."""
     xi = getattr(strategy, "xi", None)
     if xi is None or groups < 2:

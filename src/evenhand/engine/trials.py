@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,9 @@ from evenhand.risks import ERROR, Measure, Risk
 from evenhand.sources.base import Draw, HasColumns, RiskStream, Source, Stream
 from evenhand.strategies.base import Strategy
 from evenhand.strategies.decision import Decision
+
+if TYPE_CHECKING:
+    from evenhand.learners.base import Learner
 
 __all__ = ["Settings", "Step", "Trials", "check_tests", "open_stream"]
 
@@ -97,7 +100,7 @@ class Trials:
         self.drawn: list[Draw] = []
         """All draws, where the final model will be chosen from them."""
 
-    def make_memory(self, source: Source, strategy: Strategy, learner: Any, trials: Sequence[int]) -> Memory:
+    def make_memory(self, source: Source, strategy: Strategy, learner: Learner, trials: Sequence[int]) -> Memory:
         """The example sets and models of these trials."""
         return make_memory(
             learner,

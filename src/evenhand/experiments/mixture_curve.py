@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
 from evenhand.experiments.base import Experiment, Findings, Number, Runs, judge
 from evenhand.experiments.drawing import panels
 from evenhand.learners import Logistic
+from evenhand.notation import JsonObject
 from evenhand.plotting.panels import COLOURS
 from evenhand.simulation.metrics import worst
 from evenhand.sources.synthetic.model1 import SyntheticModel1
@@ -31,7 +30,7 @@ def curve(model: SyntheticModel1, values: int, examples: int) -> pd.DataFrame:
         y = np.concatenate([draws[0].y[:n], draws[1].y[: examples - n]])
         rule = Logistic().fit(X, y, previous=rule)
         trained.append(model.linear_accuracies(rule.coef_[0], rule.intercept_[0]))
-    columns: dict[str, Any] = {"source": model.name, "share_of_u": share}
+    columns: JsonObject = {"source": model.name, "share_of_u": share}
     for how, accuracy in (("exact", exact), ("trained", np.array(trained))):
         columns |= {f"u_{how}": accuracy[:, 0], f"v_{how}": accuracy[:, 1], f"worst_{how}": worst(accuracy)}
     return pd.DataFrame(columns)

@@ -17,6 +17,7 @@ from evenhand.experiments.base import Experiment, Findings
 from evenhand.experiments.drawing import watermark
 from evenhand.experiments.gallery import render
 from evenhand.files import write_atomically
+from evenhand.notation import JsonObject
 
 if TYPE_CHECKING:
     from evenhand.experiments.run import Options
@@ -37,7 +38,7 @@ class Output:
         if folder.exists() and any(folder.iterdir()) and not results.exists() and not (folder / "trials").exists():
             raise InputError(f"{folder} is not empty and holds no earlier reproduction: choose another folder")
         folder.mkdir(parents=True, exist_ok=True)
-        self.entries: dict[str, Any] = {}
+        self.entries: JsonObject = {}
         if results.exists():
             self.entries = json.loads(results.read_text(encoding="utf-8"))["experiments"]
 
@@ -87,7 +88,7 @@ class Output:
                 write_atomically(path, partial(findings.figure.savefig, format=kind, **settings))
 
     @staticmethod
-    def _about(experiment: Experiment, options: Options) -> dict[str, Any]:
+    def _about(experiment: Experiment, options: Options) -> JsonObject:
         command = f"evenhand reproduce {experiment.id} {options.arguments()} --jobs {options.jobs}"
         return {
             "title": experiment.title,

@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from evenhand.engine.run import Record
 from evenhand.errors import InputError
 from evenhand.experiments.base import Experiment
 from evenhand.experiments.output import Output
 from evenhand.experiments.study import Study, open_study
+from evenhand.notation import JsonObject
 from evenhand.simulation.backends import check_backend, spread
 from evenhand.simulation.blocks import Block, run_apart
 from evenhand.simulation.store import Store, key_of
@@ -60,7 +60,7 @@ class Outcome:
     experiment: str
     status: str = "done"
     ran: int = 0
-    failures: list[dict[str, Any]] = field(default_factory=list)
+    failures: list[JsonObject] = field(default_factory=list)
     absent: dict[str, str] = field(default_factory=dict)
 
 

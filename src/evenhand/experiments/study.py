@@ -46,7 +46,7 @@ class Study:
     strategies: Mapping[str, str] = field(hash=False)
     budget: int
     trials: int
-    quick: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    quick: Mapping[str, object] = field(default_factory=dict, hash=False)
     seed: int = 0
     first: int = 0
     learner: str = "logistic"
@@ -54,7 +54,7 @@ class Study:
     warmup: int | None = None
     evaluate: int = 50
     block: int = 50
-    source_settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    source_settings: Mapping[str, object] = field(default_factory=dict, hash=False)
     risk: str = "error"
     positive: str | int | None = None
 

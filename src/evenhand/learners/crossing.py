@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from evenhand.errors import InputError
 from evenhand.learners.base import Model
 from evenhand.learners.penalty import with_penalty
 from evenhand.risks import Measure, Outcomes, Risk
+
+if TYPE_CHECKING:
+    from evenhand.learners.base import Learner
 
 __all__ = [
     "CrossFit",
@@ -39,7 +42,7 @@ class Rows(NamedTuple):
         return Rows(take_rows(self.X, places), self.y[places], self.group[places], self.weight[places])
 
 
-def group_places(groups: Any, n: int) -> tuple[Values, Ints]:
+def group_places(groups: object, n: int) -> tuple[Values, Ints]:
     """The groups' names, sorted, and the place of every row's group among them."""
     if groups is None:
         raise InputError("the group of every row is needed: give groups=...")
@@ -74,7 +77,7 @@ def group_weights(rows: Rows, q: Floats, strength: float = 1.0) -> Floats:
     return np.asarray(weight * rows.weight.sum() / weight.sum())
 
 
-def measure_of(risk: Risk, y: Values, classes: Sequence[Any] | None = None) -> Measure:
+def measure_of(risk: Risk, y: Values, classes: Sequence[object] | None = None) -> Measure:
     """The risk for the classes there may be: those given, those its costs name, or those of the labels."""
     seen = np.unique(y)
     known = classes if classes is not None else risk.order or seen.tolist()
@@ -107,7 +110,7 @@ class _AnyRefits:
         return measure.of_model(self.last, X, np.asarray(measure.classes)[y])
 
 
-def refits_of(learner: Any, X: Features, y: Values, seed: int, tol: float | None = None) -> Refits:
+def refits_of(learner: Learner, X: Features, y: Values, seed: int, tol: float | None = None) -> Refits:
     """Refits of this learner: its own where it has a quick way, `learner.refits(X, y, tol)`."""
     own = getattr(learner, "refits", None)
     found: Refits = _AnyRefits(learner, X, y, seed) if own is None else own(X, y, tol)

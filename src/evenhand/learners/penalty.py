@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evenhand.learners.logistic.learner import Logistic
 from evenhand.learners.logistic.table import TableLearner
 from evenhand.learners.sklearn import SklearnLearner
 
+if TYPE_CHECKING:
+    from evenhand.learners.base import Learner
+
 __all__ = ["penalty_of", "with_penalty"]
 
 
-def penalty_of(learner: Any) -> float | None:
+def penalty_of(learner: Learner) -> float | None:
     """The learner's C, the inverse of its penalty's strength; None where it has none.
 
     >>> penalty_of(Logistic(C=3.0))

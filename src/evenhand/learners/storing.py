@@ -19,7 +19,7 @@ from evenhand.learners.sklearn import ConstantModel, SklearnModel
 __all__ = ["dump_model", "load_model"]
 
 
-def dump_model(model: Any) -> tuple[str, bytes]:
+def dump_model(model: Model) -> tuple[str, bytes]:
     """A model's format and bytes; one that cannot be stored safely is refused with the reason."""
     if isinstance(model, ConstantModel):
         label = model.label.item() if hasattr(model.label, "item") else model.label
@@ -96,7 +96,7 @@ def _loaded(data: bytes) -> dict[str, Any]:
         return dict(found)
 
 
-def _unboxed(classes: Any) -> Any:
+def _unboxed(classes: object) -> Any:
     """Classes as an array without Python objects."""
     return np.array(np.asarray(classes).tolist())
 

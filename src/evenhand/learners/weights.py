@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from inspect import Parameter, signature
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,10 +13,13 @@ from evenhand.arrays import Features, Floats
 from evenhand.errors import InputError
 from evenhand.learners.base import Model
 
+if TYPE_CHECKING:
+    from evenhand.learners.base import Learner
+
 __all__ = ["as_weights", "fit_learner", "takes_weights", "weight_key"]
 
 
-def as_weights(given: Any, n: int) -> Floats:
+def as_weights(given: object, n: int) -> Floats:
     """One weight per example as numbers; refuses weights that are negative, not finite, all zero or too few.
 
     >>> as_weights([1, 0, 2], 3).tolist()
@@ -38,7 +41,7 @@ def as_weights(given: Any, n: int) -> Floats:
     return weight
 
 
-def takes_weights(learner: Any) -> bool:
+def takes_weights(learner: Learner) -> bool:
     """Whether this learner's `fit` takes `sample_weight`."""
     own = getattr(learner, "takes_weights", None)
     if own is not None:
@@ -86,11 +89,11 @@ def fit_learner(
     return learner.fit(X, y, previous=previous, seed=seed, **more)
 
 
-def _has_parameter(function: Any, name: str) -> bool:
+def _has_parameter(function: object, name: str) -> bool:
     return name in _parameters(function)
 
 
-def _hands_on(function: Any) -> bool:
+def _hands_on(function: object) -> bool:
     return any(parameter.kind is Parameter.VAR_KEYWORD for parameter in _parameters(function).values())
 
 

@@ -14,10 +14,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from evenhand.errors import LedgerError, NotFound
 from evenhand.ledger.text import as_text, from_text
+from evenhand.notation import JsonObject
 
 __all__ = ["Event", "Example", "Ledger", "Reader", "StoredModel", "Writer"]
 
@@ -30,7 +31,7 @@ class Event(NamedTuple):
     kind: str
     request: int | None
     actor: str | None
-    facts: dict[str, Any]
+    facts: JsonObject
 
 
 class Example(NamedTuple):

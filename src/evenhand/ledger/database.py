@@ -10,10 +10,12 @@ from functools import cache
 from typing import Any
 
 from sqlalchemy import (
+    ColumnElement,
     Connection,
     Insert,
     Select,
     Table,
+    TextClause,
     and_,
     bindparam,
     delete,
@@ -264,12 +266,12 @@ class _DatabaseWriter(Writer):
 
     def forget_pool(self, first: int, last: int) -> dict[str, int]:
         self._put_examples()
-        never = (schema.in_pool, _X.role.is_(None), *_at(first, last))
+        never: tuple[ColumnElement[bool] | TextClause, ...] = (schema.in_pool, _X.role.is_(None), *_at(first, last))
         found = self._counted(*never)
         self._connection.execute(delete(schema.examples).where(_X.campaign == self._campaign, *never))
         return found
 
-    def _counted(self, *only: Any) -> dict[str, int]:
+    def _counted(self, *only: ColumnElement[bool] | TextClause) -> dict[str, int]:
         """How many examples of every group there are of some kind."""
         question = select(_X.group_name, func.count()).where(_X.campaign == self._campaign, *only)
         found = self._connection.execute(question.group_by(_X.group_name))
@@ -313,7 +315,7 @@ class _DatabaseWriter(Writer):
         return [_example(row) for row in self._connection.execute(question, {"ours": self._campaign, **values})]
 
 
-def _at(first: int, last: int | None) -> list[Any]:
+def _at(first: int, last: int | None) -> list[ColumnElement[bool]]:
     """The condition that an example's row stands at positions `first` to `last` of the pool's files."""
     return [_X.position >= first] if last is None else [_X.position.between(first, last)]
 
@@ -338,7 +340,7 @@ def _model(row: Sequence[Any]) -> StoredModel:
 
 def _rows(campaign: int, examples: Sequence[Example]) -> list[dict[str, object]]:
     """Examples as rows of the table, without the columns that are empty in all of them, which a pool has many of."""
-    columns: dict[str, Sequence[Any]] = dict(zip(Example._fields, zip(*examples, strict=True), strict=True))
+    columns: dict[str, Sequence[object]] = dict(zip(Example._fields, zip(*examples, strict=True), strict=True))
     columns["group_name"] = columns.pop("group")
     columns["array"] = [f if isinstance(f, bytes) else None for f in columns["features"]]
     columns["features"] = [f if isinstance(f, str) else None for f in columns["features"]]

@@ -39,7 +39,7 @@ def check_backend(backend: str, address: str | None) -> None:
 
 def spread(
     function: Callable[[Any], Any],
-    items: Sequence[Any],
+    items: Sequence[object],
     *,
     jobs: int = 1,
     backend: str = "processes",
@@ -77,7 +77,7 @@ def _attempt(function: Callable[[Any], Any], index: int, item: Any) -> Outcome:
         return Outcome(index, error=error)
 
 
-def _processes(function: Callable[[Any], Any], items: Sequence[Any], jobs: int) -> Iterator[Outcome]:
+def _processes(function: Callable[[Any], Any], items: Sequence[object], jobs: int) -> Iterator[Outcome]:
     from joblib import Parallel, delayed
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
@@ -96,7 +96,7 @@ def _processes(function: Callable[[Any], Any], items: Sequence[Any], jobs: int) 
                 raise
 
 
-def _cluster(function: Callable[[Any], Any], items: Sequence[Any], address: str) -> Iterator[Outcome]:
+def _cluster(function: Callable[[Any], Any], items: Sequence[object], address: str) -> Iterator[Outcome]:
     try:
         distributed: Any = import_module("distributed")
     except ImportError:

@@ -16,7 +16,7 @@ from evenhand.engine.run import Record, Settings
 from evenhand.errors import InputError
 from evenhand.files import write_atomically
 from evenhand.learners.base import Learner
-from evenhand.notation import lasting_text
+from evenhand.notation import JsonObject, lasting_text
 from evenhand.simulation.metrics import worst_by
 from evenhand.simulation.trace import FINAL_COLUMNS, TRACE_COLUMNS, differences, final_frame, summarise, trace_frame
 from evenhand.sources.base import HasFairMixture, Source
@@ -66,7 +66,7 @@ class Result:
         trace: str,
     ) -> Result:
         """A result with nothing in it yet; the texts of the strategies are by label."""
-        chosen: dict[str, Any] = {"source": source.name, "digest": identity(source), "strategies": texts}
+        chosen: JsonObject = {"source": source.name, "digest": identity(source), "strategies": texts}
         chosen |= {"learner": lasting_text(learner), "trials": trials, "jobs": jobs, "trace": trace}
         chosen |= {f.name: getattr(settings, f.name) for f in fields(settings)} | settings.risk.settings()
         fair = None
@@ -75,7 +75,7 @@ class Result:
             fair = dict(zip(source.groups, source.pi_star(settings.risk).tolist(), strict=True))
         return cls(chosen, source.groups, tuple(texts), fair)
 
-    def settings_of(self, label: str) -> dict[str, Any]:
+    def settings_of(self, label: str) -> JsonObject:
         """All that decides a trial of a strategy, apart from its number."""
         shared = {key: value for key, value in self.settings.items() if key not in _OF_THE_WHOLE}
         if shared["risk"] == "error":  # trials kept before there were other risks stay good
@@ -142,7 +142,7 @@ class Result:
         order = keys.sort_values(list(keys.columns), kind="stable").index
         return frame.loc[order].reset_index(drop=True)
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> JsonObject:
         """Means, standard deviations and paired differences, as plain values (what `summary.json` holds)."""
         shown = ("source", "budget", "trials", "seed", "jobs")
         return {

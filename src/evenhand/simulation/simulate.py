@@ -186,7 +186,7 @@ def _named(strategies: Any) -> tuple[dict[str, Strategy], dict[str, str]]:
     return found, texts
 
 
-def label_of(strategy: Any) -> str:
+def label_of(strategy: Strategy) -> str:
     """What a strategy is called in results where nobody said: its text, or the name of its function or class."""
     return str(strategy) if hasattr(strategy, "settings") else getattr(strategy, "__name__", type(strategy).__name__)
 

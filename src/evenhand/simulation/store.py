@@ -9,7 +9,7 @@ import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from evenhand.engine.run import Record
 from evenhand.errors import InputError
 from evenhand.files import write_atomically
+from evenhand.notation import JsonObject
 
 __all__ = ["Store", "key_of", "read_record"]
 
@@ -95,7 +96,7 @@ def _differing(a: Mapping[str, object], b: Mapping[str, object]) -> list[str]:
     return [key for key in {**a, **b} if json.dumps(a.get(key)) != json.dumps(b.get(key))]
 
 
-def _write(path: Path, arrays: dict[str, Any]) -> None:
+def _write(path: Path, arrays: JsonObject) -> None:
     with path.open("wb") as file:
         np.savez_compressed(file, **arrays)
 
@@ -121,7 +122,7 @@ def _joined(records: list[Record], trials: Sequence[int]) -> Record:
     # the first one counts where two runs at once have kept the same trial
     place = {int(trial): i for i, trial in reversed(list(enumerate(numbers)))}
     order = np.array([place[trial] for trial in trials if trial in place])
-    arrays: dict[str, Any] = {}
+    arrays: JsonObject = {}
     for name in _BY_ROUND:
         if getattr(records[0], name) is not None:
             parts = [_padded(getattr(record, name), rounds, name) for record in records]

@@ -12,6 +12,7 @@ import pandas as pd
 
 from evenhand.errors import InputError
 from evenhand.extending import split_name
+from evenhand.notation import JsonObject
 from evenhand.risks import title_of
 from evenhand.simulation.metrics import Gain, is_risk, paired, spread, worst_by
 from evenhand.simulation.simulate import simulate
@@ -60,7 +61,7 @@ class Sweep:
 
         return draw(self)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Plain values, for JSON."""
         return {
             "risk": self.risk,
@@ -134,7 +135,7 @@ def sweep(
     rows = []
     for text, values in texts.items():
         name = strategy_text(text)
-        row: dict[str, Any] = {"strategy": name, **values}
+        row: JsonObject = {"strategy": name, **values}
         for half, found in (("choosing", first), ("confirming", second)):
             mean, sd = spread(found[name].to_numpy())
             row |= {f"{half}_mean": float(mean), f"{half}_std": float(sd)}

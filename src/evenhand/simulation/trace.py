@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from evenhand.engine.run import Record
+from evenhand.notation import JsonObject
 from evenhand.simulation.metrics import paired_by_trial, share, spread, worst_by
 from evenhand.strategies.decision import KINDS
 
@@ -100,9 +101,9 @@ def _metrics(final: pd.DataFrame) -> dict[str, str]:
     return {metric: column for metric, column in METRICS.items() if column in final}
 
 
-def summarise(final: pd.DataFrame, labels: Sequence[str], seconds: dict[str, float]) -> dict[str, Any]:
+def summarise(final: pd.DataFrame, labels: Sequence[str], seconds: dict[str, float]) -> JsonObject:
     """Means and standard deviations over trials, strategy by strategy."""
-    found: dict[str, Any] = {}
+    found: JsonObject = {}
     for label in labels:
         own = final[final["strategy"] == label]
         groups = list(dict.fromkeys(own["group"]))
@@ -121,7 +122,7 @@ def summarise(final: pd.DataFrame, labels: Sequence[str], seconds: dict[str, flo
     return found
 
 
-def differences(final: pd.DataFrame, labels: Sequence[str]) -> list[dict[str, Any]]:
+def differences(final: pd.DataFrame, labels: Sequence[str]) -> list[JsonObject]:
     """Paired differences a − b over the trials both have, with 95 % intervals."""
     found = []
     for metric, column in _metrics(final).items():

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from evenhand.arrays import Floats
 from evenhand.claims.guarantees.measured import Measured
 from evenhand.errors import InputError
+from evenhand.notation import JsonObject
 from evenhand.risks import Risk
 
 
@@ -44,7 +45,7 @@ class Front:
         """How far f_π is from the best of all tried for its own mixture; 0 where it minimises π·L (Property 3)."""
         return np.asarray(np.sum(self.mixtures * self.risks, axis=1) - (self.mixtures @ self.risks.T).min(axis=1))
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JsonObject:
         """Plain values."""
         return {
             "groups": list(self.groups),

@@ -1,7 +1,8 @@
 """What a theorem says at a budget, and whether it may say it."""
 
 from dataclasses import asdict, dataclass
-from typing import Any
+
+from evenhand.notation import JsonObject
 
 
 def count(labels: int) -> str:
@@ -71,7 +72,7 @@ class Promise:
             return False
         return None if None in met else True
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JsonObject:
         """The promise as plain values."""
         return {**asdict(self), "vacuous": self.vacuous, "valid": self.valid}
 

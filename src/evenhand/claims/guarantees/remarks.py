@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +13,7 @@ from evenhand.claims.guarantees.optimism import budget_rounds, check_target, con
 from evenhand.claims.guarantees.problem import Problem
 from evenhand.claims.guarantees.promise import Condition, count
 from evenhand.errors import InputError
+from evenhand.notation import JsonObject
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class Comparison:
         known = [side for side in (self.optimistic, self.exploring) if side.labels is not None]
         return min(known, key=lambda side: side.labels or 0).rule if known else None
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JsonObject:
         """Plain values."""
         return {**asdict(self), "tighter": self.tighter, "cheaper": self.cheaper}
 

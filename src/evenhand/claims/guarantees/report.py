@@ -16,6 +16,7 @@ from evenhand.claims.guarantees.remarks import abernethy, compare, order_of
 from evenhand.claims.guarantees.stuck import exploration
 from evenhand.claims.guarantees.uncoupled import first_phase, may_go, uncoupled
 from evenhand.errors import InputError
+from evenhand.notation import JsonObject
 from evenhand.sources.synthetic.model1 import SyntheticModel1
 
 
@@ -46,7 +47,7 @@ def report(
     shares: ArrayLike | None = None,
     radius: float = 1.0,
     model: SyntheticModel1 | None = None,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Budget → promise for `labels`, promise → budget for `target`; of ε-greedy where `epsilon` is given.
 
     ε-greedy is planned with uniform exploration and, where population `shares` are given, with those beside it.
@@ -57,7 +58,7 @@ def report(
         raise InputError("population shares are for ε-greedy: give epsilon too")
     if shares is not None and problem.fair is None:
         raise InputError("population shares need the whole fair mixture: give fair, or a source whose risks are known")
-    found: dict[str, Any] = {
+    found: JsonObject = {
         "schema": 2,
         "units": {"labels": "all labels, training and validation", "rounds": "training examples, labels/2"},
         "inputs": _inputs(problem, model),
@@ -90,8 +91,8 @@ def problem_of(model: SyntheticModel1, **settings: Any) -> Problem:
     return Problem(**{**known, **given})
 
 
-def _answers(problem: Problem, labels: int | None, target: float | None) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _answers(problem: Problem, labels: int | None, target: float | None) -> JsonObject:
+    found: JsonObject = {}
     if labels is not None:
         found["promise"] = _plain(optimistic(problem, labels))
     if target is not None:
@@ -102,13 +103,13 @@ def _answers(problem: Problem, labels: int | None, target: float | None) -> dict
 def _exploring(
     problem: Problem, epsilon: float, beta: float | None, shares: ArrayLike | None, labels: int | None,
     target: float | None, model: SyntheticModel1 | None,
-) -> dict[str, Any]:  # fmt: skip
+) -> JsonObject:  # fmt: skip
     look = exploration(epsilon, problem.fair or _least_fair(problem), delta=problem.failure, shares=shares)
     stuck = look.stuck is not None
     where = {"largest_epsilon": look.largest, "stuck": stuck, "tau0_labels": _twice(look.tau0)}
     if model:
         where |= {"floor": look.floor(model), "last_floor": look.last_floor(model)}
-    found: dict[str, Any] = {"exploration": where}
+    found: JsonObject = {"exploration": where}
     if labels is not None:
         promise = None if stuck else epsilon_greedy(problem, epsilon, labels, beta, shares=shares)
         found["promise"] = None if promise is None else _plain(promise)
@@ -118,11 +119,11 @@ def _exploring(
     return found
 
 
-def _remarks(problem: Problem, labels: int, target: float) -> dict[str, Any]:
+def _remarks(problem: Problem, labels: int, target: float) -> JsonObject:
     """What the paper says in passing, as numbers."""
     order = order_of(problem, labels)
     compared = compare(problem, labels, target)
-    found: dict[str, Any] = {
+    found: JsonObject = {
         "order": None if order is None else vars(order),
         "comparison": {**compared.as_dict(), "text": str(compared)},
         "first_phase": first_phase(problem, labels),
@@ -138,14 +139,14 @@ def _remarks(problem: Problem, labels: int, target: float) -> dict[str, Any]:
     return found
 
 
-def _plain(promise: Promise) -> dict[str, Any]:
+def _plain(promise: Promise) -> JsonObject:
     return {**promise.as_dict(), "text": str(promise)}
 
 
-def _inputs(problem: Problem, model: SyntheticModel1 | None) -> dict[str, Any]:
+def _inputs(problem: Problem, model: SyntheticModel1 | None) -> JsonObject:
     gap = "computed from the model" if callable(problem.gap) else problem.gap
     names = ("groups", "pi_min", "fair", "C", "resolution", "kappa", "A", "xi")
-    inputs: dict[str, Any] = {name: getattr(problem, name) for name in names}
+    inputs: JsonObject = {name: getattr(problem, name) for name in names}
     inputs |= {"delta": problem.failure, "epsilon0": problem.epsilon0, "gap": gap, "bound": repr(problem.bound)}
     if model is not None:
         inputs["source"] = model.name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from evenhand.arrays import Floats, Ints, Values
 from evenhand.learners.base import Model
 from evenhand.risks import TREND_IS_ACCURACY, Measure, Outcomes, Risk, Tally
+
+if TYPE_CHECKING:
+    from evenhand.arrays import Features
 
 __all__ = ["Memory", "RunningTally", "Scores"]
 
@@ -100,7 +103,7 @@ class Memory(Protocol):
     def add(
         self,
         trial: NDArray[np.int64],
-        X: Any,
+        X: Features,
         y: NDArray[np.int64],
         group: NDArray[np.int64],
         validation: NDArray[np.bool_],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evenhand.engine.labels import Labels
 from evenhand.engine.memories.base import Memory
@@ -13,10 +13,13 @@ from evenhand.learners.logistic.learner import Logistic
 from evenhand.learners.torch.learner import TorchLearner
 from evenhand.risks import ERROR, Risk
 
+if TYPE_CHECKING:
+    from evenhand.learners.base import Learner
+
 __all__ = ["make_memory", "runs_in_lockstep"]
 
 
-def runs_in_lockstep(learner: Any) -> bool:
+def runs_in_lockstep(learner: Learner) -> bool:
     """Whether many trials of this learner can be fitted together."""
     # not isinstance: a subclass may fit in another way than the solver does
     return type(learner) is Logistic

@@ -12,7 +12,7 @@ trial's validation rows where it did.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,9 @@ from evenhand.errors import InputError
 from evenhand.learners.base import Model
 from evenhand.learners.logistic.learner import Logistic, numeric
 from evenhand.risks import ERROR, Measure
+
+if TYPE_CHECKING:
+    from evenhand.arrays import Features
 
 __all__ = ["LockstepLogistic"]
 
@@ -113,6 +116,6 @@ class LockstepLogistic:
             raise InputError("coef and intercept are there for two classes, once examples have arrived")
         return self._sets.binary_parameters()
 
-    def _make(self, X: Any) -> BinaryTrials | SoftmaxTrials:
+    def _make(self, X: Features) -> BinaryTrials | SoftmaxTrials:
         kind = BinaryTrials if len(self.classes) == 2 else SoftmaxTrials
         return kind(self.learner, self.classes, self.groups, self.trials, X, self.capacity, self.measure)

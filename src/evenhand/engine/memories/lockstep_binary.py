@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -18,6 +18,9 @@ from evenhand.learners.logistic.learner import Logistic
 from evenhand.learners.logistic.objectives import BinaryBlock
 from evenhand.learners.logistic.solver import DENSE_LIMIT, append, inverse_hessian, minimise
 from evenhand.risks import Measure, Outcomes, margin_log_losses
+
+if TYPE_CHECKING:
+    from evenhand.arrays import Features
 
 __all__ = ["BinaryTrials"]
 
@@ -58,7 +61,7 @@ class BinaryTrials:
         self._tally = None if measure.risk.is_error else RunningTally(measure, trials, groups)
         self._errors, self._held = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
 
-    def add(self, trial: Ints, X: Any, y: Ints, group: Ints, validation: Mask) -> None:
+    def add(self, trial: Ints, X: Features, y: Ints, group: Ints, validation: Mask) -> None:
         """Take in rows: training ones times ±1 for their class, validation ones as they are."""
         label = y == 1
         for held in (False, True):
@@ -189,7 +192,7 @@ class BinaryTrials:
         """Outcomes of validation rows by another risk than the error, trial after trial."""
         if self._measure.risk.function is not None:
             rows, y = self._validation.part(pick, first, last), self.classes[label.astype(np.intp)]
-            models: list[Any] = [self.models()[t] for t in np.arange(self.trials)[pick]]
+            models = [self.models()[t] for t in np.arange(self.trials)[pick]]
             parts = [self._measure.of_model(models[i], rows[i, :-1].T, y[i]) for i in range(len(models))]
             return Outcomes.joined(parts)
         values = margin_log_losses(margin, label).ravel() if self._measure.table is None else None
@@ -200,7 +203,7 @@ class BinaryTrials:
         return np.bincount(cell, minlength=self.trials * self.groups).reshape(self.trials, self.groups)
 
 
-def _kind_of_block(X: Any) -> Any:
+def _kind_of_block(X: Features) -> Any:
     if not sparse.issparse(X):
         return DenseBlock
     from evenhand.engine.memories.sparse_blocks import SparseBlocks

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from evenhand.learners.logistic.learner import Logistic, constant, log_chances, 
 from evenhand.learners.logistic.objectives import BinaryRows, Softmax
 from evenhand.learners.logistic.solver import DENSE_LIMIT, append, inverse_hessian, minimise
 from evenhand.risks import Measure, Outcomes, of_log_chances
+
+if TYPE_CHECKING:
+    from evenhand.arrays import Features
 
 __all__ = ["SoftmaxTrials"]
 
@@ -41,7 +44,7 @@ class SoftmaxTrials:
             for _ in range(trials)
         ]
 
-    def add(self, trial: Ints, X: Any, y: Ints, group: Ints, validation: NDArray[np.bool_]) -> None:
+    def add(self, trial: Ints, X: Features, y: Ints, group: Ints, validation: NDArray[np.bool_]) -> None:
         """Take in rows."""
         for row, (t, code, z, held) in enumerate(
             zip(trial.tolist(), y.tolist(), group.tolist(), validation.tolist(), strict=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
@@ -11,10 +11,13 @@ import scipy.sparse as sp
 
 from evenhand.arrays import Mask, is_frame, take_rows
 
+if TYPE_CHECKING:
+    from evenhand.arrays import Features
+
 __all__ = ["stack", "take"]
 
 
-def take(X: Any, mask: Mask) -> Any:
+def take(X: Features, mask: Mask) -> Any:
     """The rows where the mask is true, in the kind X has."""
     return take_rows(X, np.flatnonzero(mask))
 

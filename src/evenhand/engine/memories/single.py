@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from evenhand.errors import InputError
 from evenhand.learners.base import Learner, Model
 from evenhand.learners.weights import fit_learner
 from evenhand.risks import Measure, is_wrong
+
+if TYPE_CHECKING:
+    from evenhand.arrays import Features
 
 __all__ = ["SingleMemory"]
 
@@ -50,7 +53,7 @@ class SingleMemory:
     def add(
         self,
         trial: NDArray[np.int64],
-        X: Any,
+        X: Features,
         y: NDArray[np.int64],
         group: NDArray[np.int64],
         validation: NDArray[np.bool_],
@@ -91,7 +94,7 @@ class SingleMemory:
             self.model = self._fitted(*self.training(n), previous=self.model)
         self.fits = list(fits)
 
-    def _fitted(self, X: Any, y: Values, group: NDArray[np.int64], previous: Model | None = None) -> Model:
+    def _fitted(self, X: Features, y: Values, group: NDArray[np.int64], previous: Model | None = None) -> Model:
         fitted: Model = fit_learner(self.learner, X, y, self.names[group], previous=previous, seed=self.seed)
         return fitted
 

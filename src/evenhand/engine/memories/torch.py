@@ -10,7 +10,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, fields
 from hashlib import sha256
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,9 @@ from evenhand.learners.torch.data import Batch
 from evenhand.learners.torch.learner import TorchLearner, TorchModel, log_softmax
 from evenhand.learners.torch.trainer import Trainer
 from evenhand.risks import Measure, Outcomes, of_log_chances
+
+if TYPE_CHECKING:
+    from evenhand.arrays import Features
 
 __all__ = ["TorchMemory"]
 
@@ -79,7 +82,7 @@ class TorchMemory:
     def add(
         self,
         trial: NDArray[np.int64],
-        X: Any,
+        X: Features,
         y: NDArray[np.int64],
         group: NDArray[np.int64],
         validation: NDArray[np.bool_],
@@ -189,7 +192,7 @@ class TorchMemory:
         return self.measure.of_codes(y, outputs.argmax(dim=1).cpu().numpy(), values)
 
 
-def _lasting(value: Any) -> str:
+def _lasting(value: object) -> str:
     """A text that is the same in every process: a function of the user's by its kind alone."""
     text = repr(value)
     return type(value).__name__ if " at 0x" in text else text
@@ -216,17 +219,17 @@ class _RecordedModel:
     def classes(self) -> Values:
         return self.model.classes
 
-    def predict(self, X: Any) -> Values:
+    def predict(self, X: Features) -> Values:
         def places() -> NDArray[np.int16]:
             return np.searchsorted(self.classes, self.model.predict(X)).astype(np.int16)
 
         return np.asarray(self.classes[self._recorded("predict", X, places)])
 
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_log_proba(self, X: Features) -> NDArray[np.float64]:
         found = self._recorded("predict_log_proba", X, lambda: self.model.predict_log_proba(X))
         return np.asarray(found, dtype=np.float64)
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Features) -> NDArray[np.float64]:
         return np.asarray(np.exp(self.predict_log_proba(X)))
 
     def _recorded(self, what: str, X: Any, compute: Callable[[], Values]) -> Values:

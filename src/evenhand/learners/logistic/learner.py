@@ -148,7 +148,7 @@ class Logistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
             if not (isinstance(value, (int, float, np.number)) and 0 < value < np.inf):
                 raise InputError(f"{name} must be a positive number, not {value!r}")
 
-    def _start(self, previous: Any, size: int) -> Floats:
+    def _start(self, previous: object, size: int) -> Floats:
         """The parameters of `previous` where they fit this problem, else zero."""
         if isinstance(previous, Logistic) and np.array_equal(getattr(previous, "classes_", ()), self.classes_):
             theta = np.column_stack((previous.coef_, previous.intercept_)).reshape(1, -1)

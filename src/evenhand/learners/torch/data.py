@@ -16,10 +16,12 @@ from evenhand.errors import InputError
 if TYPE_CHECKING:
     import torch
 
+    from evenhand.arrays import Features
+
 __all__ = ["Batch", "DeviceSet", "as_tensor"]
 
 
-def as_tensor(X: Any) -> torch.Tensor:
+def as_tensor(X: Features) -> torch.Tensor:
     """Rows as a tensor: bytes stay bytes, other numbers become float32; no copy where none is needed."""
     import torch
 
@@ -60,7 +62,7 @@ class DeviceSet:
         self._blocks: list[Batch] = []
         self._place: dict[int, int] = {}
 
-    def add_weighted(self, X: Any, y: NDArray[np.int64], weight: NDArray[np.float64]) -> None:
+    def add_weighted(self, X: Features, y: NDArray[np.int64], weight: NDArray[np.float64]) -> None:
         """Take in rows that count as often as their weights say; those of weight 0 are left out."""
         used = weight > 0
         self.total, self.weight = self.total + int(used.sum()), self.weight + float(weight.sum())

@@ -39,7 +39,7 @@ def _branch(folder: Path) -> Part:
     return files, np.array([path.parent.name for path in files]), np.array([path.parts[-3] for path in files])
 
 
-def is_manifest(table: Any, path: str = "path") -> bool:
+def is_manifest(table: object, path: str = "path") -> bool:
     """Whether a table names image files in its column `path`."""
     try:
         first = _first_row(table)
@@ -48,7 +48,7 @@ def is_manifest(table: Any, path: str = "path") -> bool:
     return path in first and Path(str(first[path])).suffix.lower() in SUFFIXES
 
 
-def _first_row(table: Any) -> dict[str, Any]:
+def _first_row(table: object) -> dict[str, Any]:
     """The first row alone: a large table is not read to look at it."""
     if not isinstance(table, str | Path):
         rows = read(table, CsvFormat()).table.slice(0, 1).to_pylist()
@@ -60,7 +60,9 @@ def _first_row(table: Any) -> dict[str, Any]:
     return dict(rows[0]) if rows else {}
 
 
-def listed(table: Any, label: str, groups: Sequence[str], path: str, split: str) -> tuple[dict[str, Part], list[str]]:
+def listed(
+    table: object, label: str, groups: Sequence[str], path: str, split: str
+) -> tuple[dict[str, Part], list[str]]:
     """Files named by a table, with the columns that tell label, group and part; and the groups of the training part."""
     frame = read(table, CsvFormat())
     columns = frame.table.column_names

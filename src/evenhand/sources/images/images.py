@@ -111,7 +111,7 @@ class Images:
     @classmethod
     def manifest(
         cls,
-        table: Any,
+        table: object,
         *,
         label: str,
         groups: str | Sequence[str],
