@@ -41,6 +41,8 @@ def test_sweep_has_the_same_options(pool: Path) -> None:
     done = CliRunner().invoke(app, [*asked, "--merge-below", "20", "--test", "0.2"])
     assert done.exit_code == 0, done.exception
     assert [row["c0"] for row in json.loads(done.stdout)["settings"]] == ["0.02", "0.05"]
+    done = CliRunner().invoke(app, [*asked, "--merge-below", "20", "--test", "none"])
+    assert "give a test part" in str(done.exception)
     done = CliRunner().invoke(app, ["sweep", "synthetic1:I", "--grid", "c0=0.1", "--merge-below", "3"])
     assert "merge_below has no effect" in str(done.exception)
     simulating, curating, sweeping = (

@@ -50,7 +50,7 @@ def test_the_loop_from_python(tmp_path: Path) -> None:
     assert found.by_group["accuracy"].to_dict() == pytest.approx(right.groupby(test["group"]).mean().to_dict())
     assert len(found.todo) == 0
     found.save(tmp_path / "train.parquet")
-    assert not [check for check in verify(tmp_path) if not check.ok]
+    assert not [check for check in verify(tmp_path) if check.ok is False]
 
 
 def test_labels_that_are_there_are_taken_in_and_cost_nothing() -> None:
@@ -141,4 +141,4 @@ def test_the_loop_from_the_shell(tmp_path: Path) -> None:
     assert json.loads(out.with_suffix(".report.json").read_text())["test"] == 20
     assert len(pd.read_csv(out)) == 40
     assert "move it away" in str(run("--force").exception)
-    assert not [check for check in verify(out) if not check.ok]
+    assert not [check for check in verify(out) if check.ok is False]

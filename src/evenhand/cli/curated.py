@@ -116,13 +116,12 @@ def _choice(console: Console, summary: JsonObject) -> None:
     plain, *others = choice["candidates"] or [None]
     if plain is None:
         return
+    console.print(
+        f"{summary['risk_title'].capitalize()} of the worst-off on rows not fitted on (how much lower than plain):"
+    )
     best = words.best_candidates(choice["candidates"])
     for c in (plain, *best):
-        gain = (
-            ""
-            if c is plain
-            else f", {words.gain(risk, c['gain'])} ± {words.spread(risk, c['gain_se'])} lower than plain"
-        )
+        gain = "" if c is plain else f" ({words.gain(risk, c['gain'])} ± {words.spread(risk, c['gain_se'])})"
         mark = " (chosen)" if c["chosen"] else ""
         console.print(f"- {c['name']}{mark}: {words.value(risk, c['risk'])} ± {words.spread(risk, c['se'])}{gain}")
     if len(others) > len(best):

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
 
 from evenhand.arrays import Floats, Ints, Values
-from evenhand.curation.recomputing import logistic, risk_of
+from evenhand.curation.recomputing import classifier_of, logistic, risk_of
 
-__all__ = ["candidates_agree", "group_weights"]
+__all__ = ["candidates_agree", "group_weights", "refits_of"]
+
+Refit = Callable[[Floats, Ints, Floats | None, float | None], Any]
 
 NEAR = 0.01
 """How far a candidate's risk may lie from the one recomputed: fits in folds are rougher, so single rows may tip over."""
@@ -25,8 +30,23 @@ def group_weights(group: Values, weights: dict[str, float], strength: float) -> 
     return np.asarray(found * len(group) / found.sum())
 
 
-def candidates_agree(report: dict[str, Any], X: Floats, y: Ints, group: Values) -> tuple[bool, str]:
-    """Whether the candidates' risks are those of logistic regressions of scikit-learn on the same folds; and in words."""
+def refits_of(archive: dict[str, bytes]) -> Refit | None:
+    """How scikit-learn fits a candidate; None where the stored model does not tell."""
+    form, data = classifier_of(archive)
+    if form == "logistic" and "encoder.json" in archive:
+        return lambda X, y, weight, C: logistic(X, y, weight, C=C or 1.0, tol=1e-6)
+    if form != "skops":
+        return None
+    from skops.io import loads
+
+    estimator = loads(data)
+    if not isinstance(estimator, LogisticRegression):  # others may draw random numbers
+        return None
+    return lambda X, y, weight, C: clone(estimator).set_params(C=C).fit(X, y, weight)
+
+
+def candidates_agree(report: dict[str, Any], fit_again: Refit, X: Floats, y: Ints, group: Values) -> tuple[bool, str]:
+    """Whether the candidates' risks are those of models of scikit-learn on the same folds; and in words."""
     choice = report["choice"]
     fold, wrong = np.array(choice["folds"]), []
     for candidate in choice["candidates"]:
@@ -37,7 +57,7 @@ def candidates_agree(report: dict[str, Any], X: Floats, y: Ints, group: Values) 
             if len(np.unique(y[fit])) < 2:
                 predicted[rest], chances[rest] = y[fit][0], np.eye(len(report["classes"]))[y[fit][0]]
                 continue
-            model = logistic(X[fit], y[fit], weight, C=candidate["C"], tol=1e-6)
+            model = fit_again(X[fit], y[fit], weight, candidate["C"])
             predicted[rest] = model.predict(X[rest])
             chances[np.ix_(rest, model.classes_)] = model.predict_proba(X[rest])
         for name, stated in candidate["by_group"].items():

@@ -13,11 +13,10 @@ import numpy as np
 import pyarrow as pa
 from scipy.stats import t as student
 
-from evenhand.arrays import Floats, Ints
-from evenhand.curation.candidates import candidates_agree, group_weights
+from evenhand.arrays import Floats, Ints, Values
+from evenhand.curation.candidates import candidates_agree, group_weights, refits_of
 from evenhand.curation.recomputing import (
     Files,
-    classifier_of,
     features,
     figures,
     interval,
@@ -160,8 +159,8 @@ def _model(
         distance = float(np.abs(again.predict_proba(tested) - chances).max(initial=0.0))
         said = f"probabilities differ by at most {distance:.1e}"
         checks.append(Check("the model, fitted again by scikit-learn", distance < REFIT, said))
-    if choice and choice["folds"] and classifier_of(archive)[0] == "logistic":
-        checks.append(Check("the candidates for the model", *candidates_agree(report, X, y, group)))
+    if choice and choice["candidates"]:
+        checks.append(_candidates(report, archive, X, y, group))
     if not test.num_rows:
         return checks, None
     stated = _labels(_column(test, "predicted"), classes)
@@ -172,6 +171,14 @@ def _model(
     wide = np.zeros((len(stated), len(classes)))
     wide[:, place] = chances
     return checks, wide
+
+
+def _candidates(report: dict[str, Any], archive: dict[str, bytes], X: Floats, y: Ints, group: Values) -> Check:
+    name, again = "the candidates for the model", refits_of(archive)
+    known = report["risk"] in ("error", "log", "fnr", "fpr", "balanced", "costs")
+    if again is None or not report["choice"]["folds"] or not known:
+        return Check(name, None, "their risks are an indication only, and not recomputed for this learner or risk")
+    return Check(name, *candidates_agree(report, again, X, y, group))
 
 
 def _labels(values: list[Any], classes: list[Any]) -> Ints:

@@ -123,10 +123,11 @@ def _advice(s: dict[str, Any]) -> Iterator[str]:
         return
     few = [row["group"] for row in rows if row["few"]]
     if few:
-        yield (
-            f"Get more test rows of {joined(few)}: with fewer than {s['min_test']:,} each nothing is claimed about them. "
-            f"Or merge small groups (merge_below={s['min_test']}, --merge-below {s['min_test']})."
-        )
+        said = f"Get more test rows of {joined(few)}: with fewer than {s['min_test']:,} each nothing is claimed about them."
+        if 1 < len(few) < len(rows):  # one alone would only get another name, and all together leave nobody to compare
+            least = 1 + max(row["pool"] for row in rows if row["few"])
+            said += f" Or make one group of them (merge_below={least}, --merge-below {least})."
+        yield said
     for group in s["used_up"]:
         yield f"Collect more rows of {group}: every one that may be drawn was taken."
     if worst is None:

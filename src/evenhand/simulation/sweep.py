@@ -128,6 +128,10 @@ def sweep(
     result = simulate(source, chosen, budget=budget, trials=trials, **given)
     worst = worst_by(result.final, ["strategy", "trial"], result.measured).unstack("strategy")
     # so that more is better for a risk too
+    if worst.isna().any(axis=None):
+        raise InputError(
+            "a sweep compares settings on test examples, and a trial has none: give a test part (test=0.3)"
+        )
     sign = -1 if is_risk(result.measured) else 1
     # the best of many settings looks better than it is;
     # trials that had no say in the choice tell by how much
