@@ -1,4 +1,4 @@
-"""`evenhand plan`: what the theory promises for a budget, and the budget for a promise."""
+"""`evenhand plan`: what the theory promises for a budget, and the budget for a promise; or what a pilot says."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from evenhand.cli import table_options as options
 from evenhand.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,7 +19,14 @@ __all__ = ["plan"]
 
 
 def plan(
+    context: typer.Context,
     source: Annotated[str | None, typer.Argument(help="synthetic1:I or synthetic1:II, whose risks are known")] = None,
+    pilot: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TABLE", help="try the rules on labelled rows you have: a CSV or Parquet path, adult or german"
+        ),
+    ] = None,
     budget: Annotated[int | None, typer.Option(help="labels, training and validation together")] = None,
     promise: Annotated[
         float | None, typer.Option(help="excess risk you want promised: what budget does it take?")
@@ -44,9 +52,57 @@ def plan(
     radius: Annotated[float, typer.Option(help="radius r of the lower bound's two instances")] = 1.0,
     as_json: Annotated[bool, typer.Option("--json", help="print everything as JSON")] = False,
     plot: Annotated[Path | None, typer.Option(help="picture of bound, lower bound and simulated excess risk")] = None,
-    trials: Annotated[int, typer.Option(help="trials of the simulated curve; 0: none")] = 20,
+    trials: Annotated[
+        int | None, typer.Option(help="trials of the simulated curve (20; 0: none), or of the pilot (40)")
+    ] = None,
+    strategy: Annotated[
+        list[str] | None, typer.Option(help="pilot: a rule to try beside Uniform; uncurated and optimistic by default")
+    ] = None,
+    learner: Annotated[str | None, typer.Option(help="pilot: what is trained, as for simulate")] = None,
+    risk: Annotated[str, typer.Option(help="pilot: what worse off means, as for simulate")] = "error",
+    positive: Annotated[str | None, typer.Option(help="pilot: the class that fnr and fpr are about")] = None,
+    final: Annotated[
+        str, typer.Option(help="pilot: the model that is judged, chosen as final_model does, or plain (quicker)")
+    ] = "chosen",
+    batch: Annotated[int, typer.Option(help="pilot: examples of each role a round draws")] = 1,
+    warmup: Annotated[int | None, typer.Option(help="pilot: warm-up rounds, groups in turn")] = None,
+    validation: Annotated[float, typer.Option(help="pilot: share of the labels that validates")] = 0.5,
+    seed: Annotated[int, typer.Option(help="pilot: the same seed, the same answer")] = 0,
+    jobs: Annotated[int, typer.Option(help="pilot: processes")] = 1,
+    label: options.Label = None,
+    group: options.Group = None,
+    test: options.Test = None,
+    feature: options.Feature = None,
+    ignore: options.Ignore = None,
+    exclude: options.Exclude = None,
+    use_group_as_feature: options.UseGroup = False,
+    missing: options.Missing = None,
+    scale: options.Scale = None,
+    max_categories: options.MaxCategories = None,
+    unseen: options.Unseen = None,
+    id: options.Id = None,
+    split_by: options.SplitBy = None,
+    merge_below: options.MergeBelow = None,
+    separator: options.Separator = None,
+    decimal: options.Decimal = None,
+    encoding: options.Encoding = None,
 ) -> None:
-    """What the theory promises for a budget, and the budget for a promise."""
+    """What the theory promises for a budget, and the budget for a promise; with --pilot, which rule to buy labels by."""
+    from evenhand.cli.pilot import check_options, run_pilot
+
+    check_options(context, pilot is not None)
+    if pilot is not None:
+        settings = options.given(
+            features=feature, ignore=ignore, exclude=exclude, use_group_as_feature=use_group_as_feature,
+            missing=missing, scale=scale, max_categories=max_categories, unseen=unseen, id=id, split_by=split_by,
+            merge_below=merge_below, separator=separator, decimal=decimal, encoding=encoding,
+        )  # fmt: skip
+        asked = options.given(
+            budget=budget, learner=learner, risk=risk, positive=positive, final=final, batch=batch, warmup=warmup,
+            validation=validation, trials=trials, seed=seed, jobs=jobs, rules=strategy,
+        )  # fmt: skip
+        run_pilot(pilot, label, group or [], test, settings, asked, as_json)
+        return
     from evenhand.claims.bounds import Bound, RademacherBound, VCBound
     from evenhand.claims.guarantees.report import report
 
@@ -61,7 +117,7 @@ def plan(
         problem, labels=budget, target=promise, epsilon=epsilon, beta=beta, shares=shares, radius=radius, model=model
     )
     if plot is not None:
-        _plot(problem, model, plot, epsilon, beta, radius, trials)
+        _plot(problem, model, plot, epsilon, beta, radius, 20 if trials is None else trials)
     if as_json:
         typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
     else:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from evenhand.sources.csv_files import CsvFormat, header_of, read_column
 from evenhand.sources.table.parquet import ParquetFiles
 from evenhand.sources.table.problems import TableError, missing_column
-from evenhand.sources.table.reading import check_effects, is_parquet, read
+from evenhand.sources.table.reading import check_effects, gaps, is_parquet, read
 
 __all__ = ["Labels", "labels_in"]
 
@@ -58,14 +58,4 @@ def _counted(label: str, names: list[str], chunks: Iterable[pa.Array], rows: int
         if close or not rows:
             raise TableError(missing_column(label, names, "label"))
         return Labels(0, rows)
-    return Labels(rows - sum(map(_gaps, chunks)), rows)
-
-
-def _gaps(chunk: pa.Array) -> int:
-    """How many values are missing, or text without anything in it."""
-    if pa.types.is_dictionary(chunk.type):
-        chunk = chunk.dictionary_decode()
-    found = pc.is_null(chunk, nan_is_null=True)
-    if pa.types.is_string(chunk.type) or pa.types.is_large_string(chunk.type):
-        found = pc.or_(found, pc.fill_null(pc.equal(pc.utf8_trim_whitespace(chunk), ""), True))
-    return int(pc.sum(found).as_py() or 0)
+    return Labels(rows - sum(int(pc.sum(gaps(chunk)).as_py() or 0) for chunk in chunks), rows)

@@ -11,12 +11,13 @@ from typing import Any
 import narwhals as nw
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from evenhand.sources.csv_files import CsvFormat, read_csv
 from evenhand.sources.table.parquet import ParquetFiles
 from evenhand.sources.table.problems import TableError, names
 
-__all__ = ["CsvFormat", "Frame", "check_effects", "is_parquet", "read"]
+__all__ = ["CsvFormat", "Frame", "check_effects", "gaps", "is_parquet", "read"]
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,16 @@ class Frame:
 def is_parquet(data: object) -> bool:
     """Whether the data is a path to a Parquet file or a folder of them."""
     return isinstance(data, str | Path) and (Path(data).is_dir() or Path(data).suffix in {".parquet", ".pq"})
+
+
+def gaps(values: pa.Array) -> pa.BooleanArray:
+    """Which values are missing, or text without anything in it."""
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    found = pc.is_null(values, nan_is_null=True)
+    if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+        found = pc.or_(found, pc.fill_null(pc.equal(pc.utf8_trim_whitespace(values), ""), True))
+    return found
 
 
 def check_effects(inputs: Sequence[Any], given: Mapping[str, str | None]) -> None:

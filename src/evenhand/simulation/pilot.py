@@ -1,0 +1,319 @@
+"""Before the money is spent: which rule to buy labels by, tried on the labelled rows there are.
+
+The decision rule, fixed before any number is seen. Every rule is run on the same trials. What counts is the worst-off
+group's risk on test rows, for the model one would deploy. All pairs of rules are compared, trial by trial, by Student's
+interval at level 1 − 0.05 / (number of pairs), so that all of them hold at once. A rule is recommended only if its interval
+against Uniform lies above 0; of several, the one with the largest mean. Otherwise the answer is Uniform.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow.compute as pc
+
+from evenhand.arrays import Ints
+from evenhand.claims.intervals import paired_difference
+from evenhand.engine.trials import open_stream
+from evenhand.errors import InputError
+from evenhand.learners import Logistic, as_learner
+from evenhand.progress import bar
+from evenhand.risks import OwnRisk, Risk, as_risk
+from evenhand.simulation.metrics import spread, worst_by
+from evenhand.simulation.pilot_words import Lead, sentence, unit_of
+from evenhand.simulation.result import Result
+from evenhand.simulation.simulate import simulate
+from evenhand.sources.table.parquet import larger_than
+from evenhand.sources.table.reading import CsvFormat, gaps, is_parquet, read
+from evenhand.sources.table.stream import TableStream
+from evenhand.sources.table.table import LARGE, Table
+from evenhand.strategies import Strategy
+
+__all__ = ["RULES", "Pilot", "pilot"]
+
+RULES = ("uniform", "uncurated", "optimistic")
+BASELINE = RULES[0]
+DELTA = 0.05
+FEWEST, FEW_TESTS = 10, 30
+"""Rows a group must have; test rows below which its accuracy is called rough."""
+STEP = 5
+"""Trials that run together."""
+SHARE = 0.5
+"""Labels beyond this part of the rows there are to draw are not simulated: all rules would buy mostly the same rows."""
+
+
+@dataclass(frozen=True)
+class Pilot:
+    """What a pilot found.
+
+    Attributes:
+        result: the simulation behind it.
+        rule: the rule to use.
+        gain: how much it is expected to buy for the worst-off group over Uniform; None where that is within noise.
+        leads: every pair of rules, first − second: above 0 the first serves the worst-off group better.
+        asked, simulated: labels one means to buy, and labels of a simulated trial.
+        worst: mean and deviation over trials of the worst-off group's risk, by rule.
+        trials: how many trials all rules have finished.
+        unit: what gains are in.
+        notes: what is worth knowing about the table, and what a pilot cannot see.
+    """
+
+    result: Result
+    rule: str
+    gain: Lead | None
+    leads: tuple[Lead, ...]
+    asked: int
+    simulated: int
+    batch: int
+    worst: dict[str, tuple[float, float]]
+    trials: int
+    unit: str
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def sentence(self) -> str:
+        """The answer."""
+        return sentence(self.rule, self.gain, self.leads, self.simulated, self.trials, self.unit, BASELINE)
+
+    @property
+    def level(self) -> float:
+        """The level of each interval, such that all hold at once with 95 %."""
+        return 1 - DELTA / max(len(self.leads), 1)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything as plain values, for JSON."""
+        return {
+            "schema": 1,
+            "sentence": self.sentence,
+            "rule": self.rule,
+            "gain": None if self.gain is None else self.gain.as_dict(),
+            "unit": self.unit,
+            "level": self.level,
+            "differences": [lead.as_dict() for lead in self.leads],
+            "budget": self.asked,
+            "simulated": self.simulated,
+            "batch": self.batch,
+            "trials": self.trials,
+            "worst_group_risk": {rule: {"mean": m, "sd": sd} for rule, (m, sd) in self.worst.items()},
+            "notes": list(self.notes),
+            "interrupted": self.result.interrupted,
+            "settings": self.result.settings,
+        }
+
+
+def pilot(
+    data: Any,
+    label: str | None = None,
+    groups: str | Sequence[str] | None = None,
+    *,
+    budget: int,
+    rules: Sequence[str | Strategy] = RULES,
+    learner: Any = None,
+    batch: int = 1,
+    warmup: int | None = None,
+    validation: float = 0.5,
+    risk: str | Risk | OwnRisk = "error",
+    positive: Any = None,
+    final: str = "chosen",
+    trials: int = 40,
+    seed: int = 0,
+    jobs: int = 1,
+    progress: Callable[[int, int], None] | bool = False,
+    **settings: Any,
+) -> Pilot:
+    """Which rule to buy labels by, and how much it is expected to buy, tried on the labelled rows there are.
+
+    Args:
+        data: a table whose rows, or some of them, are labelled: a frame, a path, or a `Table`.
+        label: the column to predict.
+        groups: the columns that tell the group.
+        budget: the labels one means to buy, training and validation together.
+        rules: what is compared; Uniform always is.
+        learner: what is trained; `Logistic()` by default.
+        batch: examples of each role a round draws.
+        warmup, validation, risk, positive: as for `simulate`.
+        final: the model that is judged: `"chosen"`, as `final_model()` chooses it, or `"plain"`, which is quicker.
+        trials: how many trials.
+        seed: the same seed, the same answer.
+        jobs: processes.
+        progress: True for a bar, or a callable (done, total).
+        settings: as for `Table`.
+
+    >>> from evenhand.datasets import load
+    >>> found = pilot(load("german"), budget=40, trials=2, final="plain")
+    >>> found.simulated
+    40
+    """
+    if trials < 2:
+        raise InputError(f"a pilot compares rules over trials: give 2 or more, not {trials}")
+    table, notes = _table(data, label, groups, settings)
+    what = as_risk(risk, positive)
+    fitted = as_learner(Logistic() if learner is None else learner, what)
+    stream = open_stream(table.with_validation(validation), fitted, seed, [0])
+    assert isinstance(stream, TableStream)  # a table's stream is
+    left = stream.left()
+    assert left is not None or table.description["replace"] == "halves"
+    drawable = table.counts if left is None else left[0]
+    notes += _check(table, drawable, stream.tests()[0].counts)
+    simulated, batch, shrunk = _affordable(budget, batch, drawable)
+    every = (BASELINE, *(rule for rule in rules if str(rule) != BASELINE))
+    run = partial(
+        simulate, table, every, fitted, budget=simulated, batch=batch, warmup=warmup, validation=validation, risk=what,
+        final=final, seed=seed, jobs=jobs, evaluate=1, trace="none",
+    )  # fmt: skip
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        result = _in_steps(run, trials, progress)
+    notes += [*shrunk, *dict.fromkeys(str(w.message) for w in caught)]
+    return _judged(result, budget, simulated, batch, [*notes, *_unseen(table, result)], unit_of(what))
+
+
+def _in_steps(run: Callable[..., Result], trials: int, progress: Callable[[int, int], None] | bool) -> Result:
+    """All trials, a few at a time: the same as at once, but Ctrl-C keeps those that are done."""
+    report = bar("trials", trials) if progress is True else None
+    result: Result | None = None
+    for done in range(0, trials, STEP):
+        upto = min(done + STEP, trials)
+        result = run(trials=upto, resume=result)
+        if result.interrupted:
+            break
+        if report is not None:
+            report(upto - done)
+        elif callable(progress):
+            progress(upto, trials)
+    if report is not None:
+        report(0)
+    assert result is not None  # there are two trials or more
+    return result
+
+
+def _judged(result: Result, asked: int, simulated: int, batch: int, notes: Sequence[str], unit: str) -> Pilot:
+    """The decision, by the rule at the top of this module."""
+    risks = _worst_risks(result)
+    rules = list(risks.columns)
+    pairs = list(combinations(rules, 2))
+    level, size = 1 - DELTA / max(len(pairs), 1), 100.0 if unit == "points" else 1.0
+    leads = []
+    for b, a in pairs:  # the later rule first: the baseline is what others are measured against
+        found = paired_difference(size * risks[b], size * risks[a], level)
+        leads.append(Lead(a, b, found.mean, found.low, found.high))
+    better = [lead for lead in leads if lead.b == BASELINE and lead.low > 0]
+    gain = max(better, key=lambda lead: lead.mean, default=None)
+    worst = {rule: tuple(map(float, spread(risks[rule].to_numpy()))) for rule in rules if len(risks)}
+    rule = BASELINE if gain is None else gain.a
+    return Pilot(
+        result, rule, gain, tuple(leads), asked, simulated, batch, worst, len(risks), unit, tuple(notes)  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def _worst_risks(result: Result) -> pd.DataFrame:
+    """The worst-off group's test risk, a row per trial that every rule has finished and a column per rule."""
+    kind = "chosen" if result.settings["final"] == "chosen" else "final"
+    error = result.settings["risk"] == "error"
+    column = f"{kind}_test_{'accuracy' if error else 'risk'}"
+    if not len(result.final):
+        return pd.DataFrame(columns=list(result.labels), dtype=float)
+    found = worst_by(result.final, ["trial", "strategy"], column).unstack("strategy").reindex(columns=result.labels)
+    risks = 1 - found if error else found
+    return pd.DataFrame(risks.dropna())
+
+
+def _table(data: Any, label: str | None, groups: Any, settings: dict[str, Any]) -> tuple[Table, list[str]]:
+    """The rows that have a label, as a table."""
+    if isinstance(data, Table):
+        if label is not None or groups is not None or settings:
+            raise InputError("a Table knows its label, groups and settings already: give them to Table(...) alone.")
+        return data, []
+    if label is None or not groups:
+        raise InputError("a pilot needs labelled rows: name the label and the groups (--label, --group).")
+    if is_parquet(data) and larger_than(data, LARGE):
+        return Table(data, label=label, groups=groups, **settings), []
+    csv = {key: settings[key] for key in ("separator", "decimal", "encoding") if settings.get(key) is not None}
+    frame = read(data, CsvFormat(**csv, text=tuple(filter(None, [settings.get("id")]))))
+    missing = 0
+    if label in frame.schema.names:
+        there = pc.invert(gaps(frame.table.column(label).combine_chunks()))
+        missing = len(there) - int(pc.sum(there).as_py() or 0)
+    if not missing:
+        return Table(data, label=label, groups=groups, **settings), []
+    if missing == len(there):
+        raise InputError(f"no row has a label in {label!r}: a pilot is run on rows whose labels are known")
+    name = Path(data).stem if isinstance(data, str | Path) else "table"
+    rest = {key: value for key, value in settings.items() if key not in csv}
+    table = Table(frame.table.filter(there), label=label, groups=groups, name=name, **rest)
+    return table, [
+        f"{missing:,} of {len(there):,} rows have no label: the pilot is about the other {len(there) - missing:,}"
+    ]
+
+
+def _check(table: Table, drawable: Ints, tests: Ints) -> list[str]:
+    """Refuse tables that a pilot says nothing about; notes on groups that it says little about."""
+    if len(table.groups) == 1:
+        raise InputError(f"there is one group only, {table.groups[0]!r}: there is nothing to choose between")
+    if not tests.sum():
+        raise InputError("a pilot needs test rows: give a share to hold out or a test file (test=0.3, --test 0.3)")
+    tiny = [(name, int(n)) for name, n in zip(table.groups, table.counts, strict=True) if n < FEWEST]
+    if tiny:
+        raise InputError(
+            f"group {tiny[0][0]!r} has {tiny[0][1]} labelled rows, too few to try anything on (at least {FEWEST}): merge small "
+            f"groups (merge_below={FEWEST}, --merge-below {FEWEST}), exclude it (--exclude), or label more"
+        )
+    notes = []
+    for name, n in zip(table.groups, tests.tolist(), strict=True):
+        if n < FEW_TESTS:
+            notes.append(
+                f"group {name!r} is tested on {n} rows a trial: its figures, and the worst-off group's, are rough"
+            )
+    return notes
+
+
+def _affordable(budget: int, batch: int, drawable: Ints) -> tuple[int, int, list[str]]:
+    """Labels and batch of a trial, and what to say where the table is too small for the budget."""
+    m, rows = len(drawable), int(drawable.sum())
+    most = int(SHARE * rows)
+    least = FEWEST * m
+    if budget < least:
+        raise InputError(
+            f"a budget of {budget} is less than {FEWEST} labels for each of {m} groups: nothing can be told"
+        )
+    if most < least:
+        raise InputError(
+            f"the table has {rows:,} labelled rows beside the test rows, too few for a pilot of {m} groups (at least {2 * least})"
+        )
+    notes = []
+    simulated = min(budget, most)
+    if simulated < budget:
+        smaller = max(1, round(batch * simulated / budget))
+        rounds = "" if smaller == batch else f", {smaller} of each role a round instead of {batch}"
+        notes.append(
+            f"{budget:,} labels cannot be tried on {rows:,} rows beside the test rows: {simulated:,} were, half of them{rounds}. "
+            "A rule's lead may be larger or smaller at the budget you mean"
+        )
+        batch = smaller
+    low = [z for z in range(m) if drawable[z] < simulated / m]
+    if low:
+        notes.append(
+            f"{len(low)} of {m} groups have fewer rows than Uniform's equal share of {simulated // m}: they are used up, "
+            "as they would not be where labels are bought"
+        )
+    return simulated, batch, notes
+
+
+def _unseen(table: Table, result: Result) -> list[str]:
+    """What the interval does not cover."""
+    smallest = int(table.counts.min())
+    risks = _worst_risks(result)
+    error = float(np.clip(risks.to_numpy().mean(), 0, 1)) if len(risks) else 0.5
+    half = 100 * 1.96 * np.sqrt(max(error * (1 - error), 0.01) / smallest)
+    return [
+        f"the interval is about drawing labels and test rows again from these {int(table.counts.sum()):,} rows. It cannot see "
+        f"that other rows differ: with {smallest:,} rows of the smallest group an error rate is known to about ±{half:.0f} points"
+    ]
