@@ -1,10 +1,12 @@
 """Whether proofs hold, and how many labels they take.
 
-    python benchmarks/proofs.py [--campaigns 2000] [--power 200] [--json docs/results/proofs.json]
+    python benchmarks/proofs.py [--campaigns 2000] [--power 200] [--runs 2000] [--json docs/results/proofs.json]
 
 *False certificates*: real campaigns with known risks, by every risk, looked at after every delivery. Somebody who sees
 the frozen model's errors corrects some of them, abandons requests that hold one, or leaves them open; half of the campaigns
 freeze a second model. A campaign is false if any look at any version claims less than the truth.
+
+*Every label*: the bounds behind the certificates, on long runs without campaigns around them, looked at after every label.
 
 *Power*: two groups with risks .113 and .05 and a target of .155: how often a proof ends certified within 1.6 times the
 labels at which the expected counts would do. And how proofs of a target below the truth end, and what they cost.
@@ -23,6 +25,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import evenhand as eh
+from evenhand.claims.certificates import Evidence, spent_by
+from evenhand.claims.intervals import wilson
+from evenhand.risks import as_risk
 
 RISKS: dict[str, dict[str, Any]] = {
     "error": {},
@@ -119,6 +124,60 @@ def is_false(seed: int, risk: str, behaviour: str, labels: int = 90) -> bool:
     return bool(false)
 
 
+class Sign:
+    """The model that reads the class off the sign of x."""
+
+    def predict(self, X: Any) -> Any:
+        """1 where x is positive."""
+        return (np.asarray(X)[:, 0] > 0).astype(np.int64)
+
+
+class Misses(NamedTuple):
+    """In how many runs something that was said after any of the labels was wrong."""
+
+    worst: int
+    intervals: int
+    ordinary: int
+
+
+def every_label(risk: str, runs: int, labels: int, seed: int = 0) -> Misses:
+    """Runs of so many labels a group in which any look at the bound on the worst group, or at the intervals, is wrong.
+
+    *Ordinary*: the same bound by Wilson's upper ends at 95 %, which are meant for one look.
+    """
+    # one group is clearly the worst: where both are alike a bound that fails on one is saved by the other
+    world = World(np.random.default_rng([seed, 5]), {"u": Rates(0.02, 0.03), "v": Rates(0.2, 0.25)})
+    truth = {group: World(world.rng, {group: rates}).worst(Sign(), risk) for group, rates in world.groups.items()}
+    spent, most = spent_by(1, 0.05), max(truth.values()) - 1e-12
+    wrong = np.zeros((3, runs), dtype=bool)
+    for rows in np.array_split(np.arange(runs), max(1, runs // 100)):
+        worst, ordinary = np.zeros((2, len(rows) * labels))
+        for group, true in truth.items():
+            looks = _looks(world, group, risk, len(rows), labels)
+            worst = np.maximum(worst, looks.upper(spent))
+            low, high = (bound(spent / len(truth)) for bound in (looks.lower, looks.upper))
+            missed = (low > true + 1e-12) | (high < true - 1e-12)
+            wrong[1, rows] |= missed.reshape(-1, labels).any(axis=1)
+            ordinary = np.maximum(ordinary, wilson(looks.total, looks.n)[1].mean(axis=1))
+        for place, bound in ((0, worst), (2, ordinary)):
+            wrong[place, rows] = (bound < most).reshape(-1, labels).any(axis=1)
+    return Misses(*wrong.sum(axis=1).tolist())
+
+
+def _looks(world: World, group: str, risk: str, runs: int, labels: int) -> Evidence:
+    """The evidence on a group after every label of every run, as if each look were a group of its own."""
+    given = RISKS[risk]
+    measure = as_risk(given.get("risk", "error"), given.get("positive")).for_classes([0, 1])
+    X, y, _ = world.draw(group, runs * labels)
+    found = measure.of_codes(y, Sign().predict(X))
+    looks = Evidence(("",) * (runs * labels), measure.strata)
+    for k in range(measure.strata):
+        counted = found.relevant & (found.stratum == k)
+        for sums, values in ((looks.n, counted), (looks.total, counted * found.values)):
+            sums[:, k] = np.cumsum(values.reshape(runs, labels), axis=1).ravel()
+    return looks
+
+
 def proof(seed: int, rates: dict[str, float], target: float, budget: int = 6000) -> tuple[str, int, bool]:
     """How a proof of the error ends, how many labels it took, and whether what it claims is false."""
     world = World(np.random.default_rng([seed, 4]), {group: Rates(rate, rate) for group, rate in rates.items()})
@@ -138,6 +197,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--campaigns", type=int, default=2000, help="over all risks and behaviours")
     parser.add_argument("--power", type=int, default=200)
+    parser.add_argument("--runs", type=int, default=2000, help="of 1,000 labels a group, looked at after every label")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     each = max(given.campaigns // (len(RISKS) * len(BEHAVIOURS)), 1)
@@ -148,6 +208,12 @@ def main() -> None:
             row[behaviour] = sum(is_false(1000 * (4 * r + b) + s, risk, behaviour) for s in range(each))
         coverage.append(row)
         print(json.dumps(row), flush=True)
+    looked = []
+    for risk in RISKS:
+        looked.append(
+            {"risk": risk, "runs": given.runs, "labels": 1000, **every_label(risk, given.runs, 1000)._asdict()}
+        )
+        print(json.dumps(looked[-1]), flush=True)
     power = []
     for rates, target in (
         ({"u": 0.113, "v": 0.05}, 0.155),
@@ -164,11 +230,12 @@ def main() -> None:
         })  # fmt: skip
         print(json.dumps(power[-1]), flush=True)
     found = {
-        "command": f"python benchmarks/proofs.py --campaigns {given.campaigns} --power {given.power}",
+        "command": f"python benchmarks/proofs.py --campaigns {given.campaigns} --power {given.power} --runs {given.runs}",
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "versions": {name: version(name) for name in ("evenhand", "numpy")},
         "expected": EXPECTED,
         "coverage": coverage,
+        "every_label": looked,
         "power": power,
     }
     if given.json:

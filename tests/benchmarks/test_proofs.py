@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
 import evenhand as eh
 import proofs
@@ -29,3 +30,10 @@ def test_the_true_risks_are_those_of_a_large_sample() -> None:
         seen["costs"].append(np.where(y == 1, wrong, wrong / 5).mean())
     for risk, values in seen.items():
         assert world.worst(model, risk) == pytest.approx(max(values), abs=0.005)
+
+
+@pytest.mark.parametrize("risk", list(proofs.RISKS))
+def test_bounds_hold_after_every_label_and_ordinary_ones_do_not(risk: str) -> None:
+    found = proofs.every_label(risk, runs=100, labels=150, seed=1)
+    assert binomtest(max(found.worst, found.intervals), 100, 0.025, alternative="greater").pvalue > 0.001
+    assert found.ordinary > 3 * max(found.worst, 1) or risk == "balanced"  # the mean of two ends is wide
