@@ -725,6 +725,15 @@ def test_data_that_was_there_before_can_be_added(make: Make) -> None:
     sound(c)
 
 
+def test_data_can_be_added_where_the_learner_takes_numbers_alone(make: Make) -> None:
+    c = make(learner="logistic")
+    rows = pd.DataFrame({"id": [f"e{k}" for k in range(8)], "group": ["u", "v"] * 4, "x": np.arange(8.0)})
+    c.pool(rows)  # the column of groups is text, and no feature
+    c.add(rows[["x"]][:2], ["yes", "no"], ["u", "v"], ids=["a1", "a2"])
+    assert set(everything(c)) == {"a1", "a2"}
+    sound(c)
+
+
 def test_numpy_labels_and_whole_ids(make: Make) -> None:
     c = make()
     c.pool(frame(20).assign(id=np.arange(20)))

@@ -427,3 +427,16 @@ def test_no_database(shell: Shell) -> None:
     assert "cannot use a mysql database" in shell("status", "s", code=2)
     shell.db = "nonsense"
     assert "cannot read the database URL" in shell("list", code=2)
+
+
+def test_status_shows_the_risk_that_steers(shell: Shell) -> None:
+    shell("create", "s", "--group", "u", "--group", "v", "--budget", 100, "--risk", "fnr", "--positive", "yes")
+    for k in range(4):
+        request = shell.json("ask", "s")["requests"][0]
+        frame(k, request["group"], 2).to_csv("rows.csv", index=False)
+        shell("tell", "s", k + 1, "rows.csv")
+    shell("refit", "s")
+    words, found = shell("status", "s"), shell.json("status", "s")["groups"]["u"]
+    assert "false negative rate (n)" in words
+    assert found["relevant"] == 0 or f"{found['mean_loss']:.3f} ({found['relevant']})" in words
+    assert "the false negative rate on validation examples steers the choice" in words

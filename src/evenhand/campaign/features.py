@@ -191,6 +191,8 @@ def _frame(X: Any, like: Mapping[str, Any] | None) -> Rows:
         types.append("text" if kind == "object" else kind)
         columns.append(cells(name, frame[name].to_list(), kind, problems))
     described = {"kind": str(frame.implementation.value), "names": names, "types": types}
+    if like is not None and "features" in like:  # the other columns of a pool may be text, whatever the learner takes
+        described["features"] = like["features"]
     return Rows(described, [as_text(row) for row in zip(*columns, strict=True)], problems)
 
 

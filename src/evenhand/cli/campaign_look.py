@@ -143,26 +143,29 @@ def _event_line(event: JsonObject) -> str:
     return f"{event['seq']:>6}  {event['at']}  {event['kind']:<10} {', '.join(about)}".rstrip()
 
 
-def _status_text(found: JsonObject) -> str:
-    rows: list[tuple[str, ...]] = [
-        (
-            "group",
-            "share",
-            "training",
-            "validation",
-            "pending",
-            "accuracy",
-            "n",
-            f"running {found['running']['risk']} (n)",
-        )
-    ]
+def _group_rows(found: JsonObject) -> list[tuple[str, ...]]:
+    """The table of groups; the risk has a column of its own where it is not the error."""
+    from evenhand.risks import title_of
+
+    counts = ("training", "validation", "pending")
+    risk = () if found["risk"] == "error" else (f"{title_of(found['risk'])} (n)",)
+    running = f"running {title_of(found['running']['risk'])} (n)"
+    rows = [("group", "share", *counts, "accuracy", "n", *risk, running)]
     for group, g in found["groups"].items():
         right = "" if g["accuracy"] is None else f"{g['accuracy']:.3f}"
+        loss = "" if g["mean_loss"] is None else f"{g['mean_loss']:.3f} ({g['relevant']})"
         past = found["running"]["groups"][group]
         name = f"{group} (retired)" if g["retired"] else group if g["available"] else f"{group} (used up)"
-        counts = (str(g[key]) for key in ("training", "validation", "pending"))
-        running = f"{past['low']:.2f}–{past['high']:.2f} ({past['n']})"
-        rows.append((name, f"{g['share']:.0%}", *counts, right, str(g["n"]), running))
+        average = f"{past['low']:.2f}–{past['high']:.2f} ({past['n']})"
+        shown = (str(g[key]) for key in counts)
+        rows.append((name, f"{g['share']:.0%}", *shown, right, str(g["n"]), *((loss,) if risk else ()), average))
+    return rows
+
+
+def _status_text(found: JsonObject) -> str:
+    from evenhand.risks import title_of
+
+    rows = _group_rows(found)
     lines: list[str] = []
     line = lines.append
     state = f", closed ({found['closed']})" if found["closed"] else ""
@@ -187,10 +190,10 @@ def _status_text(found: JsonObject) -> str:
     if found["learner_failed"]:
         line(f"since {found['learner_failed']['at']}: {found['learner_failed']['message']}")
         line("asks go on with the scores there are; change the learner, or correct the rows it fails on")
-    steers = "accuracy" if found["risk"] == "error" else f"the validation loss ({found['risk']})"
+    steers = "accuracy" if found["risk"] == "error" else f"the {title_of(found['risk'])} on validation examples"
     line(f"{steers} steers the choice: an indication, no claim")
     line(
-        f"running {found['running']['risk']}: average of the models so far, {found['running']['confidence']:.0%}, at every look"
+        f"running {title_of(found['running']['risk'])}: average of the models so far, {found['running']['confidence']:.0%}, at every look"
     )
     if found["certificate"]:
         line(certificate_text(found["certificate"]))

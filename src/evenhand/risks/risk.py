@@ -155,8 +155,8 @@ def _read_only(values: Any) -> Any:
 
 
 def title_of(text: str) -> str:
-    """What a risk is called where people read it, from its text."""
-    return _TITLES.get(text.partition(":")[0], text)
+    """What a risk is called where people read it, from its text; `own:` is how a ledger marks a function of the user's."""
+    return _TITLES.get(text.partition(":")[0], text.removeprefix("own:"))
 
 
 def _short(value: float) -> str:
