@@ -7,6 +7,7 @@ import inspect
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,8 +18,12 @@ from evenhand.claims import checks
 from evenhand.errors import InputError
 from evenhand.notation import JsonObject
 
-# where a sequence is probed for growth: every count up to 2,000, then ever sparser
-_PROBE = np.unique(np.concatenate([np.arange(1, 2001), np.geomspace(2000, 1e12, 400).round()]))
+
+@cache
+def _probe() -> Floats:
+    """Where a sequence is probed for growth: every count up to 2,000, then ever sparser."""
+    # not at import: np.unique brings numpy.ma along, which a short command should not wait for
+    return np.unique(np.concatenate([np.arange(1, 2001), np.geomspace(2000, 1e12, 400).round()]))
 
 
 class Bound(Protocol):
@@ -172,18 +177,19 @@ def bound_settings(bound: Bound) -> JsonObject:
 
 def check_bound(bound: Callable[..., ArrayLike]) -> None:
     """Refuse a sequence that grows, or is negative or not a number, and say at which N."""
-    values = _apply(bound, _PROBE, 2)
+    counts = _probe()
+    values = _apply(bound, counts, 2)
     bad = ~(values >= 0)
     if bad.any():
         at = int(np.argmax(bad))
-        raise InputError(f"a deviation sequence must be a number ≥ 0: it is {values[at]} at N = {_PROBE[at]:.0f}")
+        raise InputError(f"a deviation sequence must be a number ≥ 0: it is {values[at]} at N = {counts[at]:.0f}")
     # the sign of a difference of nearly equal numbers is rounding
     grows = np.diff(values) > 1e-12 * np.abs(values[1:])
     if grows.any():
         at = int(np.argmax(grows))
         raise InputError(
-            f"a deviation sequence must not grow: it goes from {values[at]:.6g} at N = {_PROBE[at]:.0f} "
-            f"to {values[at + 1]:.6g} at N = {_PROBE[at + 1]:.0f}"
+            f"a deviation sequence must not grow: it goes from {values[at]:.6g} at N = {counts[at]:.0f} "
+            f"to {values[at + 1]:.6g} at N = {counts[at + 1]:.0f}"
         )
 
 

@@ -54,6 +54,7 @@ def candidates_agree(report: dict[str, Any], fit_again: Refit, X: Floats, y: Int
         for k in np.unique(fold):
             fit, rest = fold != k, fold == k
             weight = group_weights(group[fit], choice["weights"], candidate["strength"])
+            # scikit-learn refuses to fit one class
             if len(np.unique(y[fit])) < 2:
                 predicted[rest], chances[rest] = y[fit][0], np.eye(len(report["classes"]))[y[fit][0]]
                 continue

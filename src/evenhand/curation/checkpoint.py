@@ -66,6 +66,7 @@ class Checkpoint:
 
     def check(self, settings: dict[str, Any]) -> None:
         """Refuse settings other than those of the run, apart from the budget, which may grow."""
+        # through JSON, since the earlier ones were: tuples are lists there
         now = json.loads(json.dumps(settings))
         differ = [key for key in now.keys() | self.settings.keys() if now.get(key) != self.settings.get(key)]
         if self.settings["budget"] <= now["budget"]:

@@ -132,6 +132,7 @@ def curate(
     for path in (resume, out):
         if path is not None:
             check_output(Path(path), table.inputs)
+    # an option that has no effect is an error, not a surprise
     if not compare and jobs != 1:
         raise InputError(f"jobs={jobs} has no effect without a comparison: it is for compare=5 and the like.")
     strategy = Optimistic() if strategy is None else strategy
@@ -264,6 +265,7 @@ def _compare(run: Curation, name: str, rule: Any, learner: Any, trials: int, job
                 trace="none",
                 progress=progress,
             )
+    # without a comparison the run itself is the one trial there is
     result = Result.empty(run.table, {name: name}, learner, plan, 1, 1, "full")
     result.take_in(name, run.record())
     result.interrupted = run.interrupted

@@ -155,6 +155,7 @@ class Curated:
         """
         target = Path(path)
         check_output(target, self._run.table.inputs)
+        # Ctrl-C between two files would leave rows and report of different runs
         with hold_interrupt() as stopped:
             rows, page, values = self._arrow(), self.report(), json.dumps(self.summary, allow_nan=False)
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -20,6 +20,7 @@ __all__ = ["Coded", "Layout", "column_problem", "counts_the_rows", "is_free_text
 _NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
 _DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
 _MICROSECONDS = 86_400_000_000.0  # of a day
+# a column with this share of numbers has slips in it ("n/a", "12kg"); with fewer it is text
 MOSTLY = 0.9
 _SPACE = r"\S\s+\S"
 
@@ -69,6 +70,8 @@ class Layout:
 
     def code(self, table: pa.Table) -> Coded:
         """The rows of a table; a category the layout does not know is none of them."""
+        # codes, not one-hot columns: a row costs as many numbers
+        # as the table has columns, however many values those have
         numbers = np.empty((table.num_rows, len(self.numbers)))
         for j, name in enumerate(self.numbers):
             numbers[:, j] = _as_float(table.column(name))
@@ -80,6 +83,8 @@ class Layout:
                 codes = np.where(np.isnan(numbers[:, self.numbers.index(name)]), 0, -1)
             else:
                 codes = _positions(table.column(name), values, missing)
+            # ~start is negative and still says which block
+            # it was: sparse rows then have the same length
             categories[:, j] = np.where(codes < 0, ~start, start + codes)
             start += len(values) + missing
         return Coded(numbers, categories)
@@ -92,6 +97,7 @@ def plan(table: pa.Table) -> Layout:
         column = table.column(name)
         if _is_category(column.type):
             text = _as_text(column)
+            # sorted, so that the order of the rows does not decide the order of the features
             values = tuple(sorted(value for value in pc.unique(text).to_pylist() if value is not None))
             categories.append((name, values, text.null_count > 0))
         else:

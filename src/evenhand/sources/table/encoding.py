@@ -60,6 +60,8 @@ class Encoders:
 
     def fold(self, trials: NDArray[np.int64], coef: Floats, intercept: Floats) -> tuple[Floats, Floats, Floats]:
         """Linear rules of these trials, (k, d) and (k,), for unscaled rows; and what a missing number adds, (k, p)."""
+        # test rows stay unscaled: the rule is moved into
+        # their scale instead, one product for all trials
         p = self.low.shape[1]
         slopes = coef[:, :p] * self.scale[trials]
         folded = np.concatenate([slopes, coef[:, p:] * self.seen[trials, p:]], axis=1)
@@ -73,8 +75,10 @@ def fit_encoders(training: Sequence[Coded], width: int, missing: Missing, dense:
     seen = np.zeros((len(training), width))
     for t, rows in enumerate(training):
         zero[t], spread = _spread(rows.numbers, scale)
+        # a constant column becomes 0, not a division by nothing
         factor[t] = np.divide(1.0, spread, out=np.zeros(p), where=spread > 0)
         fill[t] = _median(rows.numbers, zero[t]) if missing == "median" else zero[t]
+        # a category that no training row has would have a weight of pure chance
         seen[t] = np.bincount(rows.categories[rows.categories >= 0], minlength=width) > 0
     return Encoders(zero, factor, fill, seen, dense)
 

@@ -87,6 +87,7 @@ def code_column(chunks: Iterator[pa.Array], column: GroupColumn, *, keep_order: 
     codes = np.concatenate(coded)
     if column.edges:
         return _with_missing(codes, column.bins())
+    # a dictionary may list values that no row has
     used = np.bincount(codes + 1, minlength=len(found) + 1)[1:]
     values = [value for value, code in found.items() if used[code]]
     if any(_is_nan(value) for value in values):
@@ -149,6 +150,7 @@ def intersect(columns: Sequence[str], codings: Sequence[Coding], exclude: Sequen
         )
     combined = np.zeros(len(codings[0].codes), dtype=np.int32)
     for coding, values in zip(codings, texts, strict=True):
+        # mixed-radix numbers: one integer a row for all combinations, counted in one pass
         combined = combined * np.int32(len(values)) + coding.codes
     counts = np.bincount(combined, minlength=size)
     labels = [_join(columns, part) for part in itertools.product(*texts)]
@@ -159,6 +161,7 @@ def intersect(columns: Sequence[str], codings: Sequence[Coding], exclude: Sequen
     chosen = tuple(labels[i] for i in kept)
     if len(chosen) > MOST_VALUES:
         raise TableError(f"{' × '.join(columns)} makes {len(chosen):,} groups; at most {MOST_VALUES:,} are possible.")
+    # 1 and "1" look the same once they are text
     if len(set(chosen)) < len(chosen):
         twice = sorted({name for name in chosen if chosen.count(name) > 1})
         raise TableError(f"different values make the same group {names(twice)}; rename one of them.")

@@ -46,6 +46,7 @@ def check_apart(pool: Frame | ParquetFiles, test: Frame, columns: Columns) -> tu
             "whether test rows are also in the pool was not looked at: the pool is large, and no column of ids was named",
         )
     both = [name for name in pool.schema.names if name in test.schema.names and not _is_nested(pool, test, name)]
+    # columns both tables have: an export may carry columns of its own
     known, new = row_keys([pool.table, test.table], both)
     found = np.flatnonzero(in_pool(new, known))
     if too_many_shared(len(found), len(new), known):

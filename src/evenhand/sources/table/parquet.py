@@ -151,6 +151,7 @@ def _take(file: Path, row_group: int, rows: NDArray[np.int64], columns: list[str
     taken = []
     first = 0
     with pq.ParquetFile(file) as opened:
+        # a row group may be larger than memory; its batches are not
         for batch in opened.iter_batches(BATCH, row_groups=[row_group], columns=columns):
             start, stop = np.searchsorted(rows, [first, first + batch.num_rows])
             if stop > start:
@@ -170,6 +171,7 @@ class ParquetRows:
 
     def fetch(self, rows: NDArray[np.int64]) -> None:
         """Read those of the rows not read yet."""
+        # ascending, which `take` needs to read each row group once
         new = np.setdiff1d(rows, self._numbers)
         if not len(new):
             return

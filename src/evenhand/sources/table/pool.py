@@ -105,12 +105,15 @@ def make_pool(data: Frame | ParquetFiles, columns: Columns) -> Pool:
     groups, merged = merge_small(groups, columns.merge_below)
     ours = bookkeeping(data, columns)
     features = _features(columns, available, [part.name for part in parts], ours)
+    # what a column is, is read off a sample where the pool
+    # stays on disk: a full scan would read every byte of it
     sample = data.sample(features)
     problems = _label_problems(columns.label, labels) + _group_problems(groups)
     texts = tuple(name for name in features if is_free_text(sample.column(name), columns.max_categories))
     sample = sample.drop_columns(list(texts))
     for name in sample.column_names:
         problems.append(data.broken.get(name) or column_problem(name, sample.column(name), columns.max_categories))
+    # before the layout is made, which takes for granted that every column can be used
     raise_all(problems, title)
     layout = plan(sample)
     rows: CodedRows = ParquetRows(data, layout) if isinstance(data, ParquetFiles) else layout.code(sample)
@@ -153,6 +156,7 @@ def make_test(frame: Frame, columns: Columns, pool: Pool) -> tuple[TestPart, tup
     raise_all(problems, title)
     position = np.array([place.get(name, -1) for name in groups.names])
     group = position[groups.codes]
+    # rows of excluded groups have −1 and stand first
     order = np.argsort(group, kind="stable")[np.count_nonzero(group < 0) :]
     y = np.array([known[value_text(value)] for value in labels.values], dtype=np.int16)[labels.codes]
     try:
@@ -249,6 +253,7 @@ def _group_problems(groups: Groups) -> list[str | None]:
 def _by_group(groups: Groups) -> list[NDArray[np.int64]]:
     order = np.argsort(groups.codes, kind="stable")
     if len(order) < np.iinfo(np.int32).max:
+        # half the memory, which counts with a hundred million rows
         order = order.astype(np.int32)
     return np.split(order[len(order) - groups.counts.sum() :], np.cumsum(groups.counts)[:-1])
 

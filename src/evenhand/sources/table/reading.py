@@ -114,6 +114,7 @@ def _pandas(data: pd.DataFrame) -> Frame:
             arrays.append(pa.array(series, from_pandas=True))
         except UnicodeEncodeError:
             broken[name] = f"column {name!r} has half a character (a lone surrogate), which is no text; remove it."
+            # the column keeps its place; whether anybody needs it is known later
             arrays.append(pa.nulls(len(series)))
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
             kinds = sorted({type(value).__name__ for value in series.dropna()})

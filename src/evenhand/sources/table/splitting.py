@@ -47,6 +47,7 @@ def assign(units: Ints, groups: Ints, key: tuple[int, int], *, held_out: float, 
     for z in range(int(groups.max()) + 1):
         own = order[first[order] == z]
         total = rows[own].cumsum()
+        # by rows, not by units: one unit may have a hundred rows and another one
         goal = min(held_out * rows[own].sum(), most)
         tested = total <= goal
         if held_out > 0 and len(own) > 2:
@@ -54,6 +55,7 @@ def assign(units: Ints, groups: Ints, key: tuple[int, int], *, held_out: float, 
         tested &= np.arange(len(own)) < max(len(own) - 2, 0)  # one unit is left to train on and one to validate
         test[own] = tested
         left = np.arange(np.count_nonzero(~tested))
+        # evenly along the shuffled units, so that also few units have the share they should have
         validates[own[~tested]] = np.floor((left + 1) * validation) > np.floor(left * validation)
     return Sides(test[units], validates[units] & ~test[units])
 
