@@ -113,3 +113,11 @@ def test_numbers_keep_their_places_where_lines_end_and_names_run_from_right_to_l
     assert "\u2068نساء (۳۰ تا ۴۵)\u2069" in body
     # a chart for wide windows, one for narrow ones
     assert found.report().count('class="wide"') == found.report().count('class="narrow"') >= 4
+
+
+def test_too_few_trials_are_not_taken_for_no_difference() -> None:
+    found = curate(frame(2, 900), label="y", groups="group", budget=40, compare=2).summary
+    widths = [d["high"] - d["low"] for d in found["comparison"]["differences"]]
+    assert max(widths) > 0.06
+    assert any("2 trials cannot tell" in step and "--compare 20" in step for step in found["next"])
+    assert not any("not what limits" in step for step in found["next"])

@@ -155,7 +155,19 @@ def _against_others(s: dict[str, Any]) -> Iterator[str]:
     if better:
         yield f"In the trials {joined(better)} served the worst-off better: use that rule, or try other settings of this one."
     elif found and not any(d["low"] > 0 for d in found):
-        yield "No clear difference to the other rules at this budget: which rows are chosen is not what limits the worst-off here."
+        widest = max(found, key=lambda d: d["high"] - d["low"])
+        if widest["high"] - widest["low"] > 2 * WIDTH:
+            ends = " to ".join(gain(s["risk"], widest[end]) for end in ("low", "high"))
+            unit = " points" if is_rate(s["risk"]) else ""
+            more = max(20, 4 * s["comparison"]["trials"])
+            yield (
+                f"No clear difference to the other rules, and {s['comparison']['trials']:,} trials cannot tell: against {widest['b']} it may be "
+                f"{ends}{unit}. Compare on more trials (compare={more}, --compare {more})."
+            )
+        else:
+            yield (
+                "No clear difference to the other rules at this budget: which rows are chosen is not what limits the worst-off here."
+            )
 
 
 def _halves(s: dict[str, Any]) -> Iterator[str]:
