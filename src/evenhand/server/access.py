@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
+import anyio.to_thread
 from fastapi import Depends, Path, Request
 
 from evenhand.campaign import Campaign
@@ -79,10 +80,10 @@ def grant_of(request: Request) -> Grant:
     return found
 
 
-def anybody(role: Role) -> Callable[[Request], Grant]:
+def anybody(role: Role) -> Callable[[Request], Awaitable[Grant]]:
     """A dependency: somebody who has this role on some campaign."""
 
-    def found(request: Request) -> Grant:
+    async def found(request: Request) -> Grant:
         grant = grant_of(request)
         if not grant.may(role):
             raise Problem(403, f"this needs the role {role.name}, and the token has {grant.role.name}", "access")
@@ -91,17 +92,23 @@ def anybody(role: Role) -> Callable[[Request], Grant]:
     return found
 
 
-def _seat(role: Role) -> Callable[[str, Request], Seat]:
-    def found(
+def _seat(role: Role) -> Callable[[str, Request], Awaitable[Seat]]:
+    async def found(
         name: Annotated[str, Path(description="the campaign's name, or `~` and its number")], request: Request
     ) -> Seat:
         grant, parts = grant_of(request), parts_of(request)
-        number = parts.campaigns.number(name)
+        # threads are for the database: nearly always there is nothing to ask it
+        number = parts.campaigns.known(name)
+        if number is None:
+            number = await anyio.to_thread.run_sync(parts.campaigns.number, name)
         if grant.campaign not in (None, number):  # whose names others have is nobody's business
             raise NotFound(f"there is no campaign {name!r}")
         if not grant.may(role):
             raise Problem(403, f"this needs the role {role.name}, and the token has {grant.role.name}", "access")
-        return Seat(parts.campaigns.by_number(number), grant, parts)
+        campaign = parts.campaigns.opened(number)
+        if campaign is None:
+            campaign = await anyio.to_thread.run_sync(parts.campaigns.by_number, number)
+        return Seat(campaign, grant, parts)
 
     return found
 

@@ -18,6 +18,8 @@ from evenhand.errors import InputError
 
 __all__ = ["checked_address", "pinned"]
 
+_TRANSLATED = ipaddress.ip_network("64:ff9b::/96")
+
 
 def checked_address(url: str, allowed: Sequence[str] = ()) -> str:
     """The address of a URL's host; refused where it is private, link-local, loopback or otherwise not public."""
@@ -32,7 +34,9 @@ def checked_address(url: str, allowed: Sequence[str] = ()) -> str:
     except (OSError, UnicodeError) as error:
         raise InputError(f"the host {parsed.host!r} cannot be found: {error}") from None
     addresses = [str(address[4][0]) for address in found]
-    if parsed.host not in allowed and not all(_is_public(address) for address in addresses):
+    if parsed.host.lower() not in {host.lower() for host in allowed} and not all(
+        _is_public(address) for address in addresses
+    ):
         raise InputError(
             f"{parsed.host!r} is {addresses[0]}, which is not a public address: start the server with "
             f"--allow-webhook-host {parsed.host} if that is meant"
@@ -42,27 +46,33 @@ def checked_address(url: str, allowed: Sequence[str] = ()) -> str:
 
 def _is_public(address: str) -> bool:
     found = ipaddress.ip_address(address.partition("%")[0])
-    mapped = getattr(found, "ipv4_mapped", None)
-    return (found if mapped is None else mapped).is_global and not found.is_multicast
+    if isinstance(found, ipaddress.IPv6Address):
+        # ways to write an address of the other kind: what counts is where the packets arrive in the end
+        if found.sixtofour is not None or found.teredo is not None or found in _TRANSLATED:
+            return False
+        mapped = found.ipv4_mapped
+        return _is_public(str(mapped)) if mapped is not None else found.is_global and not found.is_multicast
+    return found.is_global and not found.is_multicast
 
 
-class _Pinned(httpcore.NetworkBackend):
+class _Pinned(httpcore.AsyncNetworkBackend):
     """Connects to one address, whatever the host is called; the certificate is still the host's."""
 
     def __init__(self, address: str) -> None:
-        self._address, self._real = address, httpcore.SyncBackend()
+        self._address, self._real = address, httpcore.AnyIOBackend()
 
-    def connect_tcp(self, host: str, port: int, *args: Any, **kwargs: Any) -> httpcore.NetworkStream:
-        return self._real.connect_tcp(self._address, port, *args, **kwargs)
+    async def connect_tcp(self, host: str, port: int, *args: Any, **kwargs: Any) -> httpcore.AsyncNetworkStream:
+        return await self._real.connect_tcp(self._address, port, *args, **kwargs)
 
 
-class _Transport(httpx.HTTPTransport):
+class _Transport(httpx.AsyncHTTPTransport):
     def __init__(self, address: str) -> None:
         super().__init__(trust_env=False)
-        self._pool = httpcore.ConnectionPool(ssl_context=httpx.create_ssl_context(), network_backend=_Pinned(address))
+        self._pool = httpcore.AsyncConnectionPool(
+            ssl_context=httpx.create_ssl_context(), network_backend=_Pinned(address)
+        )
 
 
-def pinned(url: str, allowed: Sequence[str], *, timeout: float) -> httpx.Client:
-    """A client that reaches this URL's host at the address that was looked at, and follows nobody elsewhere."""
-    transport = _Transport(checked_address(url, allowed))
-    return httpx.Client(transport=transport, timeout=timeout, follow_redirects=False, trust_env=False)
+def pinned(address: str, *, timeout: float) -> httpx.AsyncClient:
+    """A client that reaches every host at this address, which was looked at before, and follows nobody elsewhere."""
+    return httpx.AsyncClient(transport=_Transport(address), timeout=timeout, follow_redirects=False, trust_env=False)

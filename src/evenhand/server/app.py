@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -21,12 +22,14 @@ from evenhand.server.login import router as login
 from evenhand.server.observing import Observer
 from evenhand.server.problems import handle_errors, problem
 from evenhand.server.settings import Settings
+from evenhand.server.stream import Newest
 from evenhand.server.tokens import Role, Tokens
 from evenhand.server.watching import watch
 from evenhand.server.worker import Worker
 
 __all__ = ["create_app"]
 
+_LOG = logging.getLogger("evenhand.server")
 _THREADS = 40
 
 
@@ -38,7 +41,7 @@ def create_app(settings: Settings) -> FastAPI:
     @asynccontextmanager
     async def running(app: FastAPI) -> AsyncIterator[None]:
         anyio.to_thread.current_default_thread_limiter().total_tokens = _THREADS
-        app.state.stopping = asyncio.Event()
+        app.state.stopping, app.state.newest = asyncio.Event(), Newest()
         worker = Worker(settings.url, settings.workers, observer)
         app.state.parts = Parts(settings, Campaigns(ledger), tokens, worker, observer)
         watcher = asyncio.create_task(watch(app.state.parts, app.state.stopping))
@@ -84,7 +87,8 @@ def _operators(app: FastAPI, ledger: DatabaseLedger, observer: Observer) -> None
         try:
             ledger.campaigns()
         except LedgerError as error:
-            return problem(503, str(error), "database")
+            _LOG.warning("not ready: %s", error)  # who asks may be anybody: the words stay in the log
+            return problem(503, "the database does not answer", "database", {"Retry-After": "2"})
         return Json({"status": "ready"})
 
     @app.get("/metrics", tags=["operation"], include_in_schema=False, dependencies=[Depends(anybody(Role.viewer))])

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
+import anyio.to_thread
 import orjson
 from fastapi import Header, Request
 from fastapi.responses import Response
@@ -16,10 +14,12 @@ from fastapi.routing import APIRoute
 from starlette.requests import Request as StarletteRequest
 
 from evenhand.campaign.store import Once
-from evenhand.errors import InputError
+from evenhand.server.incoming import Incoming
+from evenhand.server.parquet import rehearse
 from evenhand.server.problems import Problem
+from evenhand.server.tokens import Grant
 
-__all__ = ["Json", "Key", "Route", "as_once", "file_kind", "table_body", "unchanged", "with_file"]
+__all__ = ["Json", "Key", "Route", "as_once", "file_kind", "table_body", "table_file", "unchanged"]
 
 _KINDS = {
     "text/csv": ".csv",
@@ -27,8 +27,6 @@ _KINDS = {
     "application/jsonl": ".jsonl",
     "application/vnd.apache.parquet": ".parquet",
 }
-_MOST_CELLS = 50_000_000
-_MOST_BYTES = 2**31
 Key = Annotated[
     str | None,
     Header(
@@ -67,12 +65,12 @@ class Route(APIRoute):
         return answer
 
 
-def as_once(key: str | None, request: Request, body: object) -> Once | None:
-    """The idempotency key with a digest of what is asked for, so that it is not used for two things."""
+def as_once(key: str | None, grant: Grant, request: Request, body: object) -> Once | None:
+    """The idempotency key, everybody's own, with a digest of what is asked for, so that it is not used for two things."""
     if key is None:
         return None
     about = f"{request.method} {request.url.path} {body!r}".encode()
-    return Once(key, hashlib.blake2b(about, digest_size=12).hexdigest())
+    return Once(f"{grant.name}: {key}", hashlib.blake2b(about, digest_size=12).hexdigest())
 
 
 def unchanged(request: Request, tag: str) -> Response | None:
@@ -101,26 +99,10 @@ def file_kind(request: Request) -> str | None:
     return _KINDS[kind]
 
 
-@contextmanager
-def with_file(data: bytes, kind: str) -> Iterator[Path]:
-    """A body as a file, as long as it is read."""
-    with tempfile.TemporaryDirectory(prefix="evenhand-") as folder:
-        path = Path(folder) / f"body{kind}"
-        path.write_bytes(data)
-        if kind == ".parquet":
-            check_parquet(path)
-        yield path
-
-
-def check_parquet(path: Path) -> None:
-    """Refuse a Parquet file that would unpack to more than memory bears."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        about = pq.read_metadata(path)
-        unpacked = sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups))
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise InputError(f"the body cannot be read as Parquet: {error}") from None
-    if about.num_rows * about.num_columns > _MOST_CELLS or unpacked > _MOST_BYTES:
-        raise Problem(413, f"the table has {about.num_rows} rows of {about.num_columns} columns: send it in parts")
+async def table_file(request: Request, kind: str, most_cells: int) -> Path:
+    """The body as a file, which goes when the request is answered; Parquet is known to be readable and not too large."""
+    incoming: Incoming = request.state.incoming
+    path = await incoming.path(kind)
+    if kind == ".parquet":
+        await anyio.to_thread.run_sync(rehearse, path, most_cells)
+    return path

@@ -22,10 +22,18 @@ class Campaigns:
         self.ledger = ledger
         self._lock = threading.Lock()
         self._open: OrderedDict[int, Campaign] = OrderedDict()
+        # a campaign keeps its name and number for good
+        self._numbers: dict[str, int] = {}
+
+    def known(self, name: str) -> int | None:
+        """The number of a campaign that was asked for before; None where the database has to be asked."""
+        return self._numbers.get(name)
 
     def number(self, name: str) -> int:
         """The number of a campaign by its name, or by `~12`, which also reaches names that no path can hold."""
-        known = self.ledger.campaigns()
+        if (found := self.known(name)) is not None:
+            return found
+        known = self._numbers = self.ledger.campaigns()
         if name in known:
             return known[name]
         if name.startswith("~") and name[1:].isdecimal() and int(name[1:]) in known.values():
@@ -36,17 +44,23 @@ class Campaigns:
         """A campaign, opened if it is not open yet."""
         return self.by_number(self.number(name))
 
+    def opened(self, number: int) -> Campaign | None:
+        """A campaign that is open."""
+        with self._lock:
+            if number not in self._open:
+                return None
+            self._open.move_to_end(number)
+            return self._open[number]
+
     def by_number(self, number: int) -> Campaign:
         """A campaign by its number."""
-        with self._lock:
-            if number in self._open:
-                self._open.move_to_end(number)
-                return self._open[number]
+        if (found := self.opened(number)) is not None:
+            return found
         names = {known: name for name, known in self.ledger.campaigns().items()}
-        found = Campaign.open(self.ledger, names[number])
+        made = Campaign.open(self.ledger, names[number])
         with self._lock:
             # two requests may have opened it at once: both use the one that is kept
-            found = self._open.setdefault(number, found)
+            found = self._open.setdefault(number, made)
             while len(self._open) > _MOST:
                 self._open.popitem(last=False)
         return found

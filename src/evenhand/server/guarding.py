@@ -2,36 +2,36 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
 import uuid
-from collections.abc import Iterable
 from contextlib import suppress
 from http.cookies import CookieError, SimpleCookie
 
 import anyio.to_thread
 from starlette.datastructures import Headers
-from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from evenhand.campaign.store import user_name
 from evenhand.errors import LedgerError
+from evenhand.server.incoming import Incoming, Room
 from evenhand.server.observing import Observer
 from evenhand.server.problems import answer, problem
 from evenhand.server.settings import Settings, is_loopback
 from evenhand.server.tokens import Grant, Role, Tokens
 
-__all__ = ["COOKIE", "Guard", "route_of"]
+__all__ = ["COOKIE", "HEADERS", "Guard", "route_of"]
 
 _LOG = logging.getLogger("evenhand.server")
 COOKIE = "evenhand_session"
 _SAFE = ("GET", "HEAD", "OPTIONS")
-_PUBLIC = ("/login", "/static/", "/share/", "/health", "/ready")
+_PUBLIC = ("/login", "/static/", "/share/", "/ready")
+# what a browser does to get a new session, whatever the old one is worth
+_FRESH = ("/login", "/static/", "/share/")
 _FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "via")
-_UPLOADS = ("/pool",)
-_HEADERS = {
+_UPLOAD = "/pool"
+HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "font-src 'self'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -54,8 +54,9 @@ class Guard:
 
     def __init__(self, app: ASGIApp, settings: Settings, tokens: Tokens, observer: Observer) -> None:
         self._app, self._settings, self._tokens, self._observer = app, settings, tokens, observer
+        self._room = Room()
         self._hosts = {"localhost", "127.0.0.1", "::1", *(host.lower() for host in settings.allowed_hosts)}
-        if not is_loopback(settings.host) and settings.host not in ("0.0.0.0", "::"):
+        if settings.host not in ("0.0.0.0", "::"):
             self._hosts.add(settings.host.lower())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -68,13 +69,16 @@ class Guard:
         scope.setdefault("state", {})
         scope["state"] |= {"request_id": number, "grant": None}
         status, begun = 500, False
+        limit = self._settings.max_upload if route_of(scope).endswith(_UPLOAD) else self._settings.max_body
+        body = Incoming(headers, receive, self._room, limit, self._settings.body_seconds)
+        scope["state"]["incoming"] = body
 
         async def complete(message: Message) -> None:
             nonlocal status, begun
             if message["type"] == "http.response.start":
                 status, begun = message["status"], True
                 given = {name.lower() for name, _ in message.get("headers", ())}
-                extra = {**_HEADERS, "X-Request-Id": number}
+                extra = {**HEADERS, "X-Request-Id": number}
                 if b"cache-control" not in given:
                     extra["Cache-Control"] = "no-store"
                 message["headers"] = [
@@ -88,8 +92,7 @@ class Guard:
             if refusal is not None:
                 await refusal(scope, receive, complete)
             else:
-                limit = self._settings.max_upload if _ends(scope, _UPLOADS) else self._settings.max_body
-                await self._app(scope, _bounded(headers, receive, limit, self._settings.body_seconds), complete)
+                await self._app(scope, body.receive, complete)
         except Exception:
             _LOG.exception("internal error in request %s", number)
             if not begun:
@@ -97,6 +100,7 @@ class Guard:
                 mistake = problem(500, detail, "internal", exit_code=1, request_id=number)
                 await mistake(scope, receive, complete)
         finally:
+            await body.close()
             self._observer.answered(scope, status, time.perf_counter() - started)
 
     async def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
@@ -104,8 +108,9 @@ class Guard:
         path = route_of(scope)
         if path == "/health":
             return None
-        if _host(headers) not in self._hosts:
-            detail = f"this server is not known as {headers.get('host', '')!r}: start it with --allowed-host"
+        # probes come by number, and whether the server is ready is no secret
+        if path != "/ready" and _host(headers) not in self._hosts:
+            detail = f"this server is not known as {headers.get('host', '')[:200]!r}: start it with --allowed-host"
             return problem(421, detail, "access")
         bearer, cookie = _bearer(headers), _cookie(headers)
         if scope["method"] not in _SAFE and (bearer is None or cookie is not None) and _is_cross_site(headers):
@@ -114,17 +119,23 @@ class Guard:
             grant = await self._grant(scope, headers, bearer, cookie)
         except LedgerError as error:
             return answer(error)
-        if grant is None and (bearer is not None or cookie is not None) and path != "/login":
-            refused = problem(401, "this token is not valid, or not any more", "access", {"WWW-Authenticate": "Bearer"})
-            if cookie is not None:
-                refused.delete_cookie(COOKIE, path=self._settings.root_path or "/")
-            return refused
         scope["state"]["grant"] = grant
-        if grant is not None or any(path == p or (p.endswith("/") and path.startswith(p)) for p in _PUBLIC):
+        if grant is not None:
             return None
-        if scope["method"] == "GET" and "text/html" in headers.get("accept", "") and not path.startswith("/api"):
-            return RedirectResponse(f"{self._settings.root_path}/login", 303)
-        return problem(401, "give a token: Authorization: Bearer evh_…", "access", {"WWW-Authenticate": "Bearer"})
+        page = scope["method"] == "GET" and "text/html" in headers.get("accept", "") and not path.startswith("/api")
+        if bearer is None and (_is_one_of(path, _FRESH) or (cookie is None and _is_one_of(path, _PUBLIC))):
+            return None
+        if bearer is None and page:
+            refused: Response = RedirectResponse(f"{self._settings.root_path}/login", 303)
+        else:
+            given = bearer is not None or cookie is not None
+            detail = (
+                "this token is not valid, or not any more" if given else "give a token: Authorization: Bearer evh_…"
+            )
+            refused = problem(401, detail, "access", {"WWW-Authenticate": "Bearer"})
+        if cookie is not None:
+            refused.delete_cookie(COOKIE, path=self._settings.root_path or "/")
+        return refused
 
     async def _grant(self, scope: Scope, headers: Headers, bearer: str | None, cookie: str | None) -> Grant | None:
         """Who asks: by token, by session, or from this machine."""
@@ -138,8 +149,8 @@ class Guard:
         return None
 
 
-def _ends(scope: Scope, ends: Iterable[str]) -> bool:
-    return any(str(scope["path"]).endswith(end) for end in ends)
+def _is_one_of(path: str, known: tuple[str, ...]) -> bool:
+    return any(path == one or (one.endswith("/") and path.startswith(one)) for one in known)
 
 
 def _host(headers: Headers) -> str:
@@ -174,28 +185,3 @@ def _is_cross_site(headers: Headers) -> bool:
     if origin is None:
         return False
     return origin.partition("://")[2].lower() != headers.get("host", "").lower()
-
-
-def _bounded(headers: Headers, receive: Receive, limit: int, seconds: float) -> Receive:
-    """The body as it comes, as long as it is neither too large nor too slow."""
-    received, deadline = 0, asyncio.get_running_loop().time() + seconds
-    length, whole = headers.get("content-length", ""), False
-
-    async def next_part() -> Message:
-        nonlocal received, whole
-        if whole:  # what comes after the body is that the client went away, and a stream waits for that for long
-            return await receive()
-        if length.isdecimal() and int(length) > limit:
-            raise HTTPException(413, f"the body has {length} bytes: {limit} are the most")
-        try:
-            async with asyncio.timeout_at(deadline):
-                message = await receive()
-        except TimeoutError:
-            raise HTTPException(408, f"the body did not come within {seconds:g} seconds") from None
-        received += len(message.get("body", b""))
-        whole = message["type"] != "http.request" or not message.get("more_body", False)
-        if received > limit:
-            raise HTTPException(413, f"the body has more than {limit} bytes, the most there may be")
-        return message
-
-    return next_part

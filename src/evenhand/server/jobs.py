@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
+import threading
 from functools import lru_cache
 from typing import Any
 
@@ -19,7 +21,16 @@ def begin() -> None:
     """Start a worker: Ctrl-C is for the server, which ends its workers, and fits give way to those who wait for answers."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(5)
+    threading.Thread(target=_end_with_server, daemon=True).start()
     import sklearn.linear_model  # noqa: F401  (the first fit should not wait for it)
+
+
+def _end_with_server() -> None:
+    """A server that was killed ends nobody: its workers see that it is gone and go too."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 @lru_cache(maxsize=1)

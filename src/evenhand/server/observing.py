@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import sys
 from datetime import UTC, datetime
 
@@ -13,6 +14,8 @@ from starlette.types import Scope
 __all__ = ["Observer", "log_as_json"]
 
 _LOG = logging.getLogger("evenhand.server")
+_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+_SECRET = re.compile(r"evh_[^/]*")
 
 
 class Observer:
@@ -33,13 +36,13 @@ class Observer:
         """Note a request that was answered."""
         # the route, not the path: names of campaigns and share links stay out of metrics
         route = getattr(scope.get("route"), "path", "none")
-        self.requests.labels(scope["method"] if len(scope["method"]) < 10 else "other", route, status).inc()
+        self.requests.labels(scope["method"] if scope["method"] in _METHODS else "other", route, status).inc()
         self.seconds.labels(route).observe(seconds)
         grant = scope["state"].get("grant")
         about = {
             "request": scope["state"]["request_id"],
             "method": scope["method"],
-            "path": scope["path"] if not route.startswith("/share") else "/share/…",
+            "path": _SECRET.sub("evh_…", scope["path"]),
             "status": status,
             "ms": round(1000 * seconds, 1),
             "who": None if grant is None else grant.name,

@@ -17,7 +17,8 @@ __all__ = ["PROBLEMS", "Problem", "answer", "handle_errors", "problem"]
 _TITLES = {
     400: "bad request", 401: "who are you?", 403: "not allowed", 404: "not there", 405: "no such method", 408: "too slow",
     409: "conflict", 413: "too large", 415: "unknown kind of body", 421: "unknown host", 422: "bad input",
-    424: "the learner failed", 429: "too many tries", 500: "internal error", 503: "the database cannot be used",
+    424: "the learner failed", 429: "too many tries", 431: "too many headers", 500: "internal error",
+    503: "not available now",
 }  # fmt: skip
 _SHAPE = {
     "type": "object",
@@ -28,7 +29,17 @@ _SHAPE = {
         "detail": {"type": "string", "description": "what was wrong, which value, what to do"},
         "code": {
             "type": "string",
-            "enum": ["input", "conflict", "not_found", "nothing_to_ask", "learner", "database", "access", "internal"],
+            "enum": [
+                "input",
+                "conflict",
+                "not_found",
+                "nothing_to_ask",
+                "learner",
+                "database",
+                "busy",
+                "access",
+                "internal",
+            ],
         },
         "exit_code": {"type": "integer", "description": "what the command line would exit with"},
         "reason": {"type": "string", "description": "why there is nothing to ask"},
@@ -97,5 +108,5 @@ def handle_errors(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def plain(request: Request, error: HTTPException) -> Response:
-        code = "not_found" if error.status_code == 404 else "access" if error.status_code in (401, 403) else "input"
+        code = {401: "access", 403: "access", 404: "not_found", 503: "busy"}.get(error.status_code, "input")
         return problem(error.status_code, str(error.detail), code, dict(error.headers or {}))

@@ -10,6 +10,7 @@ import uvicorn
 from evenhand.errors import InputError
 from evenhand.ledger.database import DatabaseLedger
 from evenhand.server.app import create_app
+from evenhand.server.connections import Connection, Server, allow_connections
 from evenhand.server.observing import log_as_json
 from evenhand.server.settings import Settings
 from evenhand.server.tokens import Tokens
@@ -39,11 +40,13 @@ def run(settings: Settings, ready: Callable[[str], None]) -> None:
             f"cannot listen on {settings.host} port {settings.port}: {error.strerror}; choose --port"
         ) from None
     log_as_json()
+    allow_connections()
+    app = create_app(settings)
     # the headers of a proxy are not believed: who comes through one needs a token anyway
     config = uvicorn.Config(
-        create_app(settings), log_config=None, access_log=False, proxy_headers=False, server_header=False,
-        timeout_keep_alive=30, timeout_graceful_shutdown=_GRACE_SECONDS, backlog=512, h11_max_incomplete_event_size=32_768,
+        app, http=Connection, ws="none", log_config=None, access_log=False, proxy_headers=False, server_header=False,
+        timeout_keep_alive=30, timeout_graceful_shutdown=_GRACE_SECONDS, backlog=512,
     )  # fmt: skip
     shown = f"[{settings.host}]" if ":" in settings.host else settings.host
     ready(f"http://{shown}:{listener.getsockname()[1]}{settings.root_path}/")
-    uvicorn.Server(config).run([listener])
+    Server(config, app).run([listener])

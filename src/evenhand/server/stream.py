@@ -4,57 +4,77 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any
 
 import anyio.to_thread
 import orjson
 
 from evenhand.campaign import Campaign
 from evenhand.errors import LedgerError
-from evenhand.server.observing import Observer
+from evenhand.server.access import Seat
 
-__all__ = ["MOST_STREAMS", "news"]
+__all__ = ["MOST_STREAMS", "Newest", "news"]
 
 MOST_STREAMS = 500
+"""Streams that may be open at once."""
 _POLL_SECONDS = 1.0
+_CHECK_SECONDS = 5.0
 _ALIVE_SECONDS = 15.0
 _AT_ONCE = 200
 
 
-async def news(campaign: Campaign, after: int, stopping: asyncio.Event, observer: Observer) -> AsyncIterator[bytes]:
-    """The events after a number, each as it comes; a comment now and then shows that the stream lives."""
-    observer.streams.inc()
+class Newest:
+    """The newest event of each campaign that somebody follows, looked up once a second for all who do."""
+
+    def __init__(self) -> None:
+        self._found: dict[int, tuple[float, int]] = {}
+        self._locks: dict[int, asyncio.Lock] = {}
+
+    async def of(self, campaign: Campaign) -> int:
+        """The number of the newest event; a second old at most."""
+        number, now = campaign.store.number, asyncio.get_running_loop().time()
+        async with self._locks.setdefault(number, asyncio.Lock()):
+            at, seq = self._found.get(number, (-1.0, 0))
+            if at < now - _POLL_SECONDS / 2:
+                seq = (await anyio.to_thread.run_sync(campaign.store.refresh)).seq
+                self._found[number] = (now, seq)
+            return seq
+
+
+async def news(seat: Seat, after: int, stopping: asyncio.Event, newest: Newest) -> AsyncIterator[bytes]:
+    """The events after a number, each as it comes; a comment now and then shows that the stream lives.
+
+    It ends when the server stops, and when whoever reads may not look any more.
+    """
+    campaign, streams = seat.campaign, seat.parts.observer.streams
+    streams.inc()
     try:
-        quiet = 0.0
+        quiet = since_check = 0.0
         yield b": hello\n\n"
         while not stopping.is_set():
+            found = []
             try:
-                found = await anyio.to_thread.run_sync(_after, campaign, after)
+                if since_check >= _CHECK_SECONDS:
+                    since_check = 0.0
+                    if not await anyio.to_thread.run_sync(seat.parts.tokens.still_valid, seat.grant):
+                        return
+                if await newest.of(campaign) > after:
+                    found = await anyio.to_thread.run_sync(campaign.events, after, _AT_ONCE)
             except LedgerError:
-                found = []  # the database is away: it may come back
+                pass  # the database is away: it may come back
             for event in found:
                 after = event["seq"]
-                yield b"id: %d\nevent: %s\ndata: %s\n\n" % (
-                    after,
-                    event["kind"].encode(),
-                    orjson.dumps(event, default=str),
-                )
+                data = orjson.dumps(event, default=str)
+                yield b"id: %d\nevent: %s\ndata: %s\n\n" % (after, event["kind"].encode(), data)
             if len(found) == _AT_ONCE:
                 continue
             quiet = 0.0 if found else quiet + _POLL_SECONDS
             if quiet >= _ALIVE_SECONDS:
                 quiet = 0.0
                 yield b": still here\n\n"
+            since_check += _POLL_SECONDS
             try:
                 await asyncio.wait_for(stopping.wait(), _POLL_SECONDS)
             except TimeoutError:
                 continue
     finally:
-        observer.streams.dec()
-
-
-def _after(campaign: Campaign, after: int) -> list[dict[str, Any]]:
-    # the state is shared by all who look: where nothing came, nobody asks for events
-    if campaign.store.refresh().seq <= after:
-        return []
-    return campaign.events(after, _AT_ONCE)
+        streams.dec()

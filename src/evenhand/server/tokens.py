@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
-from sqlalchemy import func, insert, or_, select, update
+from sqlalchemy import bindparam, delete, func, insert, or_, select, update
 
 from evenhand.campaign.labels import check_text
 from evenhand.campaign.requests import as_time
@@ -24,6 +24,14 @@ __all__ = ["Grant", "Role", "Tokens"]
 _T, _C = schema.tokens.c, schema.campaigns.c
 _SHAPE = re.compile(r"evh_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 SESSION_SECONDS = 12 * 3600.0
+_PARENT = schema.tokens.alias()
+# built once: every request asks it
+_FIND = (
+    select(_T.id, _T.digest, _T.name, _T.role, _T.campaign, _T.kind, _T.expires, _T.revoked)
+    .add_columns(_PARENT.c.expires, _PARENT.c.revoked)
+    .select_from(schema.tokens.outerjoin(_PARENT, _PARENT.c.id == _T.parent))
+    .where(_T.id == bindparam("number"))
+)
 
 
 class Role(IntEnum):
@@ -91,23 +99,27 @@ class Tokens:
         """Who has this token; None if nobody has it, or has it any more."""
         if (shape := _SHAPE.fullmatch(text)) is None:
             return None
-        parent = schema.tokens.alias()
-        question = (
-            select(_T.id, _T.digest, _T.name, _T.role, _T.campaign, _T.kind, _T.expires, _T.revoked)
-            .add_columns(parent.c.expires, parent.c.revoked)
-            .select_from(schema.tokens.outerjoin(parent, parent.c.id == _T.parent))
-            .where(_T.id == shape[1])
-        )
         with self._ledger.transaction(writing=False) as connection:
-            row = connection.execute(question).first()
+            row = connection.execute(_FIND, {"number": shape[1]}).first()
         # compared even where there is none, so that time does not tell which ids exist
         same = hmac.compare_digest(_digest(shape[2]), row[1] if row is not None else _digest(""))
         if row is None or not same or not _is_valid(row[6:8]) or not _is_valid(row[8:10]):
             return None
         return Grant(row[0], row[2], Role[row[3]], row[4], row[5])
 
+    def still_valid(self, grant: Grant) -> bool:
+        """Whether a grant that was found before has neither ended nor been revoked since."""
+        if grant.id is None:
+            return True
+        with self._ledger.transaction(writing=False) as connection:
+            row = connection.execute(_FIND, {"number": grant.id}).first()
+        return row is not None and _is_valid(row[6:8]) and _is_valid(row[8:10])
+
     def session(self, grant: Grant) -> str:
         """A token for a browser in exchange for another, with the same rights; it ends with that one."""
+        ended = delete(schema.tokens).where(_T.kind == "session", _T.expires < time.time())
+        with self._ledger.transaction(writing=True) as connection:  # a link that is followed often leaves many
+            connection.execute(ended)
         text, _ = self.create(
             grant.name, grant.role, campaign=grant.campaign, seconds=SESSION_SECONDS, kind="session", parent=grant.id
         )

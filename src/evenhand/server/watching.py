@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from functools import partial
+from collections.abc import Awaitable, Callable
 
 import anyio.to_thread
 
@@ -17,21 +17,25 @@ __all__ = ["watch"]
 
 _LOG = logging.getLogger("evenhand.server")
 _SECONDS = 2.0
-_SENDERS = 4
+_SENDERS = 20
 
 
 async def watch(parts: Parts, stopping: asyncio.Event) -> None:
     """Look around every two seconds until the server stops; a database that is away is tried again."""
-    webhooks = Webhooks(parts.campaigns.ledger)
-    # slow receivers wait for each other, never for those who ask and tell
-    senders = anyio.CapacityLimiter(_SENDERS)
+    sending = _Sending(parts)
+
+    async def look() -> None:
+        await anyio.to_thread.run_sync(_look, parts)
+
+    # apart: a receiver of webhooks that is slow holds up neither leases nor refits
+    await asyncio.gather(_often(look, stopping), _often(sending.begin, stopping))
+    await sending.end()
+
+
+async def _often(step: Callable[[], Awaitable[None]], stopping: asyncio.Event) -> None:
     while not stopping.is_set():
         try:
-            await anyio.to_thread.run_sync(_look, parts)
-            due = await anyio.to_thread.run_sync(webhooks.due)
-            await asyncio.gather(
-                *(anyio.to_thread.run_sync(partial(_send, parts, webhooks, one), limiter=senders) for one in due)
-            )
+            await step()
         except LedgerError as error:
             _LOG.warning("the database cannot be used: %s", error)
         except Exception:
@@ -62,14 +66,41 @@ def _look_after(campaign: Campaign, parts: Parts) -> None:
         return
     if state.overdue(store.now()):
         store.write(lambda state, writer: None)
-    if state.settings["refit"] == "background" and state.settings["learner"] is not None and state.fresh:
-        failed = state.failure is not None and state.failure["rests_on"] >= max(state.arrived)
-        if state.columns is not None and not failed:
-            parts.worker.refit_soon(campaign)
+    if state.settings["refit"] == "background":
+        parts.worker.wanted(campaign)
 
 
-def _send(parts: Parts, webhooks: Webhooks, due: Due) -> None:
-    sent, failed = webhooks.send(due, parts.campaigns.by_number(due.campaign), parts.settings.webhook_hosts)
-    for outcome, count in (("sent", sent), ("failed", failed)):
-        if count:
-            parts.observer.webhooks.labels(outcome).inc(count)
+class _Sending:
+    """Webhooks on their way, one at a time for each receiver."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts, self._webhooks = parts, Webhooks(parts.campaigns.ledger)
+        self._under_way: dict[int, asyncio.Task[None]] = {}
+
+    async def begin(self) -> None:
+        """Begin to send to those whose turn it is."""
+        due = await anyio.to_thread.run_sync(self._webhooks.due)
+        self._under_way = {number: task for number, task in self._under_way.items() if not task.done()}
+        for one in due:
+            if one.id not in self._under_way and len(self._under_way) < _SENDERS:
+                self._under_way[one.id] = asyncio.create_task(self._send(one))
+
+    async def end(self) -> None:
+        """Cut off what is under way: it is sent again, with the same id, by whoever serves next."""
+        tasks = list(self._under_way.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _send(self, due: Due) -> None:
+        try:
+            campaign = await anyio.to_thread.run_sync(self._parts.campaigns.by_number, due.campaign)
+            found = await self._webhooks.send(due, campaign, self._parts.settings.webhook_hosts)
+        except LedgerError as error:
+            _LOG.warning("the database cannot be used: %s", error)
+        except Exception:
+            _LOG.exception("internal error while sending a webhook")
+        else:
+            for outcome, count in zip(("sent", "failed"), found, strict=True):
+                if count:
+                    self._parts.observer.webhooks.labels(outcome).inc(count)

@@ -6,6 +6,7 @@ again, with the same id, later and later. Several servers share the work: one at
 
 from __future__ import annotations
 
+import random
 import secrets
 import time
 import uuid
@@ -14,6 +15,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+import anyio
+import anyio.to_thread
 import httpx
 import orjson
 from sqlalchemy import delete, insert, or_, select, update
@@ -21,7 +24,7 @@ from standardwebhooks import Webhook
 
 from evenhand.campaign import Campaign
 from evenhand.campaign.requests import as_time
-from evenhand.errors import InputError, NotFound
+from evenhand.errors import EvenhandError, InputError, NotFound, NothingToAsk
 from evenhand.ledger import Event, schema
 from evenhand.ledger.database import DatabaseLedger
 from evenhand.server.addresses import checked_address, pinned
@@ -31,10 +34,12 @@ __all__ = ["KINDS", "Webhooks", "message_of"]
 KINDS = ("request.opened", "request.filled", "request.expired", "campaign.stopped", "learner.failed")
 _W = schema.webhooks.c
 _HOLD_SECONDS = 60.0
-_SEND_SECONDS = 10.0
+_SEND_SECONDS = 10.0  # for the whole of one message: looking the host up, sending, the first line of the answer
 _LONGEST_WAIT = 6 * 3600.0
 _AT_ONCE = 50
-_EVENTS = ("asked", "told", "skipped", "expired", "closed", "concluded", "failed")
+_EVENTS = ("asked", "told", "skipped")
+# what can bring a campaign to its end: the last labels come, or scores that a stopping rule waited for
+_SPENDING, _SCORING = ("told", "skipped", "abandoned", "expired"), ("scored", "losses", "concluded")
 
 
 class Due(NamedTuple):
@@ -49,22 +54,26 @@ class Due(NamedTuple):
     failures: int
 
 
-def message_of(event: Event, sizes: dict[int, int]) -> str | None:
-    """The kind of message that an event is; `sizes` has how many labels each request still waits for."""
+class Message(NamedTuple):
+    """Something to tell: its kind, the event it is about, and its id, the same at every try."""
+
+    kind: str
+    event: Event
+    name: str
+    reason: str | None = None
+
+
+def message_of(event: Event, waiting: dict[int, int]) -> str | None:
+    """The kind of message that an event is; `waiting` has how many labels each request still waits for."""
     number = int(event.request or 0)
     if event.kind == "asked":
-        sizes[number] = event.facts["size"]
+        waiting[number] = event.facts["size"]
         return "request.opened"
-    if event.kind in ("told", "skipped") and number in sizes:
+    if event.kind in ("told", "skipped") and waiting.get(number, 0) > 0:
         came = event.facts["rows"] - event.facts["surplus"] if event.kind == "told" else 1
-        sizes[number] = 0 if event.facts.get("closes") else sizes[number] - came
-        return "request.filled" if sizes[number] <= 0 else None
-    return {
-        "expired": "request.expired",
-        "closed": "campaign.stopped",
-        "concluded": "campaign.stopped",
-        "failed": "learner.failed",
-    }.get(event.kind)
+        waiting[number] = 0 if event.facts.get("closes") else waiting[number] - came
+        return "request.filled" if waiting[number] <= 0 else None
+    return {"expired": "request.expired", "closed": "campaign.stopped", "failed": "learner.failed"}.get(event.kind)
 
 
 class Webhooks:
@@ -123,22 +132,31 @@ class Webhooks:
             rows = connection.execute(question.where(_W.next_try <= now, free)).all()
         return [Due(*row[:4], tuple(row[4].split(",")), *row[5:]) for row in rows]
 
-    def send(self, due: Due, campaign: Campaign, allowed: Sequence[str]) -> tuple[int, int]:
+    async def send(self, due: Due, campaign: Campaign, allowed: Sequence[str]) -> tuple[int, int]:
         """Send what is new, oldest first, until something fails; gives the numbers of messages sent and failed."""
-        if campaign.store.refresh().seq <= due.seq or not self._hold(due.id):
+        if not await anyio.to_thread.run_sync(self._begin, due, campaign):
             return 0, 0
+        # another server takes over when the hold runs out, so this one stops before
+        until = anyio.current_time() + _HOLD_SECONDS - 2 * _SEND_SECONDS
         sent, last, failure = 0, due.seq, None
         try:
-            for event, kind in _new_messages(campaign, due):
-                if kind in due.kinds:
-                    failure = _post(due, campaign.name, event, kind, allowed)
-                    if failure is not None:
-                        break
-                    sent += 1
-                last = event.seq
+            messages, newest = await anyio.to_thread.run_sync(_new_messages, campaign, due)
+            for message in messages:
+                if anyio.current_time() > until:
+                    break
+                failure = await _post(due, campaign.name, message, allowed)
+                if failure is not None:
+                    break
+                sent, last = sent + 1, message.event.seq
+            else:
+                last = newest
         finally:
-            self._done(due, last, failure)
+            with anyio.CancelScope(shield=True):  # what was sent is written down although the server stops
+                await anyio.to_thread.run_sync(self._done, due, last, failure)
         return sent, int(failure is not None)
+
+    def _begin(self, due: Due, campaign: Campaign) -> bool:
+        return campaign.store.refresh().seq > due.seq and self._hold(due.id)
 
     def _hold(self, number: int) -> bool:
         """Whether this server may send to a webhook now; no other does so meanwhile."""
@@ -151,43 +169,77 @@ class Webhooks:
 
     def _done(self, due: Due, seq: int, failure: str | None) -> None:
         failures = due.failures + 1 if failure is not None else 0
-        wait = 0.0 if failure is None else min(2.0**failures, _LONGEST_WAIT)
+        wait = 0.0 if failure is None else min(2.0**failures, _LONGEST_WAIT) * random.uniform(0.9, 1.1)
         values = {
             "seq": seq, "failures": failures, "next_try": time.time() + wait, "last_error": failure, "holder": None,
             "until": None,
         }  # fmt: skip
+        ours = update(schema.webhooks).where(_W.id == due.id, _W.holder == self._holder)
         with self._ledger.transaction(writing=True) as connection:
-            connection.execute(update(schema.webhooks).where(_W.id == due.id).values(values))
+            connection.execute(ours.values(values))
 
 
-def _new_messages(campaign: Campaign, due: Due) -> list[tuple[Event, str | None]]:
-    """The next events of a campaign and what kind of message each is."""
+def _new_messages(campaign: Campaign, due: Due) -> tuple[list[Message], int]:
+    """What to tell of the next events of a campaign, and the last of these events."""
     store = campaign.store
     with store.ledger.reading(store.number) as reader:
         found = reader.events(due.seq, limit=_AT_ONCE)
-        sizes: dict[int, int] = {}
+        waiting: dict[int, int] = {}
         for number in {int(event.request) for event in found if event.request is not None}:
             for earlier in reader.events(kinds=_EVENTS, request=number):
                 if earlier.seq <= due.seq:
-                    message_of(earlier, sizes)
-    return [(event, message_of(event, sizes)) for event in found]
+                    message_of(earlier, waiting)
+    messages = []
+    for event in found:
+        kind = message_of(event, waiting)
+        if kind is not None:
+            messages.append(Message(kind, event, f"msg_{due.id}_{event.seq}", event.facts.get("reason")))
+    if (end := _ended(campaign, found)) is not None:
+        # among the others in the order of events, so that a failure later on does not send it again
+        messages = sorted([*messages, Message("campaign.stopped", *end)], key=lambda message: message.event.seq)
+        messages = [m._replace(name=f"msg_{due.id}_{m.event.seq}_end") if m.name == "" else m for m in messages]
+    return [message for message in messages if message.kind in due.kinds], found[-1].seq if found else due.seq
 
 
-def _post(due: Due, campaign: str, event: Event, kind: str, allowed: Sequence[str]) -> str | None:
+def _ended(campaign: Campaign, events: Sequence[Event]) -> tuple[Event, str, str] | None:
+    """The event that left nothing to ask, no name, and why; None where there is something, or it ended before."""
+    with campaign.store.moment() as (reader, state):
+        if not events or events[-1].seq < state.seq or state.open:
+            return None
+        try:
+            campaign.store.proposed(state, reader)
+        except NothingToAsk as nothing:
+            kinds = _SCORING if nothing.reason == "stopping rule" else _SPENDING
+            last = [event for event in events if event.kind in kinds]
+            return (last[-1], "", nothing.reason) if last and nothing.reason != "closed" else None
+        except EvenhandError:
+            return None  # a strategy or a rule that this process may not import
+    return None
+
+
+async def _post(due: Due, campaign: str, message: Message, allowed: Sequence[str]) -> str | None:
     """Send one message; gives what went wrong, or None."""
-    moment = datetime.now(UTC)
+    moment, event = datetime.now(UTC), message.event
     about = {"campaign": campaign, "request": event.request, "event": event.seq, "actor": event.actor}
-    body = orjson.dumps({"type": kind, "timestamp": as_time(event.at), "data": about}).decode()
-    number = f"msg_{due.id}_{event.seq}"  # the same at every try, so that a receiver can tell a repeat
+    data = about if message.reason is None else {**about, "reason": message.reason}
+    body = orjson.dumps({"type": message.kind, "timestamp": as_time(event.at), "data": data}).decode()
     headers = {
-        "webhook-id": number,
+        "webhook-id": message.name,
         "webhook-timestamp": str(int(moment.timestamp())),
-        "webhook-signature": Webhook(due.secret).sign(number, moment, body),
+        "webhook-signature": Webhook(due.secret).sign(message.name, moment, body),
         "content-type": "application/json",
+        "user-agent": "evenhand",
     }
     try:
-        with pinned(due.url, allowed, timeout=_SEND_SECONDS) as client:
-            found = client.post(due.url, content=body, headers=headers)
+        with anyio.fail_after(_SEND_SECONDS):
+            address = await anyio.to_thread.run_sync(checked_address, due.url, allowed, abandon_on_cancel=True)
+            async with (
+                pinned(address, timeout=_SEND_SECONDS) as client,
+                # of the answer only the status is read: its body may have no end
+                client.stream("POST", due.url, content=body, headers=headers) as found,
+            ):
+                return None if found.is_success else f"answered with {found.status_code}"
+    except TimeoutError:
+        return f"no answer within {_SEND_SECONDS:g} seconds"
     except (InputError, httpx.HTTPError) as error:
         return f"{type(error).__name__}: {error}"[:300]
-    return None if found.is_success else f"answered with {found.status_code}"

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
 import multiprocessing
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures import TimeoutError as TooLong
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 from evenhand.campaign import Campaign
 from evenhand.server import jobs
 from evenhand.server.observing import Observer
+from evenhand.server.problems import Problem
 
 __all__ = ["Worker"]
 
 T = TypeVar("T")
-P = ParamSpec("P")
+_MOST_WAITING = 100
+_TRIES = 3
+_POLL_SECONDS = 0.05
 
 
 class Worker:
     """Runs jobs on one database in other processes.
+
+    Who waits for a job holds no thread, so that many who wait keep nobody from asking and telling.
 
     Args:
         url: the database.
@@ -34,6 +39,7 @@ class Worker:
         self._url, self._processes, self._observer = url, processes, observer
         self._lock = threading.Lock()
         self._refits: dict[str, Future[bool]] = {}
+        self._waiting = 0
         self._pool = self._new_pool()
 
     def _new_pool(self) -> ProcessPoolExecutor:
@@ -41,25 +47,34 @@ class Worker:
         context = multiprocessing.get_context("spawn")
         return ProcessPoolExecutor(self._processes, context, initializer=jobs.begin)
 
-    def run(self, job: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Do a job and wait for it; once more where its process was killed."""
+    async def on(self, job: Callable[..., T], campaign: Campaign, *args: Any) -> T:
+        """Do a job on a campaign and wait for it; once more where its process was killed."""
+        if self._waiting >= _MOST_WAITING:
+            raise Problem(503, "too many fits and checks wait already: try again", "busy", {"Retry-After": "10"})
+        self._waiting += 1
         try:
-            return self._submit(job, *args, **kwargs).result()
-        except BrokenProcessPool:
-            return self._submit(job, *args, **kwargs).result()
+            return await self._done(lambda: self._submit(job, self._url, campaign.name, *args))
+        finally:
+            self._waiting -= 1
 
-    def _submit(self, job: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+    async def refit_now(self, campaign: Campaign) -> bool:
+        """Refit a campaign and wait for it."""
+        return await self._done(lambda: self.refit_soon(campaign))
+
+    async def _done(self, submit: Callable[[], Future[T]]) -> T:
+        for _ in range(_TRIES - 1):
+            with suppress(BrokenProcessPool):
+                return await asyncio.wrap_future(submit())
+        return await asyncio.wrap_future(submit())
+
+    def _submit(self, job: Callable[..., T], *args: Any) -> Future[T]:
         with self._lock:
             try:
-                return self._pool.submit(job, *args, **kwargs)
+                return self._pool.submit(job, *args)
             except BrokenProcessPool:
                 self._pool.shutdown(wait=False, cancel_futures=True)
                 self._pool = self._new_pool()
-                return self._pool.submit(job, *args, **kwargs)
-
-    def on(self, job: Callable[..., T], campaign: Campaign, *args: Any) -> T:
-        """Do a job on a campaign and wait for it."""
-        return self.run(job, self._url, campaign.name, *args)
+                return self._pool.submit(job, *args)
 
     def refit_soon(self, campaign: Campaign) -> Future[bool]:
         """A refit of a campaign; the one that is waiting already, if there is one."""
@@ -74,16 +89,30 @@ class Worker:
         future.add_done_callback(self._count)
         return future
 
-    def bring_up(self, campaign: Campaign, seconds: float) -> None:
-        """Have the scores brought up to date where the campaign's settings want it; waits so long at most."""
+    def wanted(self, campaign: Campaign) -> int | None:
+        """The event that scores should rest on before the next ask; a refit in the background is begun, not waited for."""
         state = campaign.store.refresh()
         if state.settings["learner"] is None or not state.fresh or state.columns is None or state.closed is not None:
-            return
+            return None
+        newest = max(state.arrived)
+        if state.failure is not None and state.failure["rests_on"] >= newest:  # it would only fail again
+            return None
         if state.settings["refit"] == "background":
             self.refit_soon(campaign)
-        elif campaign.store.trainer.due(state):
-            with suppress(TooLong, BrokenProcessPool):  # the ask says how old its scores are
-                self.refit_soon(campaign).result(seconds)
+            return None
+        return newest if campaign.store.trainer.due(state) else None
+
+    async def bring_up(self, campaign: Campaign, wanted: int, seconds: float) -> None:
+        """Have the scores rest on an event at least; waits so long at most, and the ask says how old its scores are."""
+        clock = asyncio.get_running_loop().time
+        until = clock() + seconds
+        # not once: another server may be at it, or the fit that runs may have begun before these labels came
+        while (left := until - clock()) > 0 and await asyncio.to_thread(_is_behind, campaign, wanted):
+            future = asyncio.wrap_future(self.refit_soon(campaign))
+            future.add_done_callback(lambda done: done.cancelled() or done.exception())
+            await asyncio.wait([future], timeout=left)  # which leaves the fit alone when time is up
+            if future.done() and (future.exception() is not None or not future.result()):
+                await asyncio.sleep(_POLL_SECONDS)
 
     def _count(self, future: Future[bool]) -> None:
         failed = future.cancelled() or future.exception() is not None
@@ -95,3 +124,9 @@ class Worker:
             self._pool.shutdown(wait=False, cancel_futures=True)
         for process in multiprocessing.active_children():
             process.terminate()
+
+
+def _is_behind(campaign: Campaign, wanted: int) -> bool:
+    state = campaign.store.refresh()
+    failed = state.failure is not None and state.failure["rests_on"] >= wanted
+    return state.scores_rest_on < wanted and not failed and campaign.store.trainer.due(state)

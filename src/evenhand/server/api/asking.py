@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-from typing import Annotated
+from typing import Annotated, Any
 
+import anyio.to_thread
 from fastapi import Request
 from fastapi.responses import Response
 from pydantic import Field
@@ -46,18 +47,30 @@ class Skip(Body):
 
 
 @router.post("/campaigns/{name}/ask")
-def ask(body: Ask, seat: Collecting, request: Request, key: Key = None) -> Response:
+async def ask(body: Ask, seat: Collecting, request: Request, key: Key = None) -> Response:
     """The next requests: whom to label, how many, which examples, and why.
 
     Sent again with the same `Idempotency-Key` it gives the same requests. Where fits run in the background the scores may
     be old: `scores` says how old, and how many labels came since.
     """
-    limit = seat.parts.settings.max_wait
-    seat.parts.worker.bring_up(seat.campaign, limit if body.max_wait is None else min(body.max_wait, limit))
-    collector = seat.collector(body.collector)
-    found = seat.campaign.ask_many(body.count, collector, refit=False, once=as_once(key, request, body))
-    seat.parts.observer.asked.inc(len(found))
-    return Json({"requests": [request.as_dict() for request in found]})
+    worker, limit = seat.parts.worker, seat.parts.settings.max_wait
+    limit = limit if body.max_wait is None else min(body.max_wait, limit)
+    once = as_once(key, seat.grant, request, body)
+
+    def requests() -> list[dict[str, Any]]:
+        found = seat.campaign.ask_many(body.count, seat.collector(body.collector), refit=False, once=once)
+        seat.parts.observer.asked.inc(len(found))
+        return [request.as_dict() for request in found]
+
+    def first_try() -> list[dict[str, Any]] | int:
+        wanted = worker.wanted(seat.campaign)
+        return requests() if wanted is None or limit == 0 else wanted
+
+    found = await anyio.to_thread.run_sync(first_try)
+    if isinstance(found, int):
+        await worker.bring_up(seat.campaign, found, limit)
+        found = await anyio.to_thread.run_sync(requests)
+    return Json({"requests": found})
 
 
 @router.get("/campaigns/{name}/requests")
@@ -91,7 +104,7 @@ def rows(request: Number, seat: Collecting) -> Response:
 def abandon(request: Number, seat: Collecting, http: Request, key: Key = None) -> Response:
     """Give up a request: what is outstanding goes back to the budget."""
     seat.check_own(request)
-    seat.campaign.abandon(request, by=seat.grant.name, once=as_once(key, http, request))
+    seat.campaign.abandon(request, by=seat.grant.name, once=as_once(key, seat.grant, http, request))
     return Json({"request": request, "unspent": seat.campaign.unspent})
 
 

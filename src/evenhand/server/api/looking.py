@@ -81,10 +81,10 @@ async def stream(
 ) -> Response:
     """What is new, as server-sent events; a reader that was cut off goes on where it was."""
     if sum(metric.value for metric in _samples(seat)) >= MOST_STREAMS:
-        raise Problem(429, f"{MOST_STREAMS} streams are open already: poll with ETags instead")
+        raise Problem(503, f"{MOST_STREAMS} streams are open already: poll with ETags", "busy", {"Retry-After": "60"})
     first = int(last) if last is not None and last.isdecimal() and int(last) < 2**31 else after
     stopping: asyncio.Event = request.app.state.stopping
-    found = news(seat.campaign, first, stopping, seat.parts.observer)
+    found = news(seat, first, stopping, request.app.state.newest)
     return StreamingResponse(found, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
 
@@ -139,9 +139,9 @@ def examples(seat: Leading, role: Literal["train", "validate", "test"] = "train"
 
 
 @router.get("/campaigns/{name}/model")
-def model(seat: Leading, which: Literal["final", "current", "certified"] = "final") -> Response:
+async def model(seat: Leading, which: Literal["final", "current", "certified"] = "final") -> Response:
     """A model in a form that can be loaded without trust: its format, its bytes in base64, and the reason for it."""
-    found = seat.parts.worker.on(jobs.dump, seat.campaign, which)
+    found = await seat.parts.worker.on(jobs.dump, seat.campaign, which)
     if found is None:
         return Json({"model": None})
     form, data, choice = found
@@ -149,6 +149,6 @@ def model(seat: Leading, which: Literal["final", "current", "certified"] = "fina
 
 
 @router.get("/campaigns/{name}/verify")
-def verify(seat: Leading) -> Response:
+async def verify(seat: Leading) -> Response:
     """Replay every event, refit every score, choose every request again, check every row."""
-    return Json(seat.parts.worker.on(jobs.verify, seat.campaign))
+    return Json(await seat.parts.worker.on(jobs.verify, seat.campaign))

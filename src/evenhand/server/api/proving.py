@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
+import anyio.to_thread
 from fastapi import Query
 from fastapi.responses import Response
 from pydantic import Field
@@ -30,12 +31,11 @@ class Certify(Body):
 
 
 @router.post("/campaigns/{name}/certify")
-def certify(body: Certify, seat: Leading) -> Response:
+async def certify(body: Certify, seat: Leading) -> Response:
     """Freeze a model: labels that answer requests from now on are evidence on it."""
     settings = {**body.model_dump(exclude={"target"}), "by": seat.grant.name}
-    seat.parts.worker.on(jobs.certify, seat.campaign, body.target, settings)
-    seat.campaign.store.refresh()
-    return certificate(seat)
+    await seat.parts.worker.on(jobs.certify, seat.campaign, body.target, settings)
+    return await anyio.to_thread.run_sync(certificate, seat)
 
 
 @router.get("/campaigns/{name}/certificate")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+import anyio.to_thread
 from fastapi import Depends, Request
 from fastapi.responses import Response
 from pydantic import Field
@@ -130,13 +131,15 @@ def retire(body: Retire, seat: Leading) -> Response:
 
 
 @router.post("/campaigns/{name}/close")
-def close(body: Close, seat: Leading, request: Request, key: Key = None) -> Response:
+async def close(body: Close, seat: Leading, request: Request, key: Key = None) -> Response:
     """End the campaign, with the choice of the model to deploy."""
-    seat.parts.worker.on(jobs.close, seat.campaign, body.reason, seat.grant.name, as_once(key, request, body))
-    return Json({"closed": seat.campaign.store.refresh().closed})
+    once = as_once(key, seat.grant, request, body)
+    await seat.parts.worker.on(jobs.close, seat.campaign, body.reason, seat.grant.name, once)
+    state = await anyio.to_thread.run_sync(seat.campaign.store.refresh)
+    return Json({"closed": state.closed})
 
 
 @router.post("/campaigns/{name}/refit")
-def refit(seat: Leading) -> Response:
+async def refit(seat: Leading) -> Response:
     """Fit and score now, and wait for it."""
-    return Json({"refitted": seat.parts.worker.refit_soon(seat.campaign).result()})
+    return Json({"refitted": await seat.parts.worker.refit_now(seat.campaign)})

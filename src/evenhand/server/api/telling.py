@@ -18,7 +18,8 @@ from evenhand.campaign.tables import FileTable
 from evenhand.errors import InputError
 from evenhand.server.access import Collecting, Leading, Seat
 from evenhand.server.api.shared import Body, Label, Number, new_router
-from evenhand.server.bodies import Json, file_kind, table_body, with_file
+from evenhand.server.bodies import Json, file_kind, table_body, table_file
+from evenhand.server.parquet import MOST_CELLS
 
 __all__ = ["router"]
 
@@ -65,16 +66,15 @@ async def tell(
     dry_run: Flag = False,
 ) -> Response:
     """Answer a request with labelled rows, all at once or in parts; told again the same rows change nothing."""
-    kind, data = file_kind(http), await http.body()
+    body = await _body(http)
 
     def store() -> Receipt:
         seat.check_own(request)
         options: dict[str, Any] = {"collector": seat.collector(collector), "partial": partial, "extra": extra}
-        if kind is not None:
-            with with_file(data, kind) as path:
-                _, delivery = seat.campaign.read(path, request)
+        if isinstance(body, Path):
+            _, delivery = seat.campaign.read(body, request)
             return seat.campaign.tell_delivery(request, delivery, **options, dry_run=dry_run)
-        rows = _read(Rows, data)
+        rows = _read(Rows, body)
         if rows.n is not None:
             return seat.campaign.tell(request, n=rows.n, **options, dry_run=dry_run)
         return seat.campaign.tell_delivery(request, _delivery(rows, seat, grouped=False), **options, dry_run=dry_run)
@@ -92,15 +92,11 @@ async def tell_labels(
     dry_run: Flag = False,
 ) -> Response:
     """Labels of a pool's examples by id, whichever requests they fill; an empty label in a file is not labelled yet."""
-    kind, data = file_kind(http), await http.body()
+    body = await _body(http)
 
     def store() -> Receipt:
-        written = kind is not None
-        if kind is not None:
-            with with_file(data, kind) as path:
-                labels = _labels_in(seat, path)
-        else:
-            labels = _read(Labels, data).labels
+        written = isinstance(body, Path)
+        labels = _labels_in(seat, body) if isinstance(body, Path) else _read(Labels, body).labels
         seat.check_own_examples(list(labels))
         return seat.campaign.tell_labels(
             labels, seat.collector(collector), partial=partial, extra=extra, dry_run=dry_run, written=written
@@ -114,14 +110,13 @@ async def add(
     seat: Leading, http: Request, charge: Flag = False, partial: Flag = False, dry_run: Flag = False
 ) -> Response:
     """Bring in labelled data that was there before, with the group of every row."""
-    kind, data = file_kind(http), await http.body()
+    body = await _body(http)
 
     def store() -> Receipt:
-        if kind is not None:
-            with with_file(data, kind) as path:
-                _, delivery = seat.campaign.read(path)
+        if isinstance(body, Path):
+            _, delivery = seat.campaign.read(body)
         else:
-            delivery = _delivery(_read(Rows, data), seat, grouped=True)
+            delivery = _delivery(_read(Rows, body), seat, grouped=True)
         return seat.campaign.add_delivery(delivery, charge=charge, by=seat.grant.name, partial=partial, dry_run=dry_run)
 
     return await _answer(seat, store)
@@ -147,26 +142,32 @@ async def pool(
     kind = file_kind(http)
     if kind not in (".csv", ".parquet"):
         raise InputError("send the pool as CSV or Parquet, with its content type")
-    data = await http.body()
+    path = await table_file(http, kind, MOST_CELLS)
 
     def register() -> dict[str, Any]:
-        with with_file(data, kind) as path:
-            # a Parquet file would stay where it is: this one goes, so its rows are copied
-            table = _parquet(path) if kind == ".parquet" else path
-            found = seat.campaign.pool(
-                table, id=id, group=group or seat.campaign.settings["group"], features=feature, ignore=ignore or (),
-                by=seat.grant.name,
-            )  # fmt: skip
+        # a Parquet file would stay where it is: this one goes, so its rows are copied
+        table = _parquet(path) if kind == ".parquet" else path
+        found = seat.campaign.pool(
+            table, id=id, group=group or seat.campaign.settings["group"], features=feature, ignore=ignore or (),
+            by=seat.grant.name,
+        )  # fmt: skip
         return found._asdict()
 
     return Json(await anyio.to_thread.run_sync(register), 201)
+
+
+async def _body(request: Request) -> Path | bytes:
+    """A table as a file, or JSON as bytes."""
+    kind = file_kind(request)
+    return await request.body() if kind is None else await table_file(request, kind, MOST_CELLS // 20)
 
 
 async def _answer(seat: Seat, store: Any) -> Response:
     receipt: Receipt = await anyio.to_thread.run_sync(store)
     if not receipt.dry_run:
         seat.parts.observer.labels.inc(receipt.rows)
-        if receipt.rows and seat.campaign.store.state.settings["refit"] == "background":
+        settings = seat.campaign.store.state.settings
+        if receipt.rows and settings["refit"] == "background" and settings["learner"] is not None:
             seat.parts.worker.refit_soon(seat.campaign)
     return Json(receipt.as_dict())
 

@@ -1,0 +1,85 @@
+"""Parquet from outside, first read in a process of its own that may die of it.
+
+A file of a few kilobytes can unpack to terabytes, and what it says of its own size need not be true. So it is unpacked
+once, a little at a time, where memory has a limit; only a file that comes through is read by the server.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from evenhand.errors import InputError
+from evenhand.server.problems import Problem
+
+__all__ = ["MOST_CELLS", "rehearse"]
+
+MOST_CELLS = 50_000_000
+"""Cells of a pool, rows times columns; of a delivery a twentieth."""
+_BYTES = 2**30
+_SECONDS = 120.0
+_TOO_LARGE, _UNUSABLE = 3, 4
+
+
+def rehearse(path: Path, most_cells: int) -> None:
+    """Refuse a Parquet file that cannot be read, or that would unpack to more than memory bears."""
+    command = [sys.executable, "-P", "-m", "evenhand.server.parquet", str(path), str(most_cells)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, errors="replace")
+    except subprocess.TimeoutExpired:
+        raise Problem(413, f"reading the table took more than {_SECONDS:g} seconds: send it in parts") from None
+    if done.returncode == _UNUSABLE:
+        raise InputError(f"the body cannot be read as Parquet: {done.stderr.strip()[:300]}")
+    if done.returncode == _TOO_LARGE:
+        raise Problem(413, f"{done.stderr.strip()[:300]}: send it in parts")
+    if done.returncode != 0:
+        raise Problem(413, "the table cannot be read within the memory there is for it: send it in parts")
+
+
+def _main(path: str, most_cells: int) -> int:
+    """Unpack a file under a limit of memory; how it went is the exit code."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pa.set_memory_pool(pa.system_memory_pool())
+    pa.set_cpu_count(1)
+    _limit_memory(2 * _BYTES)
+    try:
+        with pq.ParquetFile(path, pre_buffer=False) as file:
+            about, schema = file.metadata, file.schema_arrow
+            nested = next((field.name for field in schema if pa.types.is_nested(field.type)), None)
+            if nested is not None:
+                return _say(_UNUSABLE, f"the column {nested!r} has values within values")
+            if about.num_rows * max(1, about.num_columns) > most_cells:
+                return _say(_TOO_LARGE, f"the table has {about.num_rows} rows of {about.num_columns} columns")
+            rows = size = 0
+            for batch in file.iter_batches(1024, use_threads=False):
+                rows, size = rows + batch.num_rows, size + batch.nbytes
+                if rows * max(1, about.num_columns) > most_cells or size > _BYTES:
+                    return _say(_TOO_LARGE, f"the table has more than {size} bytes")
+    except (pa.ArrowMemoryError, MemoryError):
+        return _say(_TOO_LARGE, "the table does not fit in memory")
+    except (pa.ArrowException, OSError, ValueError) as error:
+        return _say(_UNUSABLE, str(error))
+    return 0
+
+
+def _say(code: int, text: str) -> int:
+    print(text, file=sys.stderr)
+    return code
+
+
+def _limit_memory(count: int) -> None:
+    try:
+        import resource
+    except ImportError:  # Windows: the time and the counts still hold
+        return
+    pages = Path("/proc/self/statm")
+    used = int(pages.read_text().split()[0]) * resource.getpagesize() if pages.exists() else 0
+    resource.setrlimit(resource.RLIMIT_AS, (used + count, used + count))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+if __name__ == "__main__":
+    sys.exit(_main(sys.argv[1], int(sys.argv[2])))
