@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from evenhand.errors import InputError
 
-__all__ = ["MISSING", "SEPARATORS", "JsonObject", "free_name", "lasting_text", "parse_settings", "parse_value"]
+__all__ = [
+    "MISSING",
+    "SEPARATORS",
+    "JsonMapping",
+    "JsonObject",
+    "free_name",
+    "lasting_text",
+    "parse_settings",
+    "parse_value",
+]
 
 MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null")
 """Cells of a file that say that there is no value."""
 JsonObject = dict[str, Any]
 """Plain values by name, as JSON has them: facts of events, settings, summaries, reports."""
+JsonMapping = Mapping[str, Any]
+"""The same, to be read only."""
 SEPARATORS = (",", ";", "\t", "|")
 """What may separate the cells of a CSV file."""
 

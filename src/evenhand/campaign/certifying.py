@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -20,7 +20,7 @@ from evenhand.errors import Conflict, InputError
 from evenhand.learners import Model
 from evenhand.learners.storing import dump_model, load_model
 from evenhand.ledger.base import Event, Reader, StoredModel, Writer
-from evenhand.notation import JsonObject
+from evenhand.notation import JsonMapping, JsonObject
 
 __all__ = ["Certifier", "Moment", "Write"]
 
@@ -126,9 +126,7 @@ class Certifier:
         facts["model"] = model if isinstance(model, str) else "own"
         return StoredModel(0, digest, form, data), facts
 
-    def _anew(
-        self, reader: Reader, now: State, phase: Mapping[str, Any], digest: str, model: Any
-    ) -> tuple[bool, JsonObject]:
+    def _anew(self, reader: Reader, now: State, phase: JsonMapping, digest: str, model: Any) -> tuple[bool, JsonObject]:
         """Whether to freeze a model anew for a target, and the labels expected with either one.
 
         The frozen model has evidence, a new one is fitted on more labels and has a smaller δ.

@@ -240,7 +240,8 @@ def _not_numbers(rows: Rows) -> dict[int, str]:
     columns = rows.columns
     if "types" not in columns:
         return {}
-    used = [(j, name) for j, name in enumerate(columns["names"]) if name in columns.get("features", columns["names"])]
+    chosen: list[str] = columns["features"] if "features" in columns else columns["names"]
+    used = [(j, name) for j, name in enumerate(columns["names"]) if name in chosen]
     for j, name in used:
         if (kind := columns["types"][j]) not in ("number", "bool"):
             raise InputError(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import date, datetime
 from itertools import pairwise
 from typing import Any
@@ -18,6 +18,7 @@ import numpy as np
 from evenhand.arrays import is_frame, is_missing
 from evenhand.errors import InputError
 from evenhand.ledger.text import as_text, from_text
+from evenhand.notation import JsonMapping, JsonObject
 
 __all__ = ["Rows", "as_rows", "cells", "decode", "table_rows", "unmixed"]
 
@@ -34,16 +35,14 @@ class Rows:
     `width`, or `shape` and `dtype`. `problems` says by row number why a row cannot be stored.
     """
 
-    def __init__(
-        self, columns: dict[str, Any], stored: list[str | bytes], problems: dict[int, str] | None = None
-    ) -> None:
+    def __init__(self, columns: JsonObject, stored: list[str | bytes], problems: dict[int, str] | None = None) -> None:
         self.columns, self.stored, self.problems = columns, stored, problems or {}
 
     def __len__(self) -> int:
         return len(self.stored)
 
 
-def as_rows(X: Any, like: Mapping[str, Any] | None = None) -> Rows:
+def as_rows(X: Any, like: JsonMapping | None = None) -> Rows:
     """Rows as they are stored; `like` are the columns of earlier deliveries, in whose order they come."""
     if hasattr(X, "tocsr"):
         rows = _sparse(X)
@@ -63,7 +62,7 @@ def as_rows(X: Any, like: Mapping[str, Any] | None = None) -> Rows:
     return rows
 
 
-def decode(columns: Mapping[str, Any], stored: Sequence[str | bytes]) -> Any:
+def decode(columns: JsonMapping, stored: Sequence[str | bytes]) -> Any:
     """Stored rows in the kind they came."""
     kind = columns["kind"]
     if kind == "array":
@@ -165,7 +164,7 @@ def _unsparse(values: list[Any], width: int) -> Any:
 # -------------------------------------------------------------------- frames
 
 
-def _frame(X: Any, like: Mapping[str, Any] | None) -> Rows:
+def _frame(X: Any, like: JsonMapping | None) -> Rows:
     import narwhals as nw
 
     frame = nw.from_native(X, eager_only=True)
@@ -242,7 +241,7 @@ def _half_characters(text: str) -> bool:
     return any(0xD800 <= ord(character) < 0xE000 for character in text)
 
 
-def _unframe(values: list[list[Any]], columns: Mapping[str, Any]) -> Any:
+def _unframe(values: list[list[Any]], columns: JsonMapping) -> Any:
     """A frame in the library the rows came in."""
     names, types = columns["names"], columns["types"]
     values_of = [list(column) for column in zip(*values, strict=True)] if values else [[] for _ in names]
@@ -299,7 +298,7 @@ def _moment(value: str | None, kind: str) -> date | datetime | None:
 
 
 def table_rows(
-    names: Sequence[str], columns: Sequence[Sequence[Any]], like: Mapping[str, Any] | None, *, numbers: bool
+    names: Sequence[str], columns: Sequence[Sequence[Any]], like: JsonMapping | None, *, numbers: bool
 ) -> Rows:
     """Rows of named columns of plain values, in the order of earlier deliveries; `numbers` where text cannot be used."""
     found: dict[str, Sequence[Any]] = dict(zip(names, columns, strict=True))
@@ -369,7 +368,7 @@ def _check_names(names: list[str], earlier: list[str]) -> None:
         raise InputError(f"columns differ from earlier rows: missing {missing}, not known {extra}")
 
 
-def _check_like(new: Mapping[str, Any], earlier: Mapping[str, Any]) -> None:
+def _check_like(new: JsonMapping, earlier: JsonMapping) -> None:
     frames = [columns["kind"] not in _ARRAYS for columns in (new, earlier)]
     if frames[0] != frames[1] or (not frames[0] and new["kind"] != earlier["kind"]):
         kinds = [columns["kind"] if columns["kind"] in _ARRAYS else "a data frame" for columns in (earlier, new)]

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
 from evenhand.campaign.features import LARGEST
 from evenhand.campaign.state import State
 from evenhand.errors import InputError
+from evenhand.notation import JsonMapping
 
 __all__ = ["check_losses"]
 
 
-def check_losses(state: State, losses: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+def check_losses(state: State, losses: JsonMapping) -> dict[str, dict[str, float]]:
     """Reported mean losses, accuracies and numbers of validation examples, checked."""
     if state.settings["learner"] is not None:
         raise InputError("this campaign has a learner and scores by itself: make it with learner=None to report losses")

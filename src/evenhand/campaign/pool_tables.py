@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from evenhand.campaign.pool_files import file_facts
 from evenhand.campaign.state import State
 from evenhand.errors import InputError
 from evenhand.ledger.text import as_text
-from evenhand.notation import MISSING, JsonObject
+from evenhand.notation import MISSING, JsonMapping, JsonObject
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -105,9 +105,9 @@ def read_pool(
     exclude: Sequence[str] = (),
     merge_below: int = 0,
     use_group_as_feature: bool = False,
-    form: Mapping[str, Any] | None = None,
+    form: JsonMapping | None = None,
     needs_numbers: bool = False,
-    earlier: Mapping[str, Any] | None = None,
+    earlier: JsonMapping | None = None,
 ) -> PoolTable:
     """Read what a pool needs to know of a frame or file; every problem is named with its rows.
 
@@ -283,7 +283,7 @@ def _type(name: str, kind: pa.DataType) -> str:
     raise InputError(f"column {name!r} holds {kind}: make it numbers, text, true or false, or times, or leave it out")
 
 
-def _like(new: JsonObject, earlier: Mapping[str, Any] | None) -> JsonObject:
+def _like(new: JsonObject, earlier: JsonMapping | None) -> JsonObject:
     """The columns in the order of earlier rows, which have to be the same; one without any value fits every type."""
     now = dict(zip(new["names"], new["types"], strict=True))
     if earlier is None:
@@ -306,7 +306,7 @@ def _like(new: JsonObject, earlier: Mapping[str, Any] | None) -> JsonObject:
 # -------------------------------------------------------------------- rows
 
 
-def stored_rows(table: pa.Table, columns: Mapping[str, Any], names: Sequence[str] = ()) -> list[str]:
+def stored_rows(table: pa.Table, columns: JsonMapping, names: Sequence[str] = ()) -> list[str]:
     """The stored form of rows; one that cannot be is refused, by its row number or its name."""
     cells = []
     for name, kind in zip(columns["names"], columns["types"], strict=True):

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from evenhand.campaign.pool_tables import BATCH, PoolTable, stored_rows
 from evenhand.campaign.state import OUTSIDE, ROLES, State
 from evenhand.errors import InputError
 from evenhand.ledger.base import Example, Reader, Writer
+from evenhand.notation import JsonMapping
 
 if TYPE_CHECKING:
     from evenhand.campaign.store import CampaignStore
@@ -89,7 +90,7 @@ def register(table: PoolTable, state: State, writer: Writer, groups: Sequence[st
     return found
 
 
-def _forget(found: Registered, table: PoolTable, old: Mapping[str, Any], writer: Writer) -> None:
+def _forget(found: Registered, table: PoolTable, old: JsonMapping, writer: Writer) -> None:
     """Take out what an earlier version of the file brought: it is registered anew, or gone."""
     last = old["first"] + old["rows"] - 1
     for group, count in writer.forget_pool(old["first"], last).items():
@@ -214,7 +215,7 @@ def fetch_ahead(store: CampaignStore, wanted: int = 1) -> None:
     store.write(write)
 
 
-def check_file(file: Mapping[str, Any], *, thoroughly: bool = False) -> None:
+def check_file(file: JsonMapping, *, thoroughly: bool = False) -> None:
     """Refuse a pool file that is gone or has changed since it was registered."""
     path = Path(file["path"])
     if not path.exists():

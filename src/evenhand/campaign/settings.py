@@ -14,7 +14,7 @@ from evenhand.campaign.labels import Classes, check_text, plain_list, read_label
 from evenhand.campaign.learners import learner_from_text, wants_numbers
 from evenhand.engine.settings import MOST_LABELS, as_population, as_seed, check_settings
 from evenhand.errors import InputError
-from evenhand.notation import JsonObject
+from evenhand.notation import JsonMapping, JsonObject
 from evenhand.risks import Costs, OwnRisk, Risk, as_risk
 from evenhand.strategies import Strategy, describe_strategy, parse_strategy, strategy_text
 
@@ -37,7 +37,7 @@ class Parts:
         given: objects of the user's own, by setting; a process that lacks one can do all that does not need it.
     """
 
-    def __init__(self, settings: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    def __init__(self, settings: JsonMapping, given: JsonMapping) -> None:
         self.settings, self.given = settings, dict(given)
 
     @cached_property
@@ -185,7 +185,7 @@ def make_settings(
     return settings, _checked(Parts(settings, given))
 
 
-def parts_of(settings: Mapping[str, Any], **given: Any) -> Parts:
+def parts_of(settings: JsonMapping, **given: Any) -> Parts:
     """The objects that settings describe; those of the user's own have to be given again."""
     made: dict[str, Any] = {}
     for name, value in given.items():
@@ -211,7 +211,7 @@ def parts_of(settings: Mapping[str, Any], **given: Any) -> Parts:
     return Parts(dict(settings), made)
 
 
-def check_change(parts: Parts, committed: int, changes: Mapping[str, Any]) -> tuple[JsonObject, Parts]:
+def check_change(parts: Parts, committed: int, changes: JsonMapping) -> tuple[JsonObject, Parts]:
     """Changed settings in plain values, and the objects of the campaign then; `committed` labels are used or promised."""
     known = ("budget", "learner", "lease", "stop", "refit")
     unknown = sorted(changes.keys() - set(known))

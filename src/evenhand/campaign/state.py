@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
 
 from evenhand.campaign.facts import Facts
 from evenhand.errors import LedgerError
 from evenhand.ledger.base import Event
-from evenhand.notation import JsonObject
+from evenhand.notation import JsonMapping, JsonObject
 from evenhand.risks import TREND_IS_ACCURACY
 
 __all__ = ["LETTERS", "MADE", "OUTSIDE", "ROLES", "State"]
@@ -143,7 +142,7 @@ class State(Facts):
         self._learn(facts)
         self._note(event, "labels", facts["rows"])
 
-    def _wait_for(self, request: Mapping[str, Any], sign: int) -> None:
+    def _wait_for(self, request: JsonMapping, sign: int) -> None:
         """Count what an open request waits for, or with -1 count it no more."""
         z = self.groups.index(request["group"])
         # examples that are named have their roles already; of others
@@ -178,7 +177,7 @@ class State(Facts):
         if set(roles) != {"x"}:  # test labels train and score nothing, so no refit is due for them
             self.arrived[z] = seq
 
-    def _learn(self, facts: Mapping[str, Any]) -> None:
+    def _learn(self, facts: JsonMapping) -> None:
         """Columns and kind of label come with the first rows."""
         self.lookalikes |= not facts.get("made", True) and any(map(MADE.fullmatch, facts["ids"]))
         self.columns = facts.get("columns", self.columns)
@@ -201,7 +200,7 @@ class State(Facts):
             self.rests_on[self.groups.index(group)] = event.seq
         self.scored_at, self.scored_examples = event.at, self.examples
 
-    def _take_scores(self, scores: Mapping[str, Any], fresh: set[str]) -> None:
+    def _take_scores(self, scores: JsonMapping, fresh: set[str]) -> None:
         window = self.settings["window"]
         for group, score in scores.items():
             z = self.groups.index(group)
@@ -260,7 +259,7 @@ class State(Facts):
         self._wait_for(request, -1)
         return request
 
-    def _give_up(self, request: Mapping[str, Any]) -> None:
+    def _give_up(self, request: JsonMapping) -> None:
         """What a request still waits for will not come: that counts against a frozen model."""
         if not self._is_evidence(request):
             return
@@ -277,7 +276,7 @@ class State(Facts):
         """
         return self.frozen is not None and bool(request["event"] > self.frozen["event"])
 
-    def _return(self, request: Mapping[str, Any]) -> None:
+    def _return(self, request: JsonMapping) -> None:
         """Examples that were not labelled go back to the pool."""
         self._fill_pool(self.groups.index(request["group"]), len(request.get("left", ())))
 
@@ -304,7 +303,7 @@ class State(Facts):
         self.skipped += 1
         self._leave(event.facts["id"], event.facts)
 
-    def _leave(self, name: str, facts: Mapping[str, Any]) -> None:
+    def _leave(self, name: str, facts: JsonMapping) -> None:
         """An example without a label leaves its request, which shrinks, or the pool."""
         z, number = facts["group"], facts["request"]
         if number is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import getpass
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import cache
@@ -18,6 +18,7 @@ from evenhand.campaign.state import State
 from evenhand.campaign.telling import Intake, Step
 from evenhand.errors import Conflict, InputError, NothingToAsk, Repeated
 from evenhand.ledger import Event, Example, Ledger, Reader, Writer
+from evenhand.notation import JsonMapping
 
 if TYPE_CHECKING:
     from evenhand.campaign.training import Trainer
@@ -49,7 +50,7 @@ def user_name() -> str | None:
         return None
 
 
-def returned(reader: Reader, request: Mapping[str, Any], seq: int) -> list[Example]:
+def returned(reader: Reader, request: JsonMapping, seq: int) -> list[Example]:
     """The examples of a request that go back to the pool."""
     found = reader.find(list(request.get("left", ()))) if "left" in request else {}
     return [example._replace(held=False, changed=seq) for example in found.values()]

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from evenhand.campaign.deciding import Chooser, offered
 from evenhand.campaign.deliveries import digest_of, label_digest
@@ -22,7 +21,7 @@ from evenhand.campaign.state import LETTERS, State
 from evenhand.campaign.verify_proofs import frozen_models, weighed_evidence
 from evenhand.errors import EvenhandError
 from evenhand.ledger.base import Event, Example, Ledger, Reader
-from evenhand.notation import JsonObject
+from evenhand.notation import JsonMapping, JsonObject
 
 __all__ = ["Verification", "verify"]
 
@@ -252,7 +251,7 @@ def _asked(event: Event, state: State) -> Iterator[str]:
         yield f"waits until {until}, which is not its time and the lease of {lease} seconds"
 
 
-def _other_choice(was: Mapping[str, Any], again: Mapping[str, Any]) -> Iterator[str]:
+def _other_choice(was: JsonMapping, again: JsonMapping) -> Iterator[str]:
     if was["group"] != again["group"]:
         yield f"was for {was['group']!r}, now it would be for {again['group']!r}"
     elif was["kind"] != again["kind"]:
@@ -309,7 +308,7 @@ def _added(event: Event, before: _Before) -> Iterator[str]:
     yield from _about_rows(facts, rows)
 
 
-def _about_rows(facts: Mapping[str, Any], rows: Sequence[Example]) -> Iterator[str]:
+def _about_rows(facts: JsonMapping, rows: Sequence[Example]) -> Iterator[str]:
     if len(facts["digests"]) != len(facts["ids"]):
         yield f"it has {len(facts['digests'])} digests for {len(facts['ids'])} rows"
     if any(row.made != facts["made"] for row in rows):

@@ -5,10 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from typing import Any
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from evenhand.claims import checks
 from evenhand.claims.certificates import spent_by
 from evenhand.claims.findings import Findings
 from evenhand.errors import InputError
+from evenhand.notation import JsonMapping
 
 __all__ = [
     "AllOf", "AnyOf", "Deadline", "LabelsSpent", "NoImprovement", "Rule", "Seen", "ErrorBelow", "parse_stop",
@@ -46,7 +46,7 @@ class Seen:
     rates: Sequence[float] = ()
     validated: Sequence[int] = ()
     left: int = 0
-    outcome: Mapping[str, Any] | None = None
+    outcome: JsonMapping | None = None
     version: int = 0
     frozen_labels: int = 0
     risk: str = "error"

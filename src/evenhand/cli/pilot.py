@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from evenhand.errors import InputError
+from evenhand.notation import JsonObject
 
 if TYPE_CHECKING:
     from evenhand.simulation.pilot import Pilot
@@ -43,7 +44,7 @@ def run_pilot(
     group: list[str],
     test: str | None,
     settings: dict[str, Any],
-    asked: dict[str, Any],
+    asked: JsonObject,
     as_json: bool,
 ) -> None:
     """Run the pilot and print what it found; exit 130 where it was interrupted."""

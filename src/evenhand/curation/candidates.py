@@ -11,6 +11,7 @@ from sklearn.linear_model import LogisticRegression
 
 from evenhand.arrays import Floats, Ints, Values
 from evenhand.curation.recomputing import classifier_of, logistic, risk_of
+from evenhand.notation import JsonObject
 
 __all__ = ["candidates_agree", "group_weights", "refits_of"]
 
@@ -45,7 +46,7 @@ def refits_of(archive: dict[str, bytes]) -> Refit | None:
     return lambda X, y, weight, C: clone(estimator).set_params(C=C).fit(X, y, weight)
 
 
-def candidates_agree(report: dict[str, Any], fit_again: Refit, X: Floats, y: Ints, group: Values) -> tuple[bool, str]:
+def candidates_agree(report: JsonObject, fit_again: Refit, X: Floats, y: Ints, group: Values) -> tuple[bool, str]:
     """Whether the candidates' risks are those of models of scikit-learn on the same folds; and in words."""
     choice = report["choice"]
     fold, wrong = np.array(choice["folds"]), []

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from evenhand.arrays import Ints, Values
 from evenhand.learners.choosing import FOLDS, Choice
 from evenhand.learners.crossing import group_places, make_folds
+from evenhand.notation import JsonObject
 
 __all__ = ["choice_values", "folds_of"]
 
 
-def choice_values(choice: Choice | None, folds: Sequence[int] = ()) -> dict[str, Any] | None:
+def choice_values(choice: Choice | None, folds: Sequence[int] = ()) -> JsonObject | None:
     """The choice as plain values: a sentence, a table of candidates, and the weights that were used; None without one.
 
     `folds`, the fold of every row, lets the candidates' risks be recomputed.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from evenhand.claims.intervals import paired_difference
+from evenhand.notation import JsonObject
 from evenhand.simulation.metrics import spread
 
 __all__ = ["compared", "no_comparison"]
@@ -16,7 +16,7 @@ __all__ = ["compared", "no_comparison"]
 DELTA = 0.05
 
 
-def compared(final: pd.DataFrame, rules: Sequence[str], groups: Sequence[str], column: str) -> dict[str, Any]:
+def compared(final: pd.DataFrame, rules: Sequence[str], groups: Sequence[str], column: str) -> JsonObject:
     """Means over trials of every rule and group, and how much better the first rule serves the worst-off.
 
     Worst-off is the group with the largest risk of the trial, among `groups`: those with enough test rows. A difference
@@ -56,7 +56,7 @@ def compared(final: pd.DataFrame, rules: Sequence[str], groups: Sequence[str], c
     }
 
 
-def no_comparison() -> dict[str, Any]:
+def no_comparison() -> JsonObject:
     """What stands in a report without other rules."""
     return compared(pd.DataFrame(columns=["trial", "strategy", "group", "none"]), (), (), "none")
 
@@ -66,7 +66,7 @@ def _by_trial(rows: pd.DataFrame, column: str) -> pd.DataFrame:
     return rows.pivot_table(index="trial", columns="group", values=column, observed=True, sort=False).dropna()
 
 
-def _difference(a: str, b: str, worst: dict[str, pd.Series], level: float) -> dict[str, Any]:
+def _difference(a: str, b: str, worst: dict[str, pd.Series], level: float) -> JsonObject:
     mean, low, high, _ = paired_difference(worst[b], worst[a], level)
     return {"a": a, "b": b, "mean": mean, "low": low, "high": high}
 

@@ -25,6 +25,7 @@ from evenhand.curation.page import render
 from evenhand.curation.rounds import Curation, hold_interrupt
 from evenhand.curation.summary import Facts, frame_of, summarise
 from evenhand.engine.settings import learner_seed
+from evenhand.notation import JsonObject
 from evenhand.risks import Risk
 from evenhand.simulation.result import Result
 
@@ -48,7 +49,7 @@ class Curated:
     notes: tuple[str, ...]
     _data: Any
     _run: Curation
-    _settings: dict[str, Any]
+    _settings: JsonObject
     _risk: Risk
     _positive: int | None
     _min_test: int
@@ -64,12 +65,12 @@ class Curated:
         given = self._data if self._run.table.holds_out else None
         return like_given(given, self._run.test_part().numbers, self._test_extra(), self._test_arrow)
 
-    def _extra(self) -> dict[str, Any]:
+    def _extra(self) -> JsonObject:
         run = self._run
         roles = np.where(run.validates, "validation", "train")
         return {"row": run.rows, "round": run.round_of_row, "role": roles, "group": self._names(run.group_of_row)}
 
-    def _test_extra(self) -> dict[str, Any]:
+    def _test_extra(self) -> JsonObject:
         tested, numbers = self._tested, self._run.test_part().numbers
         labels = [*self._run.table.classes.tolist(), None]  # −1, a label that is no class, takes the last entry
         predicted = [labels[k] for k in tested.predicted.tolist()]
@@ -90,7 +91,7 @@ class Curated:
         return self._run.tested(self.model, self._risk, self._positive)
 
     @cached_property
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> JsonObject:
         """Everything the report shows, as plain values."""
         run, table = self._run, self._run.table
         trained, validated = (
@@ -111,7 +112,7 @@ class Curated:
         )
         return summarise(facts, self._tested, self._compared)
 
-    def _compared(self, groups: Sequence[str]) -> dict[str, Any]:
+    def _compared(self, groups: Sequence[str]) -> JsonObject:
         """The rules beside each other, by the model one would deploy."""
         final, rules = self.result.final, self.result.labels
         name = "chosen" if self._settings["final"] == "chosen" else "final"

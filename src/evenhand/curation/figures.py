@@ -9,6 +9,7 @@ import numpy as np
 
 from evenhand.arrays import Floats, Ints
 from evenhand.claims.intervals import bounded_mean, clopper_pearson
+from evenhand.notation import JsonObject
 from evenhand.risks import Measure, Outcomes, Tally
 
 __all__ = ["DELTA", "BINS", "Predictions", "by_group", "overall", "picked", "risk_intervals", "worst_off"]
@@ -19,7 +20,7 @@ DELTA = 0.05
 BINS = 10
 """Bins of predicted probabilities behind the calibration error."""
 
-Row = dict[str, Any]
+Row = JsonObject
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ def picked(rows: list[Row]) -> Row | None:
     return max(known, key=lambda row: float(row["risk"]), default=None)
 
 
-def worst_off(rows: list[Row], *, with_few: bool = False) -> dict[str, Any] | None:
+def worst_off(rows: list[Row], *, with_few: bool = False) -> JsonObject | None:
     """An interval for the largest true risk, whichever group has it: from the largest low to the largest high.
 
     It holds whenever the groups' own intervals do. Groups with few test rows count only where asked for: of a group

@@ -16,12 +16,13 @@ import pyarrow.parquet as pq
 from evenhand.arrays import Ints
 from evenhand.errors import InputError
 from evenhand.files import write_atomically
+from evenhand.notation import JsonObject
 from evenhand.sources.table.table import Table
 
 __all__ = ["check_output", "free_names", "like_given", "outputs", "with_columns", "write_rows", "write_text"]
 
 
-def like_given(given: Any, rows: Ints, columns: dict[str, Any], arrow: Callable[[], pa.Table]) -> Any:
+def like_given(given: Any, rows: Ints, columns: JsonObject, arrow: Callable[[], pa.Table]) -> Any:
     """Rows by number in the frame type that was given, with more columns; pandas where a file was given."""
     if isinstance(given, pd.DataFrame):
         return given.iloc[rows].assign(**free_names(columns, list(given.columns)))
@@ -34,14 +35,14 @@ def like_given(given: Any, rows: Ints, columns: dict[str, Any], arrow: Callable[
     return eager[rows.tolist()].with_columns(*added).to_native()
 
 
-def with_columns(table: pa.Table, columns: dict[str, Any]) -> pa.Table:
+def with_columns(table: pa.Table, columns: JsonObject) -> pa.Table:
     """An Arrow table with more columns."""
     for name, values in free_names(columns, table.column_names).items():
         table = table.append_column(name, pa.array(values))
     return table
 
 
-def free_names(columns: dict[str, Any], taken: Sequence[str]) -> dict[str, Any]:
+def free_names(columns: JsonObject, taken: Sequence[str]) -> JsonObject:
     """The columns under names that are not taken: `row`, or else `evenhand_row`."""
     return {f"evenhand_{name}" if name in taken else name: values for name, values in columns.items()}
 

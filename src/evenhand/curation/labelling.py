@@ -27,6 +27,7 @@ from evenhand.curation.rounds import Rounds
 from evenhand.curation.summary import Facts, frame_of, summarise
 from evenhand.errors import InputError, NothingToAsk
 from evenhand.learners.logistic.table import TableModel
+from evenhand.notation import JsonObject
 from evenhand.risks import Risk
 
 __all__ = ["Labelling", "todo_path"]
@@ -105,7 +106,7 @@ class Labelling:
         self.ask()
         return receipt.rows
 
-    def _read(self, labels: Any) -> tuple[dict[str, Any], bool]:
+    def _read(self, labels: Any) -> tuple[JsonObject, bool]:
         if isinstance(labels, Mapping):
             return {str(name): label for name, label in labels.items()}, False
         if isinstance(labels, str | PathLike):
@@ -174,7 +175,7 @@ class Labelling:
         """The columns that models see."""
         return pd.DataFrame(rows[(self.campaign.store.state.columns or {})["features"]])
 
-    def _encoder(self) -> dict[str, Any] | None:
+    def _encoder(self) -> JsonObject | None:
         """What a stored model says of the columns it takes; the learner `table` knows them itself."""
         if isinstance(fitted(self.model), TableModel):
             return None
@@ -217,7 +218,7 @@ class Labelling:
         return int(np.flatnonzero(Risk("fnr", positive=wanted).for_classes(classes).relevant)[0])
 
     @cached_property
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> JsonObject:
         """Everything the report shows, as plain values."""
         status, state = self.campaign.status(), self.campaign.store.state
         groups = [status["groups"][group] for group in self.campaign.groups]

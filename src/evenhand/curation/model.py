@@ -20,6 +20,7 @@ from evenhand.files import write_atomically
 from evenhand.learners.base import Model
 from evenhand.learners.choosing import FinalModel
 from evenhand.learners.storing import dump_model, load_model
+from evenhand.notation import JsonObject
 from evenhand.sources.table.columns import Coded, Layout
 from evenhand.sources.table.encoding import Encoders
 from evenhand.sources.table.problems import missing_column
@@ -84,7 +85,7 @@ class CuratedModel:
         """Write a zip archive: `encoder.json`, `about.json` and the classifier as plain arrays, skops or safetensors."""
         save_model(path, self.classifier, self._encoder())
 
-    def _encoder(self) -> dict[str, Any]:
+    def _encoder(self) -> JsonObject:
         arrays = {name: getattr(self.encoder, name)[0].tolist() for name in ("low", "scale", "fill", "seen")}
         return {**asdict(self.layout), "names": self.layout.names, **arrays, "dense": self.encoder.dense}
 
@@ -158,7 +159,7 @@ def _read(rows: Any, columns: Sequence[str], text: Sequence[str] = ()) -> pa.Tab
     return frame.table
 
 
-def save_model(path: str | PathLike[str], classifier: Any, encoder: dict[str, Any] | None = None) -> None:
+def save_model(path: str | PathLike[str], classifier: Any, encoder: JsonObject | None = None) -> None:
     """Write a model as a zip archive that anybody may open: what it is, how rows become features, and its arrays."""
     classifier = fitted(classifier)
     form, data = dump_model(classifier)

@@ -6,13 +6,13 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 from jinja2 import Environment, PackageLoader, select_autoescape
 from markupsafe import Markup
 
 from evenhand.curation import words
+from evenhand.notation import JsonObject
 from evenhand.report import charts
 from evenhand.simulation.metrics import share
 
@@ -41,7 +41,7 @@ MEASURES = {
 """Further figures of a group, in the order of the page, and what heads their columns."""
 
 
-def render(summary: dict[str, Any]) -> str:
+def render(summary: JsonObject) -> str:
     """The report as one HTML page that needs nothing else."""
     environment = Environment(
         loader=PackageLoader("evenhand.report", "templates"),
@@ -78,7 +78,7 @@ def render(summary: dict[str, Any]) -> str:
     )
 
 
-def _best(summary: dict[str, Any]) -> list[dict[str, Any]]:
+def _best(summary: JsonObject) -> list[JsonObject]:
     """The plain model and the best candidates beside it, the chosen one among them."""
     candidates = (summary["choice"] or {}).get("candidates") or []
     return [*candidates[:1], *words.best_candidates(candidates)]
@@ -105,7 +105,7 @@ def _kept(text: str) -> str:
     return text.replace(" %", "\u00a0%").replace("± ", "±\u00a0").replace(" ±", "\u00a0±")
 
 
-def _accuracy_chart(rows: Sequence[dict[str, Any]], summary: dict[str, Any], width: int) -> str:
+def _accuracy_chart(rows: Sequence[JsonObject], summary: JsonObject, width: int) -> str:
     marks = ["this model, 95 % interval for all groups at once", f"always {summary['majority']}"]
     bars = [
         charts.Interval(
@@ -123,14 +123,14 @@ def _accuracy_chart(rows: Sequence[dict[str, Any]], summary: dict[str, Any], wid
     return charts.intervals(bars, marks, title=title, description=said, x_label="test accuracy", width=width)
 
 
-def _worst_first(summary: dict[str, Any]) -> list[int]:
+def _worst_first(summary: JsonObject) -> list[int]:
     """The groups by risk, those with few test rows or none last: one order, hence one colour, in every chart."""
     rows = summary["by_group"]
     risk = [-math.inf if row["risk"] is None else row["risk"] for row in rows]
     return sorted(range(len(rows)), key=lambda z: (rows[z]["few"], -risk[z]))
 
 
-def _mixture_chart(summary: dict[str, Any], width: int) -> str:
+def _mixture_chart(summary: JsonObject, width: int) -> str:
     counts = np.array(summary["rounds"]["counts"])
     if not len(counts):
         return ""
@@ -154,7 +154,7 @@ def _mixture_chart(summary: dict[str, Any], width: int) -> str:
     )
 
 
-def _time_chart(summary: dict[str, Any], width: int) -> str:
+def _time_chart(summary: JsonObject, width: int) -> str:
     rounds = summary["rounds"]
     at = [i for i, found in enumerate(rounds["accuracy"]) if found is not None]
     shown = _worst_first(summary)[: MOST_AREAS if len(summary["groups"]) == MOST_AREAS else MOST_AREAS - 1]
@@ -186,7 +186,7 @@ def _binned(rounds: int) -> list[range]:
     return [range(a, b) for a, b in itertools.pairwise(edges)]
 
 
-def _why_chart(summary: dict[str, Any], width: int) -> str:
+def _why_chart(summary: JsonObject, width: int) -> str:
     rounds = summary["rounds"]
     kinds = [kind for kind in WHY if kind in rounds["kind"]]
     bins = _binned(len(rounds["kind"]))
@@ -204,7 +204,7 @@ def _why_chart(summary: dict[str, Any], width: int) -> str:
     )
 
 
-def _terms_chart(summary: dict[str, Any], width: int) -> str:
+def _terms_chart(summary: JsonObject, width: int) -> str:
     rounds = summary["rounds"]
     names = list(
         dict.fromkeys(

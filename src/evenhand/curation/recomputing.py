@@ -27,6 +27,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from evenhand.arrays import Floats, Ints, Values
 from evenhand.errors import InputError
+from evenhand.notation import JsonObject
 
 __all__ = [
     "Files",
@@ -58,11 +59,11 @@ class Files:
         """The test rows."""
         return self.rows.with_suffix(f".test{self.rows.suffix}")
 
-    def report(self) -> dict[str, Any]:
+    def report(self) -> JsonObject:
         """The report's figures."""
         path = self.beside(".report.json")
         try:
-            found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            found: JsonObject = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise InputError(f"there is no {path.name} beside {self.rows}: nothing to verify") from None
         except ValueError as error:
@@ -93,7 +94,7 @@ def read_rows(path: Path, text: list[str]) -> pa.Table:
     return pacsv.read_csv(path, convert_options=options)
 
 
-def features(table: pa.Table, encoder: dict[str, Any]) -> Floats:
+def features(table: pa.Table, encoder: JsonObject) -> Floats:
     """The rows as the encoder says: numbers shifted and scaled, gaps and categories one-hot where training knew them."""
     numbers = np.column_stack([np.empty((table.num_rows, 0)), *(_numbers(table.column(n)) for n in encoder["numbers"])])
     gaps = np.isnan(numbers)
@@ -114,7 +115,7 @@ def features(table: pa.Table, encoder: dict[str, Any]) -> Floats:
     return np.column_stack([scaled, *(b * seen[_place(i, blocks, len(low))] for i, b in enumerate(blocks))])
 
 
-def raw_columns(table: pa.Table, encoder: dict[str, Any]) -> pd.DataFrame:
+def raw_columns(table: pa.Table, encoder: JsonObject) -> pd.DataFrame:
     """The columns as they are, for a Pipeline that makes features of them."""
     frame: pd.DataFrame = table.select(encoder["columns"]).to_pandas(date_as_object=False)
     for name in [name for name, kind in frame.dtypes.items() if kind.kind == "O" and kind.name == "object"]:
@@ -227,7 +228,7 @@ def _codes(labels: Any, classes: list[Any]) -> Ints:
     return np.array([place[label] for label in np.asarray(labels).tolist()], dtype=np.int64)
 
 
-def figures(y: Ints, predicted: Ints, chances: Floats | None, report: dict[str, Any]) -> dict[str, float | None]:
+def figures(y: Ints, predicted: Ints, chances: Floats | None, report: JsonObject) -> dict[str, float | None]:
     """The figures of some test rows; labels are places among the report's classes."""
     classes = report["classes"]
     found: dict[str, float | None] = {"count": len(y)}
@@ -253,9 +254,7 @@ def figures(y: Ints, predicted: Ints, chances: Floats | None, report: dict[str, 
     return found
 
 
-def risk_of(
-    y: Ints, predicted: Ints, chances: Floats | None, report: dict[str, Any]
-) -> tuple[float, float, float] | None:
+def risk_of(y: Ints, predicted: Ints, chances: Floats | None, report: JsonObject) -> tuple[float, float, float] | None:
     """The risk of some test rows and the ends of its interval, NaN where there is none; None where it is not recomputed."""
     name, K = report["risk"], len(report["classes"])
     groups = len(report["groups"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from evenhand.learners import Logistic, as_learner
 from evenhand.learners.logistic.table import TableLearner
 from evenhand.learners.parsing import describe_learner
 from evenhand.ledger.memory import MemoryLedger
-from evenhand.notation import lasting_text
+from evenhand.notation import JsonMapping, JsonObject, lasting_text
 from evenhand.sources.table.overlap import fingerprint
 
 __all__ = ["Plan", "ledger_path", "start"]
@@ -59,11 +59,11 @@ class Plan:
     groups: Sequence[str]
     budget: int
     test_labels: int
-    campaign: Mapping[str, Any]
-    table: Mapping[str, Any]
+    campaign: JsonMapping
+    table: JsonMapping
     final: str = "chosen"
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> JsonObject:
         """The plan as plain values, by which a resumed one is known again."""
         own = {key: value for key, value in self.campaign.items() if key not in ("strategy", "learner", "risk")}
         texts = {key: lasting_text(self.campaign[key]) for key in ("strategy", "learner", "risk")}
@@ -149,7 +149,7 @@ def as_raw(learner: Any) -> Any:
     return TableLearner(C=learner.C) if isinstance(learner, Logistic) else learner
 
 
-def _kept(out: Path) -> dict[str, Any]:
+def _kept(out: Path) -> JsonObject:
     path = checkpoint_path(out)
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
@@ -186,14 +186,14 @@ def _resumed(plan: Plan, out: Path, settings: dict[str, Any]) -> Campaign:
     return campaign
 
 
-def _pool_facts(data: Any) -> dict[str, Any]:
+def _pool_facts(data: Any) -> JsonObject:
     """What tells whether the table is still the same: of a file also its size and time, which are quick to compare."""
     if isinstance(data, str | Path):
         return {**stamp(Path(data)), "digest": digest_of_files(Path(data))}
     return {"digest": fingerprint(data)}
 
 
-def _check_pool(data: Any, was: Mapping[str, Any]) -> None:
+def _check_pool(data: Any, was: JsonMapping) -> None:
     if isinstance(data, str | Path):
         if not Path(data).exists():
             raise InputError(f"there is no file {str(data)!r}.")

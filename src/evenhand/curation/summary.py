@@ -15,6 +15,7 @@ from evenhand.arrays import Ints
 from evenhand.curation import words
 from evenhand.curation.figures import DELTA, Predictions, by_group, overall, picked, worst_off
 from evenhand.curation.rounds import Rounds
+from evenhand.notation import JsonObject
 from evenhand.risks import Measure
 
 __all__ = ["SCHEMA", "Facts", "frame_of", "summarise"]
@@ -49,12 +50,12 @@ class Facts:
     min_test: int
     rounds: Rounds
     choice: Any = None
-    progress: dict[str, Any] | None = None
+    progress: JsonObject | None = None
 
 
 def summarise(
-    facts: Facts, tested: Predictions, comparison: Callable[[Sequence[str]], dict[str, Any]] | dict[str, Any]
-) -> dict[str, Any]:
+    facts: Facts, tested: Predictions, comparison: Callable[[Sequence[str]], JsonObject] | JsonObject
+) -> JsonObject:
     """The summary of a run; the comparison may depend on which groups have enough test rows."""
     rows = [
         {**{key: row[key] for key in _FIRST}, **{role: int(n[z]) for role, n in facts.counts.items()}, **row}
@@ -62,7 +63,7 @@ def summarise(
     ]
     risk, classes = tested.measure.risk, tested.measure.classes
     enough = [row["group"] for row in rows if not row["few"]]
-    summary: dict[str, Any] = {
+    summary: JsonObject = {
         "schema": SCHEMA,
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {name: version(name) for name in _PACKAGES},
@@ -107,7 +108,7 @@ def costs_of(measure: Measure) -> list[list[float]] | None:
     return found
 
 
-def frame_of(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:
+def frame_of(rows: Sequence[JsonObject]) -> pd.DataFrame:
     """The figures of the groups as a frame with the group's name as index; missing figures are NaN."""
     frame = pd.DataFrame([{k: np.nan if v is None else v for k, v in row.items()} for row in rows])
     return frame.set_index("group")

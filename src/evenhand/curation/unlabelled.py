@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from evenhand.notation import JsonMapping
 from evenhand.sources.csv_files import CsvFormat, header_of, read_column
 from evenhand.sources.table.parquet import ParquetFiles
 from evenhand.sources.table.problems import TableError, missing_column
@@ -30,7 +31,7 @@ class Labels(NamedTuple):
         return self.rows - self.there
 
 
-def labels_in(data: Any, label: str, form: Mapping[str, Any]) -> Labels:
+def labels_in(data: Any, label: str, form: JsonMapping) -> Labels:
     """How many rows have a label; a column that is not there has none, unless its name looks like a slip."""
     check_effects([data], form)
     if not isinstance(data, str | Path):

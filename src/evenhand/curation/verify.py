@@ -28,6 +28,7 @@ from evenhand.curation.recomputing import (
     table_features,
 )
 from evenhand.errors import InputError
+from evenhand.notation import JsonObject
 
 __all__ = ["Check", "verify"]
 
@@ -110,7 +111,7 @@ def _column(table: pa.Table, name: str) -> list[Any]:
     return found
 
 
-def _roles(report: dict[str, Any], rows: pa.Table, test: pa.Table) -> Iterator[Check]:
+def _roles(report: JsonObject, rows: pa.Table, test: pa.Table) -> Iterator[Check]:
     id = report["settings"].get("id_column", "row")
     numbers, roles, groups = (_column(rows, name) for name in (id, "role", "group"))
     yield Check("no row twice", len(set(numbers)) == len(numbers), f"{len(numbers):,} rows")
@@ -128,7 +129,7 @@ def _roles(report: dict[str, Any], rows: pa.Table, test: pa.Table) -> Iterator[C
     yield Check("counts of rows by group and role", total and not wrong, "; ".join(wrong) or f"{len(numbers):,} labels")
 
 
-def _majority(report: dict[str, Any], rows: pa.Table) -> Iterator[Check]:
+def _majority(report: JsonObject, rows: pa.Table) -> Iterator[Check]:
     classes = report["classes"]
     y = _labels(rows.column(report["settings"]["label"]).to_pylist(), classes)
     majority = classes[int(np.argmax(np.bincount(y, minlength=len(classes))))]
@@ -136,7 +137,7 @@ def _majority(report: dict[str, Any], rows: pa.Table) -> Iterator[Check]:
 
 
 def _model(
-    report: dict[str, Any],
+    report: JsonObject,
     archive: dict[str, bytes],
     encode: Callable[[pa.Table], Any],
     rows: pa.Table,
@@ -173,7 +174,7 @@ def _model(
     return checks, wide
 
 
-def _candidates(report: dict[str, Any], archive: dict[str, bytes], X: Floats, y: Ints, group: Values) -> Check:
+def _candidates(report: JsonObject, archive: dict[str, bytes], X: Floats, y: Ints, group: Values) -> Check:
     name, again = "the candidates for the model", refits_of(archive)
     known = report["risk"] in ("error", "log", "fnr", "fpr", "balanced", "costs")
     if again is None or not report["choice"]["folds"] or not known:
@@ -188,7 +189,7 @@ def _labels(values: list[Any], classes: list[Any]) -> Ints:
     return np.array([exact.get(str(v), place.get(str(v).lower(), -1)) for v in values], dtype=np.int64)
 
 
-def _figures(report: dict[str, Any], test: pa.Table, chances: Floats | None) -> Iterator[Check]:
+def _figures(report: JsonObject, test: pa.Table, chances: Floats | None) -> Iterator[Check]:
     predicted = _labels(_column(test, "predicted"), report["classes"])
     y = _labels(test.column(report["settings"]["label"]).to_pylist(), report["classes"])
     group = np.array(_column(test, "group"))
@@ -236,7 +237,7 @@ def _figures(report: dict[str, Any], test: pa.Table, chances: Floats | None) -> 
     yield Check("the worst-off group and its interval", agrees, report["title"])
 
 
-def _trials(report: dict[str, Any]) -> Iterator[Check]:
+def _trials(report: JsonObject) -> Iterator[Check]:
     """Means, deviations and differences of the comparison, from the figures of its trials."""
     found = report["comparison"]
     if not found["trials"]:
@@ -263,7 +264,7 @@ def _trials(report: dict[str, Any]) -> Iterator[Check]:
     yield Check("the comparison, from its trials", not wrong, ", ".join(wrong) or f"{found['trials']} trials")
 
 
-def _is_first_trial(report: dict[str, Any]) -> bool:
+def _is_first_trial(report: JsonObject) -> bool:
     """Whether trial 0 of the first rule has the risks of the model reported, where it is among the trials."""
     found = report["comparison"]
     risks = {row["group"]: row["risk"] for row in report["by_group"]}

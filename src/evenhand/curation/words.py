@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from evenhand.claims.planning import labels_for_width
+from evenhand.notation import JsonObject
 
 __all__ = ["advice", "best_candidates", "gain", "is_rate", "joined", "percent", "points", "spread", "title", "value"]
 
@@ -67,7 +67,7 @@ def spread(risk: str, number: float | None) -> str:
     return f"{100 * number:.1f}" if is_rate(risk) else f"{number:.3f}"
 
 
-def best_candidates(candidates: Sequence[dict[str, Any]], most: int = 4) -> list[dict[str, Any]]:
+def best_candidates(candidates: Sequence[JsonObject], most: int = 4) -> list[JsonObject]:
     """The candidates for the model to show beside the plain one, which comes first: the chosen one, then by risk."""
     return sorted(candidates[1:], key=lambda c: (not c["chosen"], c["risk"]))[:most]
 
@@ -83,7 +83,7 @@ def joined(names: Sequence[str], most: int = 3) -> str:
     return f"{', '.join(names[:most])} and {len(names) - most} more"
 
 
-def title(summary: dict[str, Any]) -> str:
+def title(summary: JsonObject) -> str:
     """Who is worst off and how badly, in one line."""
     worst, risk = summary["worst"], summary["risk"]
     if worst is None:
@@ -105,12 +105,12 @@ def title(summary: dict[str, Any]) -> str:
     return f"{said} [{worst['risk_low']:.3f}, {worst['risk_high']:.3f}]"
 
 
-def advice(summary: dict[str, Any]) -> list[str]:
+def advice(summary: JsonObject) -> list[str]:
     """What to do next, most urgent first; each sentence rests on a figure of the report."""
     return list(_advice(summary))
 
 
-def _advice(s: dict[str, Any]) -> Iterator[str]:
+def _advice(s: JsonObject) -> Iterator[str]:
     rows, worst, progress = s["by_group"], s["worst"], s["progress"]
     if progress and not progress["done"]:
         yield f"Label the {progress['to_label']:,} rows of todo.csv and give them back (labels=..., --labels todo.csv)."
@@ -149,7 +149,7 @@ def _advice(s: dict[str, Any]) -> Iterator[str]:
         yield from _halves(s)
 
 
-def _against_others(s: dict[str, Any]) -> Iterator[str]:
+def _against_others(s: JsonObject) -> Iterator[str]:
     found = s["comparison"]["differences"]
     better = [d["b"] for d in found if d["high"] < 0]
     if better:
@@ -170,7 +170,7 @@ def _against_others(s: dict[str, Any]) -> Iterator[str]:
             )
 
 
-def _halves(s: dict[str, Any]) -> Iterator[str]:
+def _halves(s: JsonObject) -> Iterator[str]:
     """What the second half of the labels brought the worst-off group."""
     rounds, place = s["rounds"], s["groups"].index(s["worst"]["group"])
     tested = [i for i, found in enumerate(rounds["accuracy"]) if found is not None and found[place] is not None]

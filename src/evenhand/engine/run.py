@@ -18,6 +18,7 @@ from evenhand.engine.fixed_pool import PooledTrials
 from evenhand.engine.memories.fixed_pool import PoolMemory
 from evenhand.engine.memories.lockstep import LockstepLogistic
 from evenhand.engine.trials import Settings, Step, Trials
+from evenhand.notation import JsonObject
 from evenhand.risks import Measure
 from evenhand.sources.base import ConfusionStream, ExactStream, Source
 from evenhand.strategies.base import Strategy
@@ -107,7 +108,7 @@ class _Log:
     """What a run leaves behind, round by round."""
 
     def __init__(self) -> None:
-        self._rounds: list[dict[str, Any]] = []
+        self._rounds: list[JsonObject] = []
 
     def __len__(self) -> int:
         return len(self._rounds)
@@ -127,7 +128,7 @@ class _Log:
         if not trials.settings.risk.is_error:
             self._rounds[-1]["risk"] = nothing if done.risk is None else done.risk
 
-    def arrays(self) -> dict[str, Any]:
+    def arrays(self) -> JsonObject:
         return {name: np.stack([kept[name] for kept in self._rounds]) for name in self._rounds[0]}
 
 
@@ -198,7 +199,7 @@ class _Forms:
         return accuracy, risk
 
 
-def _log(block: Trials, forms: _Forms, tick: Callable[[], None] | None) -> dict[str, Any]:
+def _log(block: Trials, forms: _Forms, tick: Callable[[], None] | None) -> JsonObject:
     log = _Log()
     exact, exact_risk = forms.accuracies is not None, forms.confusions is not None
     rules: list[tuple[Floats, Floats]] = []

@@ -9,6 +9,7 @@ from importlib.metadata import version
 from typing import Any
 
 from evenhand.engine.run import Settings
+from evenhand.notation import JsonObject
 from evenhand.risks import as_risk
 from evenhand.simulation.blocks import Block, cut
 from evenhand.sources.base import Source
@@ -63,7 +64,7 @@ class Study:
     ) -> Study:
         """The study at a scale, with other trials, another seed where they are given; with `image_rounds`, images have so
         many, and one trial if nothing else is said."""
-        changes: dict[str, Any] = dict(self.quick) if scale == "quick" else {}
+        changes: JsonObject = dict(self.quick) if scale == "quick" else {}
         if trials is not None:
             changes["trials"] = trials
         if seed is not None:
@@ -79,7 +80,7 @@ class Study:
         """Whether it trains a network on images."""
         return self.learner.partition(":")[0] == "network"
 
-    def settings(self, label: str) -> dict[str, Any]:
+    def settings(self, label: str) -> JsonObject:
         """All that decides a trial's result, apart from its number."""
         return {
             "schema": _SCHEMA,
@@ -97,12 +98,12 @@ class Study:
             **self._risk(),
         }
 
-    def _risk(self) -> dict[str, Any]:
+    def _risk(self) -> JsonObject:
         """The risk as plain values; nothing for the error, so that its trials keep the keys they have."""
         risk = as_risk(self.risk, self.positive)
         return {} if risk.is_error else risk.settings()
 
-    def described(self) -> dict[str, Any]:
+    def described(self) -> JsonObject:
         """What is run, as plain values."""
         found = asdict(self)
         del found["quick"], found["block"], found["risk"], found["positive"]

@@ -25,6 +25,7 @@ from evenhand.claims.intervals import paired_difference
 from evenhand.engine.trials import open_stream
 from evenhand.errors import InputError
 from evenhand.learners import Logistic, as_learner
+from evenhand.notation import JsonObject
 from evenhand.progress import bar
 from evenhand.risks import OwnRisk, Risk, as_risk
 from evenhand.simulation.metrics import spread, worst_by
@@ -88,7 +89,7 @@ class Pilot:
         """The level of each interval, such that all hold at once with 95 %."""
         return 1 - DELTA / max(len(self.leads), 1)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JsonObject:
         """Everything as plain values, for JSON."""
         return {
             "schema": 1,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from evenhand.arrays import Floats, Values
 from evenhand.errors import InputError
+from evenhand.notation import JsonObject
 from evenhand.strategies.decision import KINDS, Decision
 from evenhand.strategies.standing import Standing
 
@@ -63,7 +64,7 @@ class Rule:
         """The decision; every rule has its own."""
         raise NotImplementedError
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> JsonObject:
         """The settings that differ from their defaults."""
         return {f.name: v for f in fields(self) if (v := getattr(self, f.name)) != f.default}
 

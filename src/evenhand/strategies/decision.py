@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.errors import InputError
+from evenhand.notation import JsonMapping, JsonObject
 from evenhand.strategies.standing import Standing
 
 __all__ = ["KINDS", "Decision"]
@@ -82,7 +82,7 @@ class Decision:
         """The sum of the terms, or None where the rule has none."""
         return sum(self.terms.values(), np.zeros(())) if self.terms else None
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JsonObject:
         """A single decision as plain JSON values, the same in Python, CLI, trace, ledger and page."""
 
         def named(values: NDArray[np.float64]) -> dict[str, float | None]:
@@ -101,7 +101,7 @@ class Decision:
         }
 
     @classmethod
-    def from_dict(cls, groups: tuple[str, ...], record: Mapping[str, Any]) -> Decision:
+    def from_dict(cls, groups: tuple[str, ...], record: JsonMapping) -> Decision:
         """The decision that `as_dict` wrote down."""
 
         def array(values: Mapping[str, float | None]) -> NDArray[np.float64]:

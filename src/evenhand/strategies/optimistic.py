@@ -12,6 +12,7 @@ import numpy as np
 from evenhand.arrays import Floats
 from evenhand.claims.bounds import as_bound, bound_settings
 from evenhand.errors import InputError
+from evenhand.notation import JsonObject
 from evenhand.strategies import terms as named
 from evenhand.strategies.base import FORCED, SCORE, WARM_UP, Rule, decide, either, pick
 from evenhand.strategies.decision import Decision
@@ -127,7 +128,7 @@ class Optimistic(Rule):
             xi = 0.7 if constant is None and kappa is None else 0.5
         return cls(xi=xi, bound=bound, C=constant, resolution=resolution, kappa=kappa)
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> JsonObject:
         """The settings that differ from their defaults, those of the bound spelt out."""
         found = super().settings()
         bound = found.pop("bound", None)

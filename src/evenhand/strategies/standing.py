@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from evenhand.notation import JsonObject
 
 __all__ = ["Standing", "awaited"]
 
@@ -88,7 +89,7 @@ class Standing:
         arrays = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _SHARED}
         return replace(self, **{name: array[j].copy() for name, array in arrays.items() if array is not None})
 
-    def as_dict(self) -> dict[str, dict[str, Any]]:
+    def as_dict(self) -> dict[str, JsonObject]:
         """The snapshot of a single campaign as plain numbers, group by group."""
         fields = ("counts", "pending", "validated", "pending_validation", "mixture", "mean_loss", "available")
         columns = {name: getattr(self, name).tolist() for name in fields}

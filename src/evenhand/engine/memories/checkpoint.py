@@ -13,7 +13,6 @@ import re
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from evenhand.arrays import Values
 from evenhand.engine.memories.base import Scores
 from evenhand.errors import InputError
 from evenhand.files import write_atomically
+from evenhand.notation import JsonObject
 
 __all__ = ["Checkpoint"]
 
@@ -43,15 +43,15 @@ class Checkpoint:
         slug = re.sub(r"[^A-Za-z0-9.]+", "-", run).strip("-")[:60]
         self.path = Path(folder) / f"{slug}-{hashlib.sha256(run.encode()).hexdigest()[:8]}.pt"
         self.settings = settings
-        self.events: list[dict[str, Any]] = []
-        self._ahead: deque[dict[str, Any]] = deque()
+        self.events: list[JsonObject] = []
+        self._ahead: deque[JsonObject] = deque()
 
     @property
     def replaying(self) -> bool:
         """Whether the next event is one of the checkpoint's."""
         return bool(self._ahead)
 
-    def open(self) -> dict[str, Any] | None:
+    def open(self) -> JsonObject | None:
         """The network's state in the checkpoint, if there is one; its events are then handed out again."""
         import torch
 
@@ -67,10 +67,10 @@ class Checkpoint:
                 "remove it, or name another folder"
             )
         self._ahead = deque(kept["events"])
-        state: dict[str, Any] = kept["state"]
+        state: JsonObject = kept["state"]
         return state
 
-    def save(self, state: dict[str, Any]) -> None:
+    def save(self, state: JsonObject) -> None:
         """Write everything so far beside the network's state."""
         import torch
 
@@ -111,7 +111,7 @@ class Checkpoint:
         self.events.append({"kind": kind, "n": examples, what: torch.from_numpy(np.ascontiguousarray(small))})
         return answers
 
-    def _next(self, kind: str, examples: int, came: str = "", what: str = "n") -> dict[str, Any] | None:
+    def _next(self, kind: str, examples: int, came: str = "", what: str = "n") -> JsonObject | None:
         if kind != "final" and self._ahead and self._ahead[0]["kind"] == "final":
             self._ahead.clear()  # the run was at its end and is now taken further
         if not self._ahead:
@@ -126,7 +126,7 @@ class Checkpoint:
         return event
 
 
-def _tensors(scores: Scores) -> dict[str, Any]:
+def _tensors(scores: Scores) -> JsonObject:
     import torch
 
     return {name: torch.from_numpy(np.ascontiguousarray(getattr(scores, part))) for part, name in _SCORES.items()}

@@ -23,6 +23,7 @@ from evenhand.learners.base import Model
 from evenhand.learners.torch.data import Batch
 from evenhand.learners.torch.learner import TorchLearner, TorchModel, log_softmax
 from evenhand.learners.torch.trainer import Trainer
+from evenhand.notation import JsonObject
 from evenhand.risks import Measure, Outcomes, of_log_chances
 
 if TYPE_CHECKING:
@@ -213,7 +214,7 @@ class _RecordedModel:
     model: TorchModel
     kind: str
     checkpoint: Checkpoint
-    state: Callable[[], dict[str, Any]]
+    state: Callable[[], JsonObject]
 
     @property
     def classes(self) -> Values:
