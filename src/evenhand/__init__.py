@@ -6,4 +6,5 @@ A fixed labelling budget then buys the best classifier for the group that is wor
 
 import lazy_loader
 
+__version__ = "0.1.0"
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
