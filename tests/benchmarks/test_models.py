@@ -9,6 +9,7 @@ from scipy.special import expit
 
 import evenhand as eh
 from evenhand.learners.choosing import fit_chosen
+from evenhand.learners.logistic.reweighting import LogisticRefits
 from model_runs.cells import Cell, Kept, run_cell
 from model_runs.rivals import adaptive_weights, mixture_of_models
 from model_runs.samples import draw
@@ -75,8 +76,15 @@ def test_samples_are_the_rules_shares():
     assert np.unique(even.groups, return_counts=True)[1].tolist() == [20] * 5
 
 
-def test_a_candidate_under_very_unequal_weights_converges():
-    """These weights once made the solver take steps that hardly moved, until it gave up and no model came."""
-    sample = draw(digits(), 200, 901, 11)
-    model = fit_chosen(eh.Logistic(), sample.X, sample.y, sample.groups, seed=11)
+@pytest.mark.parametrize("trial", [0, 11])
+def test_fits_under_very_unequal_weights_converge(trial):
+    """Such weights once made the solver take steps that hardly moved, until it gave up and no model came."""
+    sample = draw(digits(), 200, 901, trial)
+    model = fit_chosen(eh.Logistic(), sample.X, sample.y, sample.groups, seed=trial)
     assert len(model.choice.candidates) == 18
+    rng = np.random.default_rng(trial)
+    place = np.unique(sample.groups, return_inverse=True)[1]
+    refits = LogisticRefits(eh.Logistic(), sample.X, sample.y, 1e-6)
+    for C in (30.0, 0.1, 10.0, 30.0) * 5:
+        weight = (10 ** rng.uniform(-6, 0, 5))[place]
+        refits.fit(weight * len(weight) / weight.sum(), C)

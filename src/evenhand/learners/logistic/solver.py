@@ -191,7 +191,7 @@ def _advance(problem: Problem, at: _State, step: Floats, target: Floats, last_ki
     moved = at.theta + step
     gradient = problem.gradient(moved, at.trial)
     norm = _norm(gradient, problem.scale[at.trial])
-    at.M = _secant(at.M, step, gradient - at.gradient)
+    learned = _secant(at.M, step, gradient - at.gradient)
     falls = norm <= target
     if falls.all():
         at.theta, at.gradient, at.norm = moved, gradient, norm
@@ -200,6 +200,8 @@ def _advance(problem: Problem, at: _State, step: Floats, target: Floats, last_ki
     else:
         lower = _dot(gradient, step) <= 0.0
         taken, last = falls | lower, at.kind >= last_kind
+        if last_kind < _CAUTIOUS:  # the direction of an exact step is right, only its length is not
+            learned = np.where((~taken & last)[:, None, None], at.M, learned)
         at.renew |= ~falls & (lower | ~last)
         at.length = np.where(taken | ~last, 1.0, 0.5 * at.length)
         at.kind = np.where(taken, 0, at.kind)
@@ -207,6 +209,7 @@ def _advance(problem: Problem, at: _State, step: Floats, target: Floats, last_ki
             np.where(taken[:, None], new, old) for new, old in ((moved, at.theta), (gradient, at.gradient))
         )
         at.norm = np.where(taken, norm, at.norm)
+    at.M = learned
     at.best = np.minimum(at.best, at.norm)
 
 
