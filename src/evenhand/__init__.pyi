@@ -12,12 +12,16 @@ from .claims.stopping import Deadline as Deadline
 from .claims.stopping import ErrorBelow as ErrorBelow
 from .claims.stopping import LabelsSpent as LabelsSpent
 from .claims.stopping import NoImprovement as NoImprovement
+from .client import connect as connect
 from .curation.curate import curate as curate
 from .curation.model import CuratedModel as CuratedModel
+from .errors import Conflict as Conflict
 from .errors import EvenhandError as EvenhandError
 from .errors import InputError as InputError
 from .errors import LearnerError as LearnerError
 from .errors import LedgerError as LedgerError
+from .errors import NotAllowed as NotAllowed
+from .errors import NotFound as NotFound
 from .errors import NothingToAsk as NothingToAsk
 from .learners import Learner as Learner
 from .learners import Logistic as Logistic

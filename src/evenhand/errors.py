@@ -10,6 +10,7 @@ __all__ = [
     "InputError",
     "LearnerError",
     "LedgerError",
+    "NotAllowed",
     "NotFound",
     "NothingToAsk",
     "Repeated",
@@ -40,6 +41,10 @@ class NotFound(InputError):
 
 class Conflict(InputError):
     """What was given contradicts what is there already: another label of the same id, a request that was answered."""
+
+
+class NotAllowed(InputError):
+    """The server does not know this token, or its role may not do this."""
 
 
 class Repeated(EvenhandError):

@@ -19,7 +19,7 @@ import evenhand as eh
 from evenhand.ledger import Ledger, MemoryLedger
 from evenhand.ledger.database import DatabaseLedger
 
-Make = Callable[..., eh.Campaign]
+Make = Create = Callable[..., eh.Campaign]
 
 
 class Clock:
@@ -37,19 +37,24 @@ def clock() -> Clock:
     return Clock()
 
 
-@pytest.fixture(scope="module", params=["memory", "sqlite"])
-def ledger(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, clock: Clock) -> Ledger:
-    if request.param == "memory":
-        return MemoryLedger(clock=clock)
+@pytest.fixture(scope="module", params=["memory", "sqlite", "server"])
+def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, clock: Clock) -> Create:
+    """Where campaigns are: in this process, in a file, on a server."""
+    if request.param == "server":
+        found: Create = request.getfixturevalue("create_remote")
+        return found
     file = tmp_path_factory.mktemp("deliveries") / "l.db"
-    return DatabaseLedger(f"sqlite:///{file}?synchronous=normal", create=True, clock=clock)
+    ledger: Ledger = MemoryLedger(clock=clock)
+    if request.param == "sqlite":
+        ledger = DatabaseLedger(f"sqlite:///{file}?synchronous=normal", create=True, clock=clock)
+    return lambda **settings: eh.Campaign.create(ledger, f"survey {len(ledger.campaigns())}", **settings)
 
 
 @pytest.fixture
-def make(ledger: Ledger) -> Make:
+def make(place: Create) -> Make:
     def made(**settings: Any) -> eh.Campaign:
         given = {"budget": 40, "batch": 2, "learner": None, "lease": "60s", **settings}
-        return eh.Campaign.create(ledger, f"survey {len(ledger.campaigns())}", ["u", "v"], "uniform", **given)
+        return place(groups=["u", "v"], strategy="uniform", **given)
 
     return made
 
@@ -616,6 +621,7 @@ def test_classes_that_cannot_be(make: Make, classes: Any) -> None:
         make(classes=classes)
 
 
+@pytest.mark.here
 def test_a_file_writes_numbers_as_text(make: Make, tmp_path: Path) -> None:
     file = tmp_path / "rows.csv"
     c = make(classes=[0, 1])
@@ -652,6 +658,7 @@ def test_arrays_come_back(make: Make, dtype: str) -> None:
     assert np.array_equal(np.signbit(found), np.signbit(X[at].astype(float)))
 
 
+@pytest.mark.here
 def test_sparse_rows_come_back(make: Make) -> None:
     X = sp.csr_array(np.array([[0.1, 0, 0], [0, 0, 1e-300], [0, 0, 0], [3, 2, 1]]))
     found, at = told(make, X)
@@ -660,6 +667,7 @@ def test_sparse_rows_come_back(make: Make) -> None:
     assert np.array_equal(found.toarray(), X.toarray()[at])
 
 
+@pytest.mark.here
 @pytest.mark.parametrize("dtype", ["float32", "float64", "uint8", "int16", "bool"])
 def test_images_come_back(make: Make, dtype: str) -> None:
     X = (np.random.default_rng(0).normal(size=(4, 3, 2, 2)) * 20).astype(dtype)
@@ -684,7 +692,7 @@ def test_pandas_frames_come_back(make: Make) -> None:
             "number": [0.1, np.nan, 1e100, -0.5],
             "whole": FRAME["whole"],
             "flag": FRAME["flag"],
-            "word": pd.Series(FRAME["word"], dtype=object),
+            "word": pd.Series([np.nan if word is None else word for word in FRAME["word"]], dtype=object),
             "kind": pd.Series(["x", "y", "x", "y"], dtype="category"),
             "time": pd.to_datetime(
                 ["2026-01-01 12:30:15.123456", "1969-12-31", "2000-02-29", "2026-01-02"], format="ISO8601"
@@ -732,6 +740,7 @@ def test_times_with_a_zone_and_nanoseconds_come_back(make: Make) -> None:
     assert found["fine"].tolist() == X["fine"].iloc[at].tolist()
 
 
+@pytest.mark.here
 def test_polars_frames_come_back(make: Make) -> None:
     X = pl.DataFrame(FRAME, strict=False).with_columns(kind=pl.Series(["x", "y", "x", None], dtype=pl.Categorical))
     found, at = told(make, X)
@@ -741,6 +750,7 @@ def test_polars_frames_come_back(make: Make) -> None:
     assert found.drop("kind").schema == X.drop("kind").schema
 
 
+@pytest.mark.here
 def test_arrow_tables_come_back(make: Make) -> None:
     X = pa.table({**FRAME, "kind": pa.array(["x", "y", "x", None]).dictionary_encode()})
     found, at = told(make, X)
@@ -749,6 +759,7 @@ def test_arrow_tables_come_back(make: Make) -> None:
     assert found.drop_columns(["kind"]).schema.types == X.drop_columns(["kind"]).schema.types
 
 
+@pytest.mark.here
 def test_a_column_without_values_comes_back(make: Make) -> None:
     found, _ = told(make, pl.DataFrame({"a": [1.0, 2, 3, 4], "none": [None] * 4}))
     assert found["none"].to_list() == [None] * len(found)
@@ -780,6 +791,7 @@ def test_whole_numbers_told_again_as_floats_are_the_same(make: Make) -> None:
     assert (receipt.rows, receipt.known) == (1, 2)
 
 
+@pytest.mark.here
 def test_sparse_and_dense_rows_are_the_same(make: Make) -> None:
     c = make(learner="logistic")
     c.ask_many(2)
@@ -799,7 +811,7 @@ def test_what_a_learner_cannot_use_does_not_get_in(make: Make) -> None:
         (np.array([[0.0, 1.0], [np.nan, 1.0]]), "row 1: feature 0 is NaN"),
         (np.array([[0.0, 1.0], [np.inf, 1.0]]), "row 1: feature 0 is inf"),
         (np.array([[0.0, 1.0], [1e160, 1.0]]), "row 1: feature 0 is 1e.160: only numbers up to"),
-        (sp.csr_array(np.array([[0.0, 1.0], [np.nan, 1.0]])), "row 1: feature 0 is NaN"),
+        (sp.csr_array(np.array([[0.0, 1.0], [np.nan, 1.0]])), "row 1: feature 0 is NaN|do not go over HTTP"),
         (np.array(["x", "y"]), "rows and features"),
         (np.zeros((2, 0)), "no features"),
         ([[1.0], [1.0, 2.0]], "one length"),

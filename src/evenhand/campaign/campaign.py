@@ -235,13 +235,16 @@ class Campaign(Asking):
         """Bring in labelled data you already have; free unless `charge=True`. It is never evidence for a certificate."""
         return self.add_delivery(Delivery.of(X, y, ids, groups), charge=charge, by=by)
 
-    def tell_losses(self, losses: Mapping[str, tuple[float, float, int]], *, by: str | None = None) -> None:
+    def tell_losses(
+        self, losses: Mapping[str, Sequence[float]], *, by: str | None = None, once: Once | None = None
+    ) -> None:
         """Report your own model's mean loss, accuracy and number of validation examples, group by group."""
 
         def step(state: State, writer: Writer) -> None:
             writer.append("losses", {"groups": check_losses(state, losses)}, actor=by)
 
-        self.store.write(step, still_open=True)
+        with suppress(Repeated):
+            self.store.write(step, still_open=True, once=once)
 
     # ---------------------------------------------------------------- running it
 

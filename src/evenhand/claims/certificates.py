@@ -7,7 +7,9 @@ count. The mean over the validation set that steers the sampling is neither: it 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -36,6 +38,12 @@ class Running:
     def as_dict(self) -> JsonObject:
         """Plain values, group by group."""
         return {"statement": "running", "confidence": self.confidence, "risk": self.risk, "groups": _by_group(self)}
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Running:
+        """The statement that `as_dict` wrote down."""
+        found = {name: _column(record, name) for name in ("n", "mean", "low", "high")}
+        return cls(tuple(record["groups"]), **found, confidence=record["confidence"], risk=record["risk"])
 
 
 @dataclass(frozen=True)
@@ -84,6 +92,14 @@ class Certificate:
                 groups[group][what] = count
         return {"statement": "certificate", **found, "worst_groups": list(self.worst_groups), "groups": groups}
 
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Certificate:
+        """The certificate that `as_dict` wrote down."""
+        columns = ("n", "mean", "low", "high", "corrected", "missing", "open")
+        found: dict[str, Any] = {name: _column(record, name) for name in columns}
+        found |= {name: record[name] for name in ("version", "confidence", "risk", "worst_at_most", "equal")}
+        return cls(groups=tuple(record["groups"]), worst_groups=tuple(record["worst_groups"]), **found)
+
     def __str__(self) -> str:
         notes = [f"confidence {self.confidence:.0%}", f"{sum(self.n):,} labels since it was frozen"]
         notes += [f"{sum(self.corrected):,} of them corrected or taken back"] if sum(self.corrected) else []
@@ -96,6 +112,11 @@ class Certificate:
 def _by_group(statement: Running | Certificate) -> dict[str, JsonObject]:
     columns = zip(statement.groups, statement.n, statement.mean, statement.low, statement.high, strict=True)
     return {group: {"n": n, "mean": mean, "low": low, "high": high} for group, n, mean, low, high in columns}
+
+
+def _column(record: Mapping[str, Any], name: str) -> tuple[Any, ...]:
+    """One value of every group, for those that have it."""
+    return tuple(values[name] for values in record["groups"].values() if name in values)
 
 
 @dataclass

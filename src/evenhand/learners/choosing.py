@@ -6,7 +6,7 @@ that is better by more than a standard error of the difference, so that nothing 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -97,6 +97,8 @@ class Choice:
             {
                 "candidate": c.name,
                 "chosen": c.name == self.chosen,
+                "strength": c.strength,
+                "C": c.C,
                 **{name: _plain(getattr(c, name)) for name in ("risk", "se", "gain", "gain_se")},
                 "by_group": {group: _plain(value) for group, value in c.by_group.items()},
             }
@@ -105,6 +107,20 @@ class Choice:
         return {
             "chosen": self.chosen, "why": self.why, "risk": self.risk, "weights": self.weights, "candidates": candidates
         }  # fmt: skip
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Choice:
+        """The choice that `as_dict` wrote down."""
+        candidates = tuple(
+            Candidate(
+                c["strength"],
+                c["C"],
+                **{name: _number(c[name]) for name in ("risk", "se", "gain", "gain_se")},
+                by_group={group: _number(value) for group, value in c["by_group"].items()},
+            )
+            for c in record["candidates"]
+        )
+        return cls(record["chosen"], record["why"], record["risk"], record["weights"], candidates)
 
     def __str__(self) -> str:
         return f"{self.chosen}: {self.why}"
@@ -270,3 +286,7 @@ def _decide(plain: Candidate, best: Candidate) -> tuple[Candidate, str]:
 
 def _plain(value: float) -> float | None:
     return None if np.isnan(value) else value
+
+
+def _number(value: float | None) -> float:
+    return float("nan") if value is None else value

@@ -4,7 +4,7 @@
 
 - `app`: puts the parts together; `settings`: what a server is started with; `running`: listens until it is told to stop.
 - `access`, `tokens`: who may do what; `guarding`: hosts, cross-site posts, sizes of bodies, headers.
-- `api/`: the verbs of a campaign, one file a subject; `bodies`: what comes in; `problems`: errors in one shape.
+- `api/`: the verbs of a campaign, one file a subject; `bodies`, `typed`: what comes in; `problems`: errors in one shape.
 - `campaigns`: the campaigns that are open here; `worker`, `jobs`: fits, in a process of their own.
 - `stream`: what is new, as it comes; `webhooks`, `addresses`: the same, sent to others; `watching`: what a server looks
   after by itself.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import OrderedDict
 
@@ -11,6 +12,7 @@ from evenhand.ledger.database import DatabaseLedger
 
 __all__ = ["Campaigns"]
 
+_NUMBERED = re.compile(r"~[0-9]{1,18}")
 _MOST = 200
 """Campaigns kept open; the one not used for longest is let go, and opening it again costs milliseconds."""
 
@@ -27,17 +29,19 @@ class Campaigns:
 
     def known(self, name: str) -> int | None:
         """The number of a campaign that was asked for before; None where the database has to be asked."""
-        return self._numbers.get(name)
+        # a campaign that is called like a number has a number too, which is the way to it
+        return None if _NUMBERED.fullmatch(name) else self._numbers.get(name)
 
     def number(self, name: str) -> int:
         """The number of a campaign by its name, or by `~12`, which also reaches names that no path can hold."""
         if (found := self.known(name)) is not None:
             return found
         known = self._numbers = self.ledger.campaigns()
-        if name in known:
+        if _NUMBERED.fullmatch(name):
+            if int(name[1:]) in known.values():
+                return int(name[1:])
+        elif name in known:
             return known[name]
-        if name.startswith("~") and name[1:].isdecimal() and int(name[1:]) in known.values():
-            return int(name[1:])
         raise NotFound(f"there is no campaign {name!r}")
 
     def get(self, name: str) -> Campaign:

@@ -60,8 +60,7 @@ def close(url: str, name: str, reason: str, by: str | None, once: Once | None) -
 
 def verify(url: str, name: str) -> dict[str, Any]:
     """Check a campaign's ledger."""
-    found = _campaign(url, name).verify()
-    return {"ok": found.ok, "text": str(found)}
+    return _campaign(url, name).verify().as_dict()
 
 
 def dump(url: str, name: str, which: str) -> tuple[str, bytes, dict[str, Any] | None] | None:
@@ -69,8 +68,8 @@ def dump(url: str, name: str, which: str) -> tuple[str, bytes, dict[str, Any] | 
     from evenhand.learners.storing import dump_model
 
     campaign = _campaign(url, name)
-    if which == "final":
-        final = campaign.final_model()
+    if which in ("final", "plain"):
+        final = campaign.final_model(plain=which == "plain")
         return (*dump_model(final.model), final.choice.as_dict())
     model = campaign.model() if which == "current" else campaign.certified_model()
     return None if model is None else (*dump_model(model), None)

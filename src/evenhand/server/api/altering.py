@@ -20,7 +20,7 @@ Ids = Annotated[list[Name], Field(min_length=1, max_length=100_000)]
 class Correct(Body):
     """Other labels, by id; all or none."""
 
-    labels: Annotated[dict[str, Label], Field(min_length=1)]
+    labels: Annotated[dict[str, Label | None], Field(min_length=1)]
     reason: Reason = None
 
 

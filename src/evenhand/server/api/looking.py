@@ -102,7 +102,7 @@ def export(seat: Leading, format: Literal["csv", "jsonl", "parquet"] = "csv") ->
     folder = tempfile.TemporaryDirectory(prefix="evenhand-")
     path = Path(folder.name) / f"export.{format}"
     try:
-        seat.campaign.export(path)
+        rows = seat.campaign.export(path)
     except BaseException:
         folder.cleanup()
         raise
@@ -112,7 +112,7 @@ def export(seat: Leading, format: Literal["csv", "jsonl", "parquet"] = "csv") ->
             while part := file.read(_CHUNK):
                 yield part
 
-    headers = {"Content-Disposition": f'attachment; filename="campaign.{format}"'}
+    headers = {"Content-Disposition": f'attachment; filename="campaign.{format}"', "Evenhand-Rows": str(rows)}
     return StreamingResponse(parts(), 200, headers, _TYPES[format])
 
 
@@ -139,7 +139,7 @@ def examples(seat: Leading, role: Literal["train", "validate", "test"] = "train"
 
 
 @router.get("/campaigns/{name}/model")
-async def model(seat: Leading, which: Literal["final", "current", "certified"] = "final") -> Response:
+async def model(seat: Leading, which: Literal["final", "plain", "current", "certified"] = "final") -> Response:
     """A model in a form that can be loaded without trust: its format, its bytes in base64, and the reason for it."""
     found = await seat.parts.worker.on(jobs.dump, seat.campaign, which)
     if found is None:

@@ -45,3 +45,9 @@ def certificate(seat: Viewing, delta: Annotated[float | None, Query(gt=0, lt=1)]
     if found is None:
         raise NotFound("no model is frozen: certify one first")
     return Json({**found.as_dict(), "proof": seat.campaign.status()["proof"]})
+
+
+@router.get("/campaigns/{name}/running")
+def running(seat: Viewing, delta: Annotated[float, Query(gt=0, lt=1)] = 0.05) -> Response:
+    """On the models so far: their average risk in every group."""
+    return Json(seat.campaign.running(delta).as_dict())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,13 +19,15 @@ from evenhand.campaign.tables import FileTable
 from evenhand.errors import InputError
 from evenhand.server.access import Collecting, Leading, Seat
 from evenhand.server.api.shared import Body, Label, Number, new_router
-from evenhand.server.bodies import Json, file_kind, table_body, table_file
+from evenhand.server.bodies import Json, Key, as_once, file_kind, table_body, table_file
 from evenhand.server.parquet import MOST_CELLS
+from evenhand.server.typed import ColumnType, stored_rows, typed_table
 
 __all__ = ["router"]
 
 router = new_router("labels")
 Flag = Annotated[bool, Query()]
+Why = Annotated[str, Field(min_length=1, max_length=2000)]
 Collector = Annotated[str | None, Query(min_length=1, max_length=500, description="only who leads may tell for others")]
 
 
@@ -33,22 +36,27 @@ class Rows(Body):
 
     X: list[list[float]] | None = None
     columns: dict[str, list[Label | None]] | None = None
-    y: list[Label] | None = None
-    ids: list[str | int] | None = None
+    types: dict[str, ColumnType] | None = Field(None, description="of every column; found out where there are none")
+    y: list[Label | None] | None = None
+    ids: list[str | int | None] | None = None
     groups: list[str] | None = None
+    problems: dict[str, Why] = Field(
+        default={}, description="what is wrong with rows, by their number from 0: they are refused with these words"
+    )
     n: int | None = None
 
 
 class Labels(Body):
     """Labels by id."""
 
-    labels: Annotated[dict[str, Label], Field(min_length=1)]
+    labels: Annotated[dict[str, Label | None], Field(min_length=1)]
 
 
 class Losses(Body):
     """For every group mean loss, accuracy and number of validation examples of your own model."""
 
-    losses: dict[str, tuple[float, float, int]]
+    # a tuple would be refused: JSON has lists only
+    losses: dict[str, Annotated[list[float], Field(min_length=3, max_length=3)]]
 
 
 _ROWS = table_body("rows with the campaign's columns, or JSON", json=Rows.model_json_schema())
@@ -64,12 +72,17 @@ async def tell(
     partial: Flag = False,
     extra: Flag = False,
     dry_run: Flag = False,
+    event: Annotated[int | None, Query(ge=1, lt=2**31, description="the event that made the request")] = None,
 ) -> Response:
-    """Answer a request with labelled rows, all at once or in parts; told again the same rows change nothing."""
+    """Answer a request with labelled rows, all at once or in parts; told again the same rows change nothing.
+
+    With `event`, a request of another campaign that has the same number is refused.
+    """
     body = await _body(http)
 
     def store() -> Receipt:
         seat.check_own(request)
+        _check_event(seat, request, event)
         options: dict[str, Any] = {"collector": seat.collector(collector), "partial": partial, "extra": extra}
         if isinstance(body, Path):
             _, delivery = seat.campaign.read(body, request)
@@ -123,9 +136,9 @@ async def add(
 
 
 @router.post("/campaigns/{name}/losses")
-def losses(body: Losses, seat: Leading) -> Response:
+def losses(body: Losses, seat: Leading, request: Request, key: Key = None) -> Response:
     """Report the losses of your own trainer."""
-    seat.campaign.tell_losses(body.losses, by=seat.grant.name)
+    seat.campaign.tell_losses(body.losses, by=seat.grant.name, once=as_once(key, seat.grant, request, body))
     return Json({"reported": sorted(body.losses)})
 
 
@@ -133,10 +146,16 @@ def losses(body: Losses, seat: Leading) -> Response:
 async def pool(
     seat: Leading,
     http: Request,
-    id: Annotated[str | None, Query(description="the column of the ids")] = "id",
+    id: Annotated[str | None, Query(description="the column of the ids; empty: the numbers of the rows")] = "id",
     group: Annotated[list[str] | None, Query(description="columns that tell the group; `age:30,60` has bins")] = None,
     feature: Annotated[list[str] | None, Query(description="columns to learn from; all others by default")] = None,
-    ignore: Annotated[list[str] | None, Query()] = None,
+    ignore: Annotated[list[str] | None, Query(description="columns to leave out altogether")] = None,
+    exclude: Annotated[list[str] | None, Query(description="groups to leave out")] = None,
+    merge_below: Annotated[int, Query(ge=0, lt=2**31, description="smaller groups become one, called other")] = 0,
+    use_group_as_feature: Flag = False,
+    separator: Annotated[str | None, Query(description="of a CSV file; recognised by default")] = None,
+    decimal: Annotated[str | None, Query()] = None,
+    encoding: Annotated[str | None, Query()] = None,
 ) -> Response:
     """Register examples that are not labelled yet; those with a label are taken in as `add` does."""
     kind = file_kind(http)
@@ -148,7 +167,9 @@ async def pool(
         # a Parquet file would stay where it is: this one goes, so its rows are copied
         table = _parquet(path) if kind == ".parquet" else path
         found = seat.campaign.pool(
-            table, id=id, group=group or seat.campaign.settings["group"], features=feature, ignore=ignore or (),
+            table, id=id or None, group=group or seat.campaign.settings["group"], features=feature,
+            ignore=ignore or (), exclude=exclude or (), merge_below=merge_below,
+            use_group_as_feature=use_group_as_feature, separator=separator, decimal=decimal, encoding=encoding,
             by=seat.grant.name,
         )  # fmt: skip
         return found._asdict()
@@ -160,6 +181,14 @@ async def _body(request: Request) -> Path | bytes:
     """A table as a file, or JSON as bytes."""
     kind = file_kind(request)
     return await request.body() if kind is None else await table_file(request, kind, MOST_CELLS // 20)
+
+
+def _check_event(seat: Seat, number: int, event: int | None) -> None:
+    known = seat.campaign.store.refresh().open.get(number)
+    if event is not None and known is not None and known["event"] != event:
+        raise InputError(
+            f"request {number} of event {event} is another campaign's: here it was made by {known['event']}"
+        )
 
 
 async def _answer(seat: Seat, store: Any) -> Response:
@@ -191,9 +220,14 @@ def _delivery(rows: Rows, seat: Seat, *, grouped: bool) -> Delivery:
     if grouped and rows.groups is None:
         raise InputError("give the group of every row in groups")
     groups = rows.groups if grouped else None
+    problems = {int(row): why for row, why in rows.problems.items() if row.isdecimal()}
     if rows.X is not None:
-        return Delivery.of(rows.X, rows.y, rows.ids, groups)
+        return replace(Delivery.of(rows.X, rows.y, rows.ids, groups), problems=problems)
     state, parts = seat.campaign.store.refresh(), seat.campaign.store.parts
+    if rows.types is not None:
+        table = typed_table(rows.columns or {}, rows.types)
+        found = Delivery.of([], rows.y, rows.ids, groups)
+        return replace(found, X=stored_rows(table, state), problems=problems)
     columns: dict[str, list[Any]] = {**(rows.columns or {}), state.settings["label"]: list(rows.y)}
     if rows.ids is not None:
         columns[state.settings["id"]] = list(rows.ids)
@@ -201,7 +235,7 @@ def _delivery(rows: Rows, seat: Seat, *, grouped: bool) -> Delivery:
         columns[state.settings["group"]] = list(groups)
     if len({len(values) for values in columns.values()}) > 1:
         raise InputError("columns, y, ids and groups must have as many values each")
-    table = FileTable("the body", columns, False, {})
+    table = FileTable("the body", columns, False, problems)
     return as_delivery(table, state, needs_numbers=parts.needs_numbers, group=None if grouped else "")
 
 

@@ -1,0 +1,50 @@
+"""What a server refuses, as the exceptions that a campaign on this machine raises."""
+
+from __future__ import annotations
+
+import orjson
+
+from evenhand.campaign.requests import Refused
+from evenhand.errors import (
+    Conflict,
+    EvenhandError,
+    InputError,
+    LearnerError,
+    LedgerError,
+    NotAllowed,
+    NotFound,
+    NothingToAsk,
+)
+from evenhand.notation import JsonObject
+
+__all__ = ["as_error"]
+
+_KINDS: dict[str, type[EvenhandError]] = {
+    "input": InputError,
+    "conflict": Conflict,
+    "not_found": NotFound,
+    "access": NotAllowed,
+    "learner": LearnerError,
+    "database": LedgerError,
+    "internal": EvenhandError,
+}
+
+
+def as_error(status: int, kind: str, body: bytes, server: str) -> EvenhandError:
+    """The exception that an answer stands for: a problem of the server's, or what something in between says."""
+    problem: JsonObject = {}
+    if kind.partition(";")[0] == "application/problem+json":
+        problem = orjson.loads(body)
+    if problem.get("code") not in (*_KINDS, "nothing_to_ask"):
+        # a proxy that fails or an address that is no server of ours: its page helps nobody
+        meaning = LedgerError if status >= 500 else InputError
+        return meaning(f"{server} answered with status {status}, and not as an Evenhand server does: check the address")
+    if problem["code"] == "nothing_to_ask":
+        return NothingToAsk(problem["reason"])
+    error = _KINDS[problem["code"]](problem["detail"])
+    if isinstance(error, InputError):
+        names = Refused._fields
+        error.refused = tuple(
+            Refused(**{name: row[name] for name in names if name in row}) for row in problem.get("refused", ())
+        )
+    return error

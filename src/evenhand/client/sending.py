@@ -1,0 +1,175 @@
+"""What goes out: labelled rows, tables and settings as a server takes them, checked here as a campaign would check them."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from evenhand.arrays import Features, is_missing
+from evenhand.campaign.deliveries import Delivery
+from evenhand.campaign.features import Rows
+from evenhand.campaign.labels import plain_list, read_id, read_label
+from evenhand.campaign.settings import make_settings
+from evenhand.campaign.state import State
+from evenhand.errors import InputError
+from evenhand.ledger.text import from_text
+from evenhand.notation import JsonObject
+
+__all__ = ["change_body", "ids_of", "labels_body", "rows_body", "settings_body", "table_body"]
+
+_PARQUET = "application/vnd.apache.parquet"
+
+
+def rows_body(X: Features, y: Any, ids: Any = None, groups: Any = None) -> JsonObject:
+    """Labelled rows for `tell` and `add`; what is wrong with a row goes along, so that the others can be stored."""
+    delivery = Delivery.of(X, y, ids, groups)
+    rows = delivery.rows(State())
+    problems = dict(rows.problems)
+    body = _features(rows)
+    if delivery.ids is not None:
+        body["ids"] = _read_all(delivery.ids, read_id, problems)
+    if delivery.groups is not None:
+        body["groups"] = delivery.groups
+    return {**body, "y": _read_all(delivery.labels, read_label, problems), "problems": problems and _keyed(problems)}
+
+
+def _features(rows: Rows) -> JsonObject:
+    kind = rows.columns["kind"]
+    if kind == "dense":
+        return {"X": [orjson.Fragment(str(row)) for row in rows.stored]}
+    if kind in ("sparse", "array"):
+        raise InputError(
+            "sparse rows and arrays of more than two dimensions do not go over HTTP: tell dense rows or a data frame, or "
+            "open the campaign's database"
+        )
+    names, types = rows.columns["names"], rows.columns["types"]
+    columns = zip(*(from_text(row) for row in rows.stored), strict=True)
+    return {"columns": dict(zip(names, columns, strict=True)), "types": dict(zip(names, types, strict=True))}
+
+
+def _read_all(values: Sequence[Any], read: Callable[[Any], Any], problems: dict[int, str]) -> list[Any]:
+    """Values as JSON has them; one that can be no id or label is a problem of its row, as in a campaign."""
+    found = []
+    for row, value in enumerate(values):
+        try:
+            found.append(read(value))
+        except InputError as error:
+            problems.setdefault(row, str(error))
+            found.append(None)
+    return found
+
+
+def _keyed(problems: Mapping[int, str]) -> dict[str, str]:
+    return {str(row): why for row, why in problems.items()}
+
+
+def labels_body(labels: Mapping[str, Any]) -> JsonObject:
+    """Labels by id."""
+    if not isinstance(labels, Mapping):
+        raise InputError(f"give labels by id, {{id: label}}, not {type(labels).__name__}")
+    if not labels:
+        raise InputError("no labels given: tell at least one")
+    return {"labels": {read_id(name): _label(name, value) for name, value in labels.items()}}
+
+
+def _label(name: Any, value: Any) -> Any:
+    """A label that JSON can hold; whether it can be one of this campaign's, the server says."""
+    try:
+        return read_label(value)
+    except InputError as error:
+        if isinstance(value, str):
+            return value
+        if is_missing(value):
+            return None
+        raise InputError(f"{name}: {error}; nothing was stored") from None
+
+
+def table_body(data: Any, ignore: Sequence[str] = ()) -> tuple[str, bytes]:
+    """A table of a pool as a file: its content type and its bytes."""
+    if isinstance(data, str | PathLike):
+        return _file(Path(data))
+    import pyarrow.parquet as pq
+
+    from evenhand.sources.table.reading import CsvFormat, read
+
+    frame = read(data, CsvFormat())
+    for name, why in frame.broken.items():
+        if name not in ignore:
+            raise InputError(why)
+    file = io.BytesIO()
+    pq.write_table(frame.table, file)
+    return _PARQUET, file.getvalue()
+
+
+def _file(path: Path) -> tuple[str, bytes]:
+    if path.is_dir():
+        raise InputError(f"{str(path)!r} is a folder: over HTTP send its files one by one")
+    if not path.exists():
+        raise InputError(f"there is no file {str(path)!r}")
+    return (_PARQUET if path.suffix.lower() in (".parquet", ".pq") else "text/csv"), path.read_bytes()
+
+
+def settings_body(name: str, groups: Any, strategy: Any, learner: Any, **given: Any) -> JsonObject:
+    """A new campaign's settings as plain values; objects are described by the texts that make them again."""
+    defaults = {
+        "batch": 1, "warmup": None, "validation": 0.5, "classes": None, "population": None, "seed": 0, "stop": None,
+        "refit": "background", "lease": "1d",
+    }  # fmt: skip
+    try:
+        settings, _ = make_settings(groups, strategy, learner, **{**defaults, **given})
+    except TypeError as error:
+        raise InputError(f"cannot create the campaign: {error}") from None
+    for setting in ("strategy", "learner", "risk", "stop"):
+        _refuse_own(setting, settings[setting])
+    if settings["trial"]:
+        raise InputError("over HTTP a seed is one number: a trial of a simulation runs on this machine")
+    stop, share = settings["stop"], settings["population"]
+    kept = (
+        "strategy", "learner", "budget", "batch", "warmup", "validation", "classes", "risk", "positive", "test_labels",
+        "refit", "lease", "distinct", "label", "group", "id", "features",
+    )  # fmt: skip
+    return {
+        **{key: settings[key] for key in kept},
+        "name": name,
+        "groups": None if groups is None else settings["groups"],
+        "population": None if share is None else dict(zip(settings["groups"], share, strict=True)),
+        "seed": int(settings["seed"]),
+        "stop": None if stop is None else [stop],
+    }
+
+
+def change_body(changes: Mapping[str, Any]) -> JsonObject:
+    """Changed settings as plain values; a setting that is taken away has a word for that, since null leaves it alone."""
+    nothing = {"lease": "never", "learner": "none", "stop": []}
+    found = {name: nothing.get(name) if value is None else value for name, value in changes.items()}
+    if (learner := found.get("learner")) is not None and not isinstance(learner, str):
+        from evenhand.learners import as_learner
+        from evenhand.learners.parsing import describe_learner
+
+        found["learner"] = describe_learner(as_learner(learner)) or "own:"
+        _refuse_own("learner", found["learner"])
+    if (stop := found.get("stop")) and not isinstance(stop, list):
+        from evenhand.claims.stopping import parse_stop
+
+        found["stop"] = [str(parse_stop(stop))]
+    return found
+
+
+def _refuse_own(setting: str, text: Any) -> None:
+    if str(text).startswith("own:"):
+        raise InputError(
+            f"the {setting} is one of your own, and over HTTP nothing that names code can be chosen: give it by name"
+        )
+
+
+def ids_of(id: str | Sequence[str]) -> list[str]:
+    """One id or several."""
+    names = [id] if isinstance(id, str) else plain_list(id)
+    if not names:
+        raise InputError("no ids given: name at least one example")
+    return [read_id(name) for name in names]
