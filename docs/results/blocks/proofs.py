@@ -12,6 +12,14 @@ def blocks() -> dict[str, str]:
     coverage = [
         [one["risk"], f"{one['campaigns']:,}", *(f"{one[name]:,}" for name in _BEHAVIOURS)] for one in found["coverage"]
     ]
+    looked = [
+        [
+            one["risk"],
+            *(f"{one[name]:,} ({one[name] / one['runs']:.1%})" for name in ("worst", "intervals", "ordinary")),
+        ]
+        for one in found["every_label"]
+    ]
+    first = found["every_label"][0]
     power = [
         [
             " and ".join(f"{rate:g}" for rate in one["rates"].values()),
@@ -26,6 +34,10 @@ def blocks() -> dict[str, str]:
     return {
         "proofs-coverage": f"{made}. False certificates:\n\n"
         + table(["risk", "campaigns", *_BEHAVIOURS.values()], coverage),
+        "proofs-every-label": f"{made}; {first['runs']:,} runs of {first['labels']:,} labels a group for every risk:\n\n"
+        + table(
+            ["risk", "`worst_at_most` ever wrong", "`low` or `high` ever wrong", "Wilson's 95 % ever wrong"], looked
+        ),
         "proofs-power": f"{made}; expected: {found['expected']:,}.\n\n"
         + table(
             [
