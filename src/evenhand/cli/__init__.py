@@ -24,6 +24,7 @@ COMMANDS = {
     "verify": "verify:verify",
     "serve": "serve:serve",
     "token": "token:app",
+    "sync": "sync:app",
 }
 app = typer.Typer(
     name="evenhand",

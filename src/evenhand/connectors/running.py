@@ -1,0 +1,47 @@
+"""Pass after pass, until somebody stops it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from evenhand.connectors.base import ToolError
+from evenhand.connectors.sync import Report, Sync
+from evenhand.errors import LedgerError
+
+__all__ = ["run"]
+
+
+def run(
+    sync: Sync, told: Callable[[Report | str], None], *, seconds: float | None = None, dry_run: bool = False
+) -> None:
+    """Bring both sides into step, once or every so many seconds; a pass that fails is made again.
+
+    Args:
+        sync: the campaign and the tool.
+        told: hears of every pass that did something, and of failures.
+        seconds: how long to wait between passes; None makes one pass and raises its failure.
+        dry_run: only say what a pass would do.
+    """
+    failures, last = 0, ""
+    while True:
+        try:
+            report = sync.once(dry_run=dry_run)
+        except (ToolError, LedgerError) as error:
+            if seconds is None:
+                raise
+            failures += 1
+            told(f"{error}; trying again in {_wait(seconds, failures):.0f} seconds")
+        else:
+            failures = 0
+            if seconds is None or str(report) != last:  # the same as before is no news
+                told(report)
+            last = str(report)
+        if seconds is None:
+            return
+        time.sleep(_wait(seconds, failures))
+
+
+def _wait(seconds: float, failures: int) -> float:
+    """Longer after each failure, five minutes at most."""
+    return seconds if not failures else min(seconds * 2.0 ** (failures - 1), max(seconds, 300.0))
