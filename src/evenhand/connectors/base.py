@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from evenhand.errors import EvenhandError
 
-__all__ = ["OURS", "Answer", "Answers", "Shown", "Task", "Tool", "ToolError"]
+__all__ = ["OURS", "Answer", "Shown", "Task", "Tool", "ToolError"]
 
 OURS = "evenhand_"
 """How the names begin of what a connector writes into tasks; such fields are never features."""
@@ -15,13 +15,6 @@ OURS = "evenhand_"
 
 class ToolError(EvenhandError, RuntimeError):
     """The tool could not be reached or did not do what was asked; nothing is lost, the next pass goes on."""
-
-
-class Task(NamedTuple):
-    """A task of the tool: its id there, and its data."""
-
-    id: str
-    data: Mapping[str, Any]
 
 
 class Answer(NamedTuple):
@@ -40,11 +33,12 @@ class Answer(NamedTuple):
     problem: str | None = None
 
 
-class Answers(NamedTuple):
-    """All that was said of a task, oldest first; none after everything was deleted."""
+class Task(NamedTuple):
+    """A task of the tool: its id there, its data, and all that was said of it; nothing once everything was deleted."""
 
-    task: str
-    answers: tuple[Answer, ...]
+    id: str
+    data: Mapping[str, Any]
+    answers: tuple[Answer, ...] = ()
 
 
 class Shown(NamedTuple):
@@ -61,12 +55,8 @@ class Tool(Protocol):
 
     name: str
 
-    def tasks(self) -> Iterator[Task]:
-        """Every task of the project."""
-        ...
-
-    def answers(self, after: str | None) -> tuple[list[Answers], str | None]:
-        """What was said of tasks changed since a cursor, or of all with None; and the cursor to go on from."""
+    def tasks(self, after: str | None) -> tuple[list[Task], str | None]:
+        """Tasks that are new or were changed or answered since a cursor, all of them with None; and the next cursor."""
         ...
 
     def show(self, tasks: Sequence[Shown]) -> None:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from evenhand.connectors.base import OURS, Answer, Answers, Shown, Task, ToolError
+from evenhand.connectors.base import OURS, Answer, Shown, Task, ToolError
 from evenhand.errors import InputError
 
 if TYPE_CHECKING:
@@ -66,23 +66,18 @@ class LabelStudio:
 
     # ---------------------------------------------------------------- the contract
 
-    def tasks(self) -> Iterator[Task]:
-        """Every task of the project."""
-        for task in self._pages(ordering="id"):
-            yield Task(str(task["id"]), task["data"])
-
-    def answers(self, after: str | None) -> tuple[list[Answers], str | None]:
-        """What was said of tasks changed since a moment of the server's clock; and the newest such moment."""
+    def tasks(self, after: str | None) -> tuple[list[Task], str | None]:
+        """Tasks changed or answered since a moment of the server's clock, and the newest such moment."""
         self._control = self._find_control()
         found, newest = [], after
-        for task in self._pages(ordering="-updated_at"):
+        for task in self._pages("-updated_at" if after is not None else "id"):
             changed = str(task.get("updated_at") or "")
             # tasks changed in the same moment as the last one seen are looked at again
             if after is not None and changed < after:
                 break
             newest = changed if newest is None else max(newest, changed)
             annotations = sorted(task.get("annotations") or (), key=lambda a: str(a.get("created_at")))
-            found.append(Answers(str(task["id"]), tuple(self._answer(annotation) for annotation in annotations)))
+            found.append(Task(str(task["id"]), task["data"], tuple(self._answer(one) for one in annotations)))
         return found, newest
 
     def show(self, tasks: Sequence[Shown]) -> None:
@@ -90,9 +85,9 @@ class LabelStudio:
         wanted = {shown.task: {f"{OURS}{f}": getattr(shown, f) for f in _FIELDS} for shown in tasks}
         if self._marked is None:
             self._marked = {
-                task.id: {name: value for name, value in task.data.items() if name.startswith(OURS)}
-                for task in self.tasks()
-                if task.data.get(f"{OURS}request")
+                str(task["id"]): {name: value for name, value in task["data"].items() if name.startswith(OURS)}
+                for task in self._pages("id")
+                if task["data"].get(f"{OURS}request")
             }
         for task in [task for task in self._marked if task not in wanted]:
             self._mark(task, {f"{OURS}{f}": "" for f in _FIELDS})
@@ -101,7 +96,7 @@ class LabelStudio:
             if self._marked.get(task) != fields:
                 self._mark(task, fields)
                 self._marked[task] = fields
-        self._set_tab([int(shown.task) for shown in tasks])
+        self._set_tab()
 
     # ---------------------------------------------------------------- answers
 
@@ -149,7 +144,7 @@ class LabelStudio:
 
     # ---------------------------------------------------------------- tasks and tabs
 
-    def _pages(self, *, ordering: str) -> Iterator[dict[str, Any]]:
+    def _pages(self, ordering: str) -> Iterator[dict[str, Any]]:
         """Every task with its annotations, a page at a time."""
         query = json.dumps({"ordering": [f"{'-' if ordering[0] == '-' else ''}tasks:{ordering.lstrip('-')}"]})
         seen, page = set[int](), 1
@@ -169,7 +164,7 @@ class LabelStudio:
         data = self._call("GET", f"/api/tasks/{task}/")["data"]
         self._call("PATCH", f"/api/tasks/{task}/", json={"data": {**data, **fields}})
 
-    def _set_tab(self, tasks: Sequence[int]) -> None:
+    def _set_tab(self) -> None:
         """One tab with the tasks to label, in the order of their requests."""
         items: list[dict[str, Any]] = [
             {"filter": f"filter:tasks:data.{OURS}request", "operator": "empty", "type": "Unknown", "value": False},

@@ -15,13 +15,15 @@ from evenhand.campaign import Campaign
 from evenhand.campaign.labels import label_text
 from evenhand.campaign.store import Once
 from evenhand.connectors.agreeing import Outcome, agreed, check_rule
-from evenhand.connectors.base import OURS, Answers, Shown, Task, Tool
+from evenhand.connectors.base import OURS, Shown, Task, Tool
 from evenhand.errors import Conflict, InputError, NothingToAsk
 from evenhand.ledger import Example
 
 __all__ = ["Report", "Sync"]
 
 _LISTED = 100
+_WHOLE_EVERY = 20
+"""Every so many passes all tasks are looked at: a task that was deleted does not say so."""
 
 
 @dataclass
@@ -101,32 +103,38 @@ class Sync:
         self.id, self.features, self.rule = id, features, check_rule(rule)
         self.ahead, self.extra = ahead, extra
         self._cursor: str | None = None
+        self._passes = 0
         self._names: dict[str, str] = {}  # examples' ids by tasks' ids
+        self._pooled: set[str] = set()  # tasks that are in the pool
         self._waiting: dict[str, Outcome] = {}  # answers that nobody has asked for yet
         self._shown: list[Shown] | None = None
 
     def once(self, *, dry_run: bool = False) -> Report:
         """One pass: new tasks into the pool, answers into the ledger, requests in front of people."""
         report = Report()
-        self._take_tasks(report, dry_run)
-        found, cursor = self.tool.answers(self._cursor)
-        outcomes = {self._names[a.task]: self._agreed(a, report) for a in found if a.task in self._names}
+        whole = self._passes % _WHOLE_EVERY == 0
+        tasks, cursor = self.tool.tasks(None if whole else self._cursor)
+        self._take_tasks(tasks, report, dry_run)
+        outcomes = {self._names[task.id]: self._agreed(task, report) for task in tasks if task.id in self._names}
+        if whole:
+            outcomes |= self._gone({task.id for task in tasks})
         self._take_answers({**self._waiting, **outcomes}, report, dry_run)
         if not dry_run:
             self._ask(report)
             # an example just asked for may have been answered long ago
             self._take_answers(dict(self._waiting), report, dry_run)
             self._show(report)
-            self._cursor = cursor
+            # only now: a pass that failed in the middle is made again from where it began
+            self._cursor, self._passes = cursor, self._passes + 1
         return report
 
     # ---------------------------------------------------------------- tasks
 
-    def _take_tasks(self, report: Report, dry_run: bool) -> None:
+    def _take_tasks(self, tasks: Sequence[Task], report: Report, dry_run: bool) -> None:
         """Register tasks that are not in the pool yet."""
         fresh: list[tuple[str, Task]] = []
-        for task in self.tool.tasks():
-            if task.id in self._names:
+        for task in tasks:
+            if task.id in self._pooled:
                 continue
             name, problem = self._name(task)
             if problem is not None:
@@ -137,8 +145,13 @@ class Sync:
         known = self._examples([name for name, _ in fresh])
         fresh = [(name, task) for name, task in fresh if name not in known]
         report.tasks = len(fresh)
-        if not fresh or dry_run:
+        if dry_run:
             return
+        if fresh:
+            self._register(fresh)
+        self._pooled |= {task.id for task in tasks if task.id in self._names}
+
+    def _register(self, fresh: Sequence[tuple[str, Task]]) -> None:
         column = self._free_name([task for _, task in fresh])
         rows = [
             {column: name, **{k: v for k, v in task.data.items() if not k.startswith(OURS)}} for name, task in fresh
@@ -167,14 +180,22 @@ class Sync:
 
     # ---------------------------------------------------------------- answers
 
-    def _agreed(self, answers: Answers, report: Report) -> Outcome:
-        outcome = agreed(answers.answers, self.rule)
-        name = self._names[answers.task]
+    def _agreed(self, task: Task, report: Report) -> Outcome:
+        outcome = agreed(task.answers, self.rule)
         if outcome.disagree:
-            report.disagreements.append(name)
+            report.disagreements.append(self._names[task.id])
         if outcome.problem is not None:
-            report.problems[answers.task] = outcome.problem
+            report.problems[task.id] = outcome.problem
         return outcome
+
+    def _gone(self, there: set[str]) -> dict[str, Outcome]:
+        """Examples that were handed out and whose tasks are there no more: nobody can answer them any more."""
+        names = {name for task, name in self._names.items() if task in there}
+        store = self.campaign.store
+        with store.moment() as (reader, state):
+            waiting = [name for request in state.open.values() for name in request.get("left", ())]
+            labelled = [row.id for row in reader.changed() if row.counts and row.place is not None]
+        return dict.fromkeys({*waiting, *labelled} - names, Outcome(skipped=True))
 
     def _take_answers(self, outcomes: Mapping[str, Outcome], report: Report, dry_run: bool) -> None:
         """Bring the ledger's labels to what the tool says of these examples."""
