@@ -98,7 +98,7 @@ def test_the_ledger_beside_the_output_goes_on(tmp_path: Path) -> None:
     ("settings", "message"),
     [
         ({"compare": 2}, "compare has no effect here, labels are still to be made"),
-        ({"scale": "minmax"}, "scale has no effect while labels are made"),
+        ({"missing": "median"}, "missing has no effect while labels are made"),
         ({"test": 0.3}, "test has no effect while labels are made"),
         ({"label": "hour"}, "did you mean 'hours'"),
     ],

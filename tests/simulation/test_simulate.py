@@ -289,7 +289,8 @@ def test_plain_is_the_default_and_learners_without_weights_stay_plain(tmp_path):
     assert "chosen_worst_group_accuracy" not in plain.summary()["strategies"]["uniform"]
     settings = {"budget": 30, "trials": 2, "evaluate": 1, "final": "chosen"}
     for learner in (KNeighborsClassifier(1), eh.TorchLearner(lambda: torch.nn.Linear(2, 2))):
-        final = eh.simulate(I, [eh.Uniform()], learner, **settings).final
+        with pytest.warns(UserWarning, match="the chosen models will be the plain ones"):
+            final = eh.simulate(I, [eh.Uniform()], learner, **settings).final
         assert np.array_equal(final["chosen_test_accuracy"], final["final_test_accuracy"])
     result = eh.simulate(eh.datasets.load("german"), [eh.Uniform()], **settings)
     result.save(tmp_path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evenhand.campaign.altering import Altering
 from evenhand.campaign.answering import Options
@@ -40,6 +40,11 @@ class Pooled(NamedTuple):
 class Pooling(Altering):
     """Pools."""
 
+    if TYPE_CHECKING:
+
+        def change(self, *, by: str | None = None, **settings: Any) -> None:
+            """As `Campaign` has it."""
+
     def pool(
         self,
         data: object,
@@ -51,6 +56,7 @@ class Pooling(Altering):
         exclude: Sequence[str] = (),
         merge_below: int = 0,
         use_group_as_feature: bool = False,
+        scale: str | None = None,
         separator: str | None = None,
         decimal: str | None = None,
         encoding: str | None = None,
@@ -67,6 +73,8 @@ class Pooling(Altering):
             exclude: groups to leave out, by name.
             merge_below: groups with fewer rows become one, called other.
             use_group_as_feature: whether to learn from the group columns too.
+            scale: how the learner `table` scales numbers, by its training rows: `"standard"` (its default), `"minmax"` or
+                `"none"`; the same as `change(learner="table:scale=minmax")`.
             separator, decimal, encoding: how a CSV file is written; separator and decimal comma are recognised.
             by: who registers it.
 
@@ -81,6 +89,7 @@ class Pooling(Altering):
             needs_numbers=self.store.parts.needs_numbers, earlier=state.columns,
         ).like(state)  # fmt: skip
         self._check_learner(table, id, group)
+        scaled = None if scale is None else self._scaled(scale)
         if id is None:
             if state.pool is not None:
                 raise InputError(
@@ -90,6 +99,8 @@ class Pooling(Altering):
             id = free_name("row", (*table.columns["names"], state.settings["label"]))
         found: list[Pooled] = []
         self.store.write(lambda s, w: found.append(self._register(s, w, table, id, by)), still_open=True)
+        if scaled is not None:
+            self.change(learner=scaled, by=by)
         # now, while somebody waits for a long command anyway, and not at the first ask
         fetch_ahead(self.store)
         examples = self.budget * (1 - self.store.state.settings["validation"])
@@ -148,6 +159,16 @@ class Pooling(Altering):
         self.store.write(write, still_open=True)
 
     # ---------------------------------------------------------------- within
+
+    def _scaled(self, scale: str) -> str | None:
+        """The text of the learner with another scale; None where it has it already."""
+        from evenhand.learners.logistic.table import TableLearner
+        from evenhand.learners.parsing import describe_learner
+
+        learner = self.store.parts.learner
+        if not isinstance(learner, TableLearner):
+            raise InputError("scale has no effect: it is for the learner 'table', others take numbers as they are")
+        return None if learner.scale == scale else describe_learner(replace(learner, scale=scale))
 
     def _check_learner(self, table: PoolTable, id: str | None, group: str | Sequence[str]) -> None:
         """Refuse a pool without the columns that the learner names."""

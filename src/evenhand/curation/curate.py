@@ -247,7 +247,7 @@ def _compare(run: Curation, name: str, rule: Any, learner: Any, trials: int, job
     if trials and not run.interrupted:
         with warnings.catch_warnings():
             # The report says so already.
-            warnings.filterwarnings("ignore", message="with .* forced exploration")
+            warnings.filterwarnings("ignore", message="with .* forced exploration|the chosen models will be")
             return simulate(
                 run.table,
                 {name: rule, **others},

@@ -27,7 +27,7 @@ __all__ = ["Plan", "ledger_path", "start"]
 NAME = "curate"
 _SCHEMA = 1
 _CSV = ("separator", "decimal", "encoding")
-_TABLE = ("features", "ignore", "exclude", "merge_below", "use_group_as_feature", *_CSV)
+_TABLE = ("features", "ignore", "exclude", "merge_below", "use_group_as_feature", "scale", *_CSV)
 
 
 def ledger_path(out: Path) -> Path:

@@ -35,6 +35,7 @@ def parse_learner(text: str) -> Any:
     if name == "logistic":
         return _make(Logistic, settings, text)
     if name == "table":
+        settings = {key: "none" if value is None else value for key, value in settings.items()}  # scale=none is a name
         return _make(TableLearner, settings, text)
     if name.startswith(ALLOWED) and "." in name:
         own = {key: settings.pop(key) for key in ("update", "columns") if key in settings}
@@ -48,7 +49,8 @@ def parse_learner(text: str) -> Any:
 def describe_learner(learner: Any) -> str | None:
     """The text that `parse_learner` reads back to this learner, or None where there is none."""
     if isinstance(learner, TableLearner):
-        return "table" if learner.C == 1.0 else f"table:C={learner.C}"
+        said = [f"C={learner.C}"] * (learner.C != 1.0) + [f"scale={learner.scale}"] * (learner.scale != "standard")
+        return f"table:{','.join(said)}" if said else "table"
     prefix, settings = "", {}
     if isinstance(learner, SklearnLearner):
         own = (("update", learner.update, "refit"), ("columns", learner.columns, "auto"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evenhand.arrays import Features, Values
-from evenhand.errors import InputError
+from evenhand.errors import InputError, LearnerError
 from evenhand.learners.base import Model
 from evenhand.learners.columns import selects_columns
 from evenhand.learners.weights import as_weights, weight_key
@@ -42,6 +44,15 @@ class ConstantModel:
         return np.exp(self.predict_log_proba(X))
 
 
+@contextmanager
+def _failing(estimator: Any, what: str) -> Iterator[None]:
+    """What a classifier refuses becomes a `LearnerError`: it is the learner's failure, not ours."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        raise LearnerError(f"{type(estimator).__name__} failed in {what}: {error}") from error
+
+
 @dataclass(frozen=True)
 class SklearnModel:
     """A fitted scikit-learn classifier."""
@@ -55,11 +66,13 @@ class SklearnModel:
 
     def predict(self, X: Features) -> Values:
         """The predicted label of every row."""
-        return np.asarray(self.estimator.predict(X))
+        with _failing(self.estimator, "predict"):
+            return np.asarray(self.estimator.predict(X))
 
     def predict_proba(self, X: Features) -> NDArray[np.float64]:
         """The probability of every class, where the classifier gives one."""
-        return np.asarray(self.estimator.predict_proba(X))
+        with _failing(self.estimator, "predict_proba"):
+            return np.asarray(self.estimator.predict_proba(X))
 
 
 @dataclass(frozen=True)
@@ -124,13 +137,14 @@ class SklearnLearner:
         seen = np.unique(y)
         if len(seen) == 1:
             return ConstantModel(seen[0], np.size(y))
-        if self.incremental and isinstance(previous, SklearnModel) and np.isin(seen, previous.classes).all():
-            estimator = deepcopy(previous.estimator)
-            return SklearnModel(estimator.partial_fit(X, y, **more))
-        estimator = self._fresh(seed)
-        if self.incremental:
-            return SklearnModel(estimator.partial_fit(X, y, classes=seen, **more))
-        return SklearnModel(estimator.fit(X, y, **more))
+        with _failing(self.estimator, f"fit on {np.size(y)} rows"):
+            if self.incremental and isinstance(previous, SklearnModel) and np.isin(seen, previous.classes).all():
+                estimator = deepcopy(previous.estimator)
+                return SklearnModel(estimator.partial_fit(X, y, **more))
+            estimator = self._fresh(seed)
+            if self.incremental:
+                return SklearnModel(estimator.partial_fit(X, y, classes=seen, **more))
+            return SklearnModel(estimator.fit(X, y, **more))
 
     def _weighted(self, sample_weight: ArrayLike | None, n: int) -> dict[str, Any]:
         """The weights by the keyword the classifier takes them by; refused where it takes none."""

@@ -20,6 +20,7 @@ from evenhand.errors import InputError
 from evenhand.extending import is_factory
 from evenhand.learners import Logistic, as_learner
 from evenhand.learners.base import Learner
+from evenhand.learners.choosing import why_plain
 from evenhand.notation import lasting_text
 from evenhand.risks import OwnRisk, Risk, as_risk
 from evenhand.simulation.backends import spread
@@ -229,6 +230,8 @@ def _check(
         )
         if message := forced_warning(strategy, len(source.groups), examples):
             warnings.warn(message, stacklevel=3)
+    if settings.final == "chosen" and (reason := why_plain(learner, source.classes, len(source.groups))):
+        warnings.warn(f"the chosen models will be the plain ones: {reason}", stacklevel=3)
 
 
 def _block(settings: Settings, source: Source, named: dict[str, Strategy], learner: Learner) -> int:

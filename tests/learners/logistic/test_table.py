@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,12 @@ import pytest
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 
 import evenhand as eh
+from evenhand.errors import InputError
 from evenhand.learners.logistic.table import Encoding, TableLearner
+from evenhand.learners.parsing import describe_learner, parse_learner
 from evenhand.learners.storing import dump_model, load_model
 
 NUMBERS, TEXTS = ["age", "score", "whole"], ["city", "job"]
@@ -228,3 +231,33 @@ def test_text_is_no_trouble_for_a_campaign_that_is_told_rows() -> None:
     assert c.status()["learner_failed"] is None
     assert c.certify().version == 1
     assert c.verify().ok
+
+
+@pytest.mark.parametrize(("scale", "scaler"), [("minmax", MinMaxScaler()), ("none", "passthrough")])
+def test_other_scales_are_those_of_scikit_learn(scale: str, scaler: Any) -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(3, 2, 80), "b": rng.normal(-1, 5, 80), "same": 4.0})
+    y = frame["a"] + rng.normal(size=80) > 3
+    model = TableLearner(scale=scale).fit(frame, y)
+    by_hand = Pipeline([("scale", scaler), ("classify", LogisticRegression(tol=1e-10, max_iter=10_000))])
+    expected = by_hand.fit(frame, y).predict_proba(frame)
+    np.testing.assert_allclose(model.predict_proba(frame), expected, atol=2e-4)
+    assert describe_learner(TableLearner(C=2.0, scale=scale)) == f"table:C=2.0,scale={scale}"
+    assert parse_learner(f"table:scale={scale}") == TableLearner(scale=scale)
+    with pytest.raises(InputError, match="scale must be one of"):
+        TableLearner(scale="log")
+
+
+def test_a_pool_sets_the_scale_of_its_learner(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"id": range(40), "group": ["a", "b"] * 20, "x": rng.normal(size=40)})
+    url = f"sqlite:///{tmp_path / 'c.db'}"
+    c = eh.Campaign.create(url, "c", None, learner="table", budget=20)
+    with pytest.raises(InputError, match="scale must be one of"):
+        c.pool(frame, scale="log")
+    c.pool(frame, scale="minmax")
+    assert eh.Campaign.open(url, "c").settings["learner"] == "table:scale=minmax"
+    labelling = eh.curate(frame.assign(y=None), "y", ["group"], 20, id="id", scale="none")
+    assert labelling.campaign.settings["learner"] == "table:scale=none"
+    with pytest.raises(InputError, match="scale has no effect"):
+        eh.Campaign(None, learner="logistic", budget=20).pool(frame, scale="minmax")

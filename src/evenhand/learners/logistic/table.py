@@ -1,4 +1,4 @@
-"""Logistic regression on raw columns: numbers standardised, text one-hot, missing values a category of their own."""
+"""Logistic regression on raw columns: numbers scaled, text one-hot, missing values a category of their own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from evenhand.learners.base import Model
 from evenhand.learners.logistic.learner import Logistic
 from evenhand.risks import Measure, Outcomes
 
-__all__ = ["TableLearner", "TableModel"]
+__all__ = ["SCALES", "TableLearner", "TableModel"]
+
+SCALES = ("standard", "minmax", "none")
 
 
 @dataclass(frozen=True)
@@ -25,11 +27,17 @@ class TableLearner:
 
     Args:
         C: the inverse of the penalty's strength.
+        scale: numbers with mean 0 and deviation 1 (`"standard"`), from 0 to 1 (`"minmax"`), or as they are (`"none"`).
     """
 
     C: float = 1.0
+    scale: str = "standard"
 
     needs_columns = True
+
+    def __post_init__(self) -> None:
+        if self.scale not in SCALES:
+            raise InputError(f"scale must be one of {', '.join(map(repr, SCALES))}, not {self.scale!r}")
 
     def fit(
         self,
@@ -41,7 +49,7 @@ class TableLearner:
         seed: int = 0,
     ) -> TableModel:
         """The fitted model; nothing is random, and nothing is taken over from `previous`."""
-        encoding = Encoding.of(X)
+        encoding = Encoding.of(X, self.scale)
         return TableModel(encoding, Logistic(C=self.C).fit(encoding(X), y, sample_weight))
 
     def refits(self, X: Features, y: ArrayLike, tol: float | None = None) -> TableRefits:
@@ -65,18 +73,17 @@ class Encoding:
     values: tuple[tuple[str, ...] | None, ...]
 
     @classmethod
-    def of(cls, X: Any) -> Encoding:
-        """The encoding learned from these rows."""
+    def of(cls, X: Any, how: str = "standard") -> Encoding:
+        """The encoding learned from these rows, numbers scaled as said."""
         frame = nw.from_native(X, eager_only=True)
         centre, scale = list[float](), list[float]()
         values = list[tuple[str, ...] | None]()
         for name in frame.columns:
             if frame[name].dtype.is_numeric():
                 numbers = _numbers(frame[name])
-                seen = numbers[np.isfinite(numbers)]
-                centre.append(float(seen.mean()) if len(seen) else 0.0)
-                # the spread of equal numbers comes out as the rounding of their mean, not as 0
-                scale.append(float(seen.std()) if len(seen) and seen.min() < seen.max() else 1.0)
+                middle, spread = _spread(numbers[np.isfinite(numbers)], how)
+                centre.append(middle)
+                scale.append(spread)
                 values.append(None)
             else:
                 centre.append(np.nan)
@@ -132,7 +139,7 @@ class TableRefits:
     """Fits of `TableLearner` on fixed rows under changing weights: the encoding does not depend on them."""
 
     def __init__(self, learner: TableLearner, X: Features, y: ArrayLike, tol: float | None = None) -> None:
-        self._encoding = Encoding.of(X)
+        self._encoding = Encoding.of(X, learner.scale)
         self._refits = Logistic(C=learner.C).refits(self._encoding(X), y, tol)
         self._held: tuple[Any, Any] = (None, None)
 
@@ -144,6 +151,17 @@ class TableRefits:
         if self._held[0] is not X:  # the same rows come again and again
             self._held = (X, self._encoding(X))
         return self._refits.outcomes(weight, C, measure, self._held[1], y)
+
+
+def _spread(seen: Floats, how: str) -> tuple[float, float]:
+    """What numbers are moved and divided by; equal ones, or none at all, are not divided."""
+    if how == "none" or not len(seen):
+        return 0.0, 1.0
+    low, high = float(seen.min()), float(seen.max())
+    if how == "minmax":
+        return low, high - low if high > low else 1.0
+    # the spread of equal numbers comes out as the rounding of their mean, not as 0
+    return float(seen.mean()), float(seen.std()) if high > low else 1.0
 
 
 def _numbers(series: Any) -> NDArray[np.float64]:
