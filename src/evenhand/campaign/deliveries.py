@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import secrets
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
@@ -20,11 +22,12 @@ if TYPE_CHECKING:
     from evenhand.arrays import Features
 
 __all__ = [
-    "Delivery", "NewLabel", "SortedLabels", "SortedRows", "digest_of", "label_digest", "made_ids", "new_salt", "refusal",
+    "Delivery", "NewLabel", "SortedLabels", "SortedRows", "counted_reasons", "digest_of", "label_digest", "made_ids", "new_salt", "refusal",
     "repeated", "sort_labels", "sort_out",
 ]  # fmt: skip
 
 _Entry = TypeVar("_Entry")
+_VALUES = re.compile(r"\[[^\]]*\]|'[^']*'|\"[^\"]*\"|-?\d[\d.,e+]*")
 _SHOWN = 5
 _TAKEN_BACK = {"withdrawn": "was withdrawn", "erased": "was erased", "skipped": "was skipped"}
 
@@ -338,3 +341,13 @@ def refusal(
         error = kind(head + "; ".join([*lines, *more]) + f". {advice}")
     error.refused = tuple(refused)
     return error
+
+
+def counted_reasons(refused: Sequence[Refused]) -> dict[str, int]:
+    """How many rows were refused for each reason, without the values that reasons quote: those may be personal.
+
+    >>> counted_reasons([Refused(0, None, "the label 'x' is not among the classes ['a', 'b']")])
+    {'the label … is not among the classes …': 1}
+    """
+    found = Counter(_VALUES.sub("…", row.reason) for row in refused)
+    return dict(found.most_common(_SHOWN))

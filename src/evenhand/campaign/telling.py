@@ -15,6 +15,7 @@ from evenhand.campaign.deliveries import (
     NewLabel,
     SortedLabels,
     SortedRows,
+    counted_reasons,
     digest_of,
     made_ids,
     new_salt,
@@ -239,6 +240,7 @@ class Intake:
             receipt = _with_rows(receipt, roles)
             # once, or the receipts of several requests would add it up
             if not steps:
+                facts |= {"why": counted_reasons(found.refused)} if found.refused else {}
                 receipt = replace(receipt, known=found.known, refused=tuple(found.refused), new_classes=fresh)
             by = state.open.get(number or 0, {}).get("by")
             steps.append(Step(receipt, "told", facts, examples, options.actor or by))
@@ -297,7 +299,7 @@ class Intake:
         digests = [digest_of(e) for e in examples]
         facts |= {"rows": len(ids), "roles": roles, "ids": ids, "made": made, "digests": digests, "given": len(rows)}
         if found.refused:
-            facts |= {"left_out": sorted(row.row for row in found.refused)}
+            facts |= {"left_out": sorted(row.row for row in found.refused), "why": counted_reasons(found.refused)}
         facts |= {"columns": rows.columns} if state.columns is None else {}
         facts |= {"label_kind": found.kind} if state.label_kind is None else {}
         return Step(_with_rows(receipt, roles), kind, facts, examples, actor)

@@ -13,6 +13,7 @@ from fastapi.responses import Response
 
 from evenhand.errors import LedgerError
 from evenhand.ledger.database import DatabaseLedger
+from evenhand.server import pages
 from evenhand.server.access import Parts, anybody
 from evenhand.server.api import ROUTERS
 from evenhand.server.bodies import Json
@@ -20,6 +21,8 @@ from evenhand.server.campaigns import Campaigns
 from evenhand.server.guarding import Guard
 from evenhand.server.login import router as login
 from evenhand.server.observing import Observer
+from evenhand.server.pages.past import Histories
+from evenhand.server.pages.problems import ProblemPages
 from evenhand.server.problems import handle_errors, problem
 from evenhand.server.settings import Settings
 from evenhand.server.stream import Newest
@@ -42,6 +45,7 @@ def create_app(settings: Settings) -> FastAPI:
     async def running(app: FastAPI) -> AsyncIterator[None]:
         anyio.to_thread.current_default_thread_limiter().total_tokens = _THREADS
         app.state.stopping, app.state.newest = asyncio.Event(), Newest()
+        app.state.histories, app.state.verified = Histories(), {}
         worker = Worker(settings.url, settings.workers, observer)
         app.state.parts = Parts(settings, Campaigns(ledger), tokens, worker, observer)
         watcher = asyncio.create_task(watch(app.state.parts, app.state.stopping))
@@ -51,6 +55,7 @@ def create_app(settings: Settings) -> FastAPI:
             app.state.stopping.set()
             await watcher
             worker.shutdown()
+            app.state.histories.shutdown()
             ledger.close()
 
     from importlib.metadata import version
@@ -66,10 +71,11 @@ def create_app(settings: Settings) -> FastAPI:
         redoc_url=None,
     )
     handle_errors(app)
-    for router in (*ROUTERS, login):
+    for router in (*ROUTERS, login, *pages.ROUTERS):
         app.include_router(router)
     _operators(app, ledger, observer)
     app.add_middleware(Guard, settings=settings, tokens=tokens, observer=observer)
+    app.add_middleware(ProblemPages, root_path=settings.root_path)
     return app
 
 

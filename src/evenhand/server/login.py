@@ -5,16 +5,15 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from pathlib import Path
 from typing import Annotated
 from urllib.parse import quote
 
 from fastapi import APIRouter, Form, Request
-from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from jinja2 import Environment, FileSystemLoader
+from fastapi.responses import RedirectResponse, Response
 
 from evenhand.server.access import parts_of
 from evenhand.server.guarding import COOKIE
+from evenhand.server.pages.shared import render
 from evenhand.server.problems import Problem
 from evenhand.server.settings import Settings
 from evenhand.server.tokens import SESSION_SECONDS, Grant
@@ -22,7 +21,6 @@ from evenhand.server.tokens import SESSION_SECONDS, Grant
 __all__ = ["router"]
 
 router = APIRouter(include_in_schema=False)
-_PAGES = Environment(loader=FileSystemLoader(Path(__file__).parent / "templates"), autoescape=True)
 _TRIES, _WINDOW_SECONDS, _CLIENTS = 10, 60.0, 10_000
 
 
@@ -125,6 +123,5 @@ def _is_tls(request: Request, settings: Settings) -> bool:
     return request.url.scheme == "https" or "https" in forwarded.lower()
 
 
-def _page(request: Request, error: str | None, status: int = 200) -> HTMLResponse:
-    root = parts_of(request).settings.root_path
-    return HTMLResponse(_PAGES.get_template("login.html").render(root=root, error=error), status)
+def _page(request: Request, error: str | None, status: int = 200) -> Response:
+    return render(request, "login.html", status, error=error)

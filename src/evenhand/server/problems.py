@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 
 from evenhand.errors import Conflict, EvenhandError, InputError, LearnerError, LedgerError, NotFound, NothingToAsk
 
-__all__ = ["PROBLEMS", "Problem", "answer", "handle_errors", "problem"]
+__all__ = ["PROBLEMS", "Problem", "answer", "handle_errors", "problem", "status_of"]
 
 _TITLES = {
     400: "bad request", 401: "who are you?", 403: "not allowed", 404: "not there", 405: "no such method", 408: "too slow",
@@ -89,6 +89,11 @@ def answer(error: EvenhandError) -> Response:
     if isinstance(error, LedgerError):
         return problem(503, detail, "database", {"Retry-After": "2"}, exit_code=1)
     raise error
+
+
+def status_of(error: EvenhandError) -> int:
+    """The status that an error has over HTTP."""
+    return answer(error).status_code
 
 
 def handle_errors(app: FastAPI) -> None:

@@ -1,0 +1,203 @@
+"""Make the pictures of docs/page.md: every page of a server over made-up campaigns, light, dark and on a telephone.
+
+    python docs/assets/page_pictures.py [--browser /usr/bin/chromium] [--keep FOLDER]
+
+Needs Chromium and Playwright. The same seed gives the same campaigns; only their dates differ.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from PIL import Image
+from playwright.sync_api import Browser, sync_playwright
+
+from evenhand import Campaign, NothingToAsk
+from evenhand.ledger.database import DatabaseLedger
+
+HERE = Path(__file__).parent
+SHARES = {"women under 40": 0.29, "women over 40": 0.23, "men under 40": 0.27, "men over 40": 0.18, "non-binary": 0.03}
+TILT = {"women under 40": 0.2, "women over 40": 0.9, "men under 40": 0.0, "men over 40": 0.4, "non-binary": 1.5}
+DAY = 86400.0
+
+
+class Dated(DatabaseLedger):
+    """A ledger whose clock the script sets, so that a campaign of weeks takes seconds."""
+
+    def __init__(self, url: str) -> None:
+        self.clock = time.time()
+        super().__init__(url, create=True, clock=lambda: self.clock)
+
+
+def rows(rng: np.random.Generator, group: str, n: int, prefix: str) -> pd.DataFrame:
+    """Made-up answers of a group; the groups differ in what tells the label."""
+    label = rng.random(n) < 0.5
+    X = rng.normal(size=(n, 4)) + np.outer(
+        np.where(label, 1.0, -1.0), [1.0, 0.6 - TILT[group] / 2, TILT[group] / 3, 0.0]
+    )
+    found = pd.DataFrame(X.round(3), columns=["sleep", "stress", "activity", "age"])
+    found.insert(0, "id", [f"{prefix}{i:04d}" for i in range(n)])
+    return found.assign(group=group, truth=np.where(label, "yes", "no"))
+
+
+def survey(ledger: Dated, now: float) -> None:
+    """A campaign over a pool that has run for two weeks."""
+    rng = np.random.default_rng(7)
+    pool = pd.concat([rows(rng, g, int(4000 * s) + 150, f"{g[0]}{k}") for k, (g, s) in enumerate(SHARES.items())])
+    truth = dict(zip(pool["id"], pool["truth"], strict=True))
+    ledger.clock = now - 15 * DAY
+    c = Campaign.create(
+        ledger, "Sleep survey 2027", list(SHARES), budget=1600, batch=4, population=SHARES, lease="2d", seed=3, refit=40,
+        label="label",
+    )  # fmt: skip
+    c.pool(pool.drop(columns="truth"), by="maria")
+    people, hours = ["ann", "bo", "chidi"], np.sort(rng.uniform(0, 14.6, size=118)).tolist()
+    for k, hour in enumerate(hours):
+        ledger.clock = max(ledger.clock + 60, now - (15 - hour) * DAY)
+        who = people[int(rng.choice(3, p=[0.5, 0.3, 0.2]))]
+        r = c.ask(who)
+        ledger.clock += 1200
+        if k in (20, 63):
+            c.abandon(r, by=who)
+            continue
+        labels: dict[str, Any] = {i: truth[i] for i in r.examples}
+        if k % 17 == 3:
+            labels[f"x{k}"] = "yes"
+        c.tell_labels(labels, who, partial=True)
+    ledger.clock = now - 5 * 3600
+    c.ask("ann"), c.ask("chidi")
+    ledger.clock = now - 900
+    c.ask("bo")
+
+
+def signs(ledger: Dated, now: float) -> None:
+    """A campaign with names that a page has to bear."""
+    names = ['<script>alert("x")</script>', 'O\'Brien & "sons"', "نساء ٦٠+", "🚲 riders", "long " * 60]
+    rng = np.random.default_rng(1)
+    ledger.clock = now - 3 * DAY
+    c = Campaign.create(ledger, "Street <b>signs</b> at night 🌙", names, budget=200, batch=2, seed=1)
+    for k in range(12):
+        ledger.clock = now - (3 - k / 5) * DAY
+        r = c.ask(["dev", "<i>eve</i>"][k % 2])
+        y = rng.random(r.size) < 0.5
+        c.tell(r, rng.normal(size=(r.size, 2)) + y[:, None], ["yes" if v else "no" for v in y])
+
+
+def proven(ledger: Dated, now: float) -> None:
+    """A campaign whose model is proven, and which is closed."""
+    rng = np.random.default_rng(5)
+    ledger.clock = now - 40 * DAY
+    c = Campaign.create(
+        ledger, "Hotline triage", ["north", "south", "coast"], budget=900, batch=10, seed=2, distinct=True
+    )
+
+    def answer(count: int) -> None:
+        for _ in range(count):
+            ledger.clock += 0.4 * DAY
+            r = c.ask("lena")
+            y = rng.random(r.size) < 0.5
+            X = rng.normal(size=(r.size, 3)) + 2.6 * y[:, None]
+            c.tell(r, X, ["urgent" if v else "can wait" for v in y])
+
+    answer(18)
+    c.certify(0.15)
+    with suppress(NothingToAsk):
+        answer(90)
+    c.close("proven")
+
+
+def serve(database: str) -> tuple[subprocess.Popen[str], str]:
+    """A server process over the campaigns, and its address."""
+    command = [sys.executable, "-m", "evenhand", "serve", "--db", database, "--port", "0"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    line = process.stdout.readline() if process.stdout else ""
+    found = re.search(r"http://\S+", line)
+    if found is None:
+        raise SystemExit(f"the server did not start: {line}")
+    return process, found[0].rstrip("/")
+
+
+def shoot(browser: Browser, url: str, folder: Path) -> None:
+    """Every page in every way it is looked at."""
+    looks: dict[str, dict[str, Any]] = {
+        "light": {"viewport": {"width": 1200, "height": 900}, "color_scheme": "light"},
+        "dark": {"viewport": {"width": 1200, "height": 900}, "color_scheme": "dark"},
+        "phone": {"viewport": {"width": 400, "height": 860}, "color_scheme": "light"},
+    }
+    name = "Sleep%20survey%202027"
+    pages = {
+        "list": "/", "new": "/new", "campaign": f"/campaigns/{name}?wait=1", "request": f"/campaigns/{name}/requests/120",
+        "events": f"/campaigns/{name}/events", "proven": "/campaigns/Hotline%20triage?wait=1",
+        "names": "/campaigns/Street%20%3Cb%3Esigns%3C%2Fb%3E%20at%20night%20%F0%9F%8C%99?wait=1".replace("%2F", "/"),
+        "missing": "/campaigns/nowhere",
+    }  # fmt: skip
+    pages["names"] = "/campaigns/~2?wait=1"
+    for look, options in looks.items():
+        context = browser.new_context(**options, timezone_id="Europe/Berlin", locale="en-GB")
+        page = context.new_page()
+        for what, path in pages.items():
+            page.goto(url + path)
+            page.wait_for_timeout(300)
+            page.screenshot(path=folder / f"{what}-{look}.png", full_page=True)
+        page.goto(f"{url}/campaigns/{name}/requests/120")
+        labels = "id,label\n" + "".join(f"{i},yes\n" for i in ("w00003", "nobody")) + "w00001,perhaps\n"
+        page.set_input_files(
+            "input[type=file]", {"name": "done.csv", "mimeType": "text/csv", "buffer": labels.encode()}
+        )
+        page.click("text=Look through it")
+        page.screenshot(path=folder / f"check-{look}.png", full_page=True)
+        context.close()
+
+
+def kept(folder: Path) -> None:
+    """Small copies of the pictures that the documentation shows."""
+    for path in sorted(folder.glob("*.png")):
+        picture = Image.open(path).convert("RGB")
+        picture = picture.crop((0, 0, picture.width, min(picture.height, int(picture.width * 2.2))))
+        if picture.width > 800:
+            picture = picture.resize((800, picture.height * 800 // picture.width), Image.Resampling.LANCZOS)
+        small = picture.quantize(64, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+        small.save(HERE / f"page-{path.name}", optimize=True)
+
+
+def main() -> None:
+    """Make the campaigns, serve them, take the pictures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--browser", default="/usr/bin/chromium")
+    parser.add_argument(
+        "--keep", type=Path, help="keep the campaigns and the whole pictures here, and change no documentation"
+    )
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = given.keep or Path(temporary)
+        folder.mkdir(exist_ok=True)
+        database = folder / "pictures.db"
+        if not database.exists():
+            with Dated(f"sqlite:///{database}") as ledger:
+                for make in (survey, signs, proven):
+                    make(ledger, time.time())
+        process, url = serve(f"sqlite:///{database}")
+        try:
+            with sync_playwright() as p:
+                browser = p.chromium.launch(executable_path=given.browser, args=["--no-sandbox"])
+                shoot(browser, url, folder)
+                browser.close()
+        finally:
+            process.terminate()
+            process.wait()
+        if given.keep is None:
+            kept(folder)
+
+
+if __name__ == "__main__":
+    main()

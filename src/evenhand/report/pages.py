@@ -1,0 +1,69 @@
+"""The one environment of all templates: pages of the server, and reports that are files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+from jinja2 import BaseLoader, ChoiceLoader, Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from evenhand.report.campaign_charts import CHARTS
+from evenhand.report.charts import colour_of, isolated
+from evenhand.report.plane import NARROW, WIDTH
+from evenhand.report.view import CampaignView
+
+__all__ = ["TEMPLATES", "both", "campaign_report", "environment", "look"]
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+def environment(*folders: Path) -> Environment:
+    """Templates out of these folders, and those that reports and pages share."""
+    loader: BaseLoader = ChoiceLoader([FileSystemLoader(folder) for folder in (*folders, TEMPLATES)])
+    found = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    found.filters |= {"count": _count, "percent": _percent, "time": _time, "colour": colour_of, "isolated": isolated}
+    found.globals |= {"charts": CHARTS, "drawn": _drawn}
+    return found
+
+
+@cache
+def look() -> str:
+    """The style sheet of all pages and reports."""
+    return (TEMPLATES / "look.css").read_text(encoding="utf-8")
+
+
+def both(draw: Callable[[int], str], width: int = WIDTH) -> Markup:
+    """A chart drawn for a page and once more for a telephone, where its letters would be too small; one is shown."""
+    wide = draw(width)
+    if not wide:
+        return Markup("")
+    return Markup(f'<div class="wide">{wide}</div><div class="narrow">{draw(NARROW)}</div>')
+
+
+def campaign_report(view: CampaignView, made: str) -> str:
+    """A campaign's page as one file that needs nothing else."""
+    return environment().get_template("campaign_report.html").render(v=view, made=made, look=Markup(look()))
+
+
+def _drawn(name: str, view: CampaignView) -> Markup:
+    """A chart of a campaign, both ways; empty where there is nothing to draw."""
+    return both(lambda width: CHARTS[name].draw(view, width), CHARTS[name].width)
+
+
+def _count(value: float | None) -> str:
+    return "—" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"
+
+
+def _percent(value: float | None) -> str:
+    return "—" if value is None else f"{100 * value:.0f}\u00a0%"
+
+
+def _time(moment: str | None, kind: str = "") -> Markup:
+    """A moment that a script may show in the viewer's zone; without one it is in UTC."""
+    if moment is None:
+        return Markup("—")
+    shown = moment.replace("T", " ").removesuffix("Z")[:16]
+    about = Markup(' data-time="{}"').format(kind) if kind else Markup("")
+    return Markup('<time datetime="{}"{}>{} UTC</time>').format(escape(moment), about, shown)

@@ -1,0 +1,42 @@
+"""Moments below a chart: round ones, written short."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+__all__ = ["time_marks"]
+
+_STEPS = (
+    60,
+    300,
+    900,
+    3600,
+    3 * 3600,
+    6 * 3600,
+    12 * 3600,
+    86400,
+    2 * 86400,
+    7 * 86400,
+    14 * 86400,
+    30 * 86400,
+    91 * 86400,
+)
+
+
+def time_marks(low: float, high: float, about: int = 5) -> list[tuple[float, str]]:
+    """Round moments between two, in seconds since 1970 and UTC, with their names.
+
+    >>> time_marks(0, 4 * 86400, about=4)[1]
+    (86400.0, '2 Jan')
+    """
+    step = next((s for s in _STEPS if (high - low) / s <= about), 365 * 86400)
+    first = -(-low // step) * step
+    marks = [first + k * step for k in range(int((high - first) // step) + 1)]
+    return [(float(at), _name(at, step)) for at in marks]
+
+
+def _name(at: float, step: float) -> str:
+    moment = datetime.fromtimestamp(at, UTC)
+    if step < 86400:
+        return moment.strftime("%H:%M") if moment.hour or moment.minute else f"{moment.day} {moment:%b}"
+    return f"{moment.day} {moment:%b}" if step < 91 * 86400 else moment.strftime("%b %Y")

@@ -1,0 +1,137 @@
+"""A campaign as its page and its report show it: plain values, in the order they are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["Alert", "CampaignView", "Collector", "GroupRow", "Next", "colours_for"]
+
+OTHERS = -1
+"""The colour of groups that share one."""
+_OWN = 8
+
+
+@dataclass(frozen=True)
+class Alert:
+    """Something to know now: `level` is `bad`, `warn` or `good`."""
+
+    level: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Next:
+    """The request that would be made now, and why.
+
+    `terms` has for every group the parts of its score; `chances` each group's chance where the choice is drawn.
+    """
+
+    group: str
+    size: int
+    kind: str
+    words: str
+    terms: dict[str, dict[str, float | None]]
+    chances: dict[str, float | None] | None
+
+
+@dataclass(frozen=True)
+class GroupRow:
+    """One group: what it has, how it is served, what may be claimed."""
+
+    name: str
+    colour: int
+    training: int
+    validation: int
+    evidence: int
+    pending: int
+    share: float
+    population: float | None
+    risk: float | None
+    n: int
+    running: tuple[int, float | None, float, float]
+    certified: tuple[int, float | None, float, float] | None
+    classes: dict[str, int]
+    left: int | None
+    retired: bool
+    next: bool
+
+
+@dataclass(frozen=True)
+class Collector:
+    """Somebody who collects: totals, what was left out, and labels a day of late."""
+
+    name: str
+    requests: int
+    labels: int
+    left_out: int
+    late: int
+    a_day: float
+    last: str | None
+    days: dict[int, int]
+
+
+@dataclass(frozen=True)
+class CampaignView:
+    """All that a campaign's page shows.
+
+    Attributes:
+        name, status: the campaign's name and `Campaign.status()`.
+        now: when this was looked at, in seconds since 1970.
+        risk: what "worse off" means, in words; `is_rate`: whether it is a share, shown in per cent.
+        next: the request to come; None where there is nothing to ask.
+        groups: one row a group, in the campaign's order.
+        worst: the group worst off by the newest scores; None before there are any.
+        points: moments of the past (`evenhand.campaign.history.Point`), oldest first; None while they are being read.
+        pace, finish: labels a day, and when the budget is spent at that pace.
+        collectors, decisions, deliveries: who collects, and what happened of late, newest first.
+        alerts: what to know now.
+        last: the time of the last event.
+    """
+
+    name: str
+    status: dict[str, Any]
+    now: float
+    risk: str
+    is_rate: bool
+    next: Next | None
+    groups: list[GroupRow]
+    worst: GroupRow | None
+    points: Sequence[Any] | None = None
+    pace: float | None = None
+    finish: str | None = None
+    collectors: list[Collector] = field(default_factory=list)
+    decisions: list[dict[str, Any]] = field(default_factory=list)
+    deliveries: list[dict[str, Any]] = field(default_factory=list)
+    alerts: list[Alert] = field(default_factory=list)
+    last: str | None = None
+
+    @property
+    def used_up(self) -> bool:
+        """Whether the campaign is over."""
+        return self.status["closed"] is not None
+
+    def value(self, risk: float | None) -> str:
+        """A risk as it is written: per cent, or a number."""
+        if risk is None:
+            return "—"
+        return f"{100 * risk:.1f} %" if self.is_rate else f"{risk:.3f}"
+
+    def colour(self, group: str) -> int:
+        """A group's colour, the same in every chart and table."""
+        return next((row.colour for row in self.groups if row.name == group), OTHERS)
+
+
+def colours_for(groups: Sequence[str], important: Sequence[str]) -> dict[str, int]:
+    """A colour for every group: its own where there are few groups, else own ones for the most important.
+
+    >>> colours_for(["u", "v"], ["v"])
+    {'u': 0, 'v': 1}
+    """
+    if len(groups) <= _OWN:
+        return {group: i for i, group in enumerate(groups)}
+    chosen = set(important[: _OWN - 1])
+    # in the campaign's order, so that a change among the most important moves few colours
+    own = [group for group in groups if group in chosen]
+    return {group: own.index(group) if group in chosen else OTHERS for group in groups}

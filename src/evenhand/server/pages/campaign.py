@@ -1,0 +1,57 @@
+"""One campaign."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import Query, Request
+from fastapi.responses import Response
+
+from evenhand.campaign.requests import as_time
+from evenhand.campaign.viewing import view_of
+from evenhand.report.pages import campaign_report
+from evenhand.report.view import CampaignView
+from evenhand.server.access import Seat, Viewing
+from evenhand.server.pages.past import Histories
+from evenhand.server.pages.shared import address, new_router, render
+
+__all__ = ["router", "seen", "show"]
+
+router = new_router()
+_LONG = 20.0
+
+
+def seen(request: Request, seat: Seat, *, patient: bool = False) -> CampaignView:
+    """What there is to see of a campaign; who is patient waits for its past."""
+    histories: Histories = request.app.state.histories
+    history = histories.get(seat.campaign, _LONG) if patient else histories.get(seat.campaign)
+    view = view_of(seat.campaign, history)
+    if view.status["pool"] is not None:  # the server's paths are nobody's business
+        view.status["pool"].pop("files")
+    return view
+
+
+def show(request: Request, seat: Seat, status: int = 200, **context: Any) -> Response:
+    """A campaign's page, also with what went wrong in a form on it."""
+    view = seen(request, seat, patient="wait" in request.query_params)
+    root = seat.parts.settings.root_path
+    verified = request.app.state.verified.get(seat.campaign.store.number)
+    about = {
+        "v": view, "base": root + address(seat.campaign), "api": f"{root}/api{address(seat.campaign)}",
+        "verified": verified, "settings": seat.campaign.settings,
+    }  # fmt: skip
+    return render(request, "campaign.html", status, **about, **context)
+
+
+@router.get("/campaigns/{name}")
+def campaign(request: Request, seat: Viewing, wait: Annotated[int, Query(ge=0, le=1)] = 0) -> Response:
+    """The next request, the budget, every group, who collects, what happened."""
+    return show(request, seat)
+
+
+@router.get("/campaigns/{name}/report")
+def report(request: Request, seat: Viewing) -> Response:
+    """The page as one file that needs nothing else."""
+    view = seen(request, seat, patient=True)
+    headers = {"Content-Disposition": 'attachment; filename="campaign.html"'}
+    return Response(campaign_report(view, as_time(view.now) or ""), 200, headers, "text/html; charset=utf-8")

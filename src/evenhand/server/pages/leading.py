@@ -1,0 +1,158 @@
+"""What a lead does: labels corrected and taken back, settings changed, proofs, verifying, closing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Annotated
+
+import anyio.to_thread
+from fastapi import Form, Request
+from fastapi.responses import Response
+
+from evenhand.campaign.requests import as_time
+from evenhand.errors import EvenhandError, InputError, LedgerError
+from evenhand.server import jobs
+from evenhand.server.access import Leading, Seat
+from evenhand.server.pages.campaign import show
+from evenhand.server.pages.shared import new_router, see_other
+from evenhand.server.problems import status_of
+from evenhand.server.tokens import Role
+
+__all__ = ["router"]
+
+router = new_router()
+Text = Annotated[str, Form(max_length=500)]
+Many = Annotated[str, Form(max_length=200_000)]
+
+
+def _step(http: Request, seat: Seat, done: str, step: Callable[[], object]) -> Response:
+    """Take a step; what is wrong with it is said on the campaign's page."""
+    try:
+        step()
+    except LedgerError:
+        raise
+    except EvenhandError as error:
+        return show(http, seat, status_of(error), error=str(error))
+    return see_other(seat, done=done)
+
+
+@router.post("/campaigns/{name}/correct")
+def correct(http: Request, seat: Leading, id: Text = "", label: Text = "", reason: Text = "") -> Response:
+    """Give an example another label."""
+
+    def step() -> None:
+        from evenhand.campaign.labels import as_label
+
+        if not id.strip() or not label.strip():
+            raise InputError("give the example's id and its right label")
+        kind = seat.campaign.store.refresh().label_kind
+        seat.campaign.correct(id.strip(), as_label(label.strip(), kind), reason=reason or None, by=seat.grant.name)
+
+    return _step(http, seat, "corrected", step)
+
+
+@router.post("/campaigns/{name}/withdraw")
+def withdraw(http: Request, seat: Leading, ids: Many = "", reason: Text = "", refund: Text = "") -> Response:
+    """Take examples back."""
+
+    def step() -> None:
+        names = [line.strip() for line in ids.splitlines() if line.strip()]
+        if not names:
+            raise InputError("give the ids to withdraw, one a line")
+        seat.campaign.withdraw(names, reason or None, refund == "yes", by=seat.grant.name)
+
+    return _step(http, seat, "withdrawn", step)
+
+
+@router.post("/campaigns/{name}/change")
+def change(http: Request, seat: Leading, budget: Text = "", lease: Text = "") -> Response:
+    """Change the budget or the lease."""
+
+    def step() -> None:
+        given: dict[str, object] = {}
+        if budget.strip():
+            given["budget"] = _whole(budget, "the budget")
+        if lease.strip():
+            given["lease"] = lease.strip()
+        if not given:
+            raise InputError("nothing to change: give a budget or a lease")
+        seat.campaign.change(by=seat.grant.name, **given)
+
+    return _step(http, seat, "changed", step)
+
+
+@router.post("/campaigns/{name}/retire")
+def retire(http: Request, seat: Leading, group: Text = "", back: Text = "") -> Response:
+    """Ask no more of a group, or of it again."""
+    again = back == "yes"
+    return _step(
+        http, seat, "back" if again else "retired", lambda: seat.campaign.retire(group, again, by=seat.grant.name)
+    )
+
+
+async def _job(http: Request, seat: Seat, done: str, job: Callable[..., object], *args: object) -> Response:
+    """Have a worker process do something that fits; what is wrong with it is said on the campaign's page."""
+    try:
+        await seat.parts.worker.on(job, seat.campaign, *args)
+    except LedgerError:
+        raise
+    except EvenhandError as error:
+        said, status = str(error), status_of(error)
+        return await anyio.to_thread.run_sync(lambda: show(http, seat, status, error=said))
+    return see_other(seat, done=done)
+
+
+@router.post("/campaigns/{name}/certify")
+async def certify(
+    http: Request, seat: Leading, target: Text = "", most: Text = "", delta: Text = "0.05", distinct: Text = ""
+) -> Response:
+    """Freeze a model, and with a target begin to prove it."""
+    try:
+        settings = {
+            "model": "final", "most": _whole(most, "the most labels") if most.strip() else None,
+            "delta": _number(delta, "delta"), "distinct": True if distinct == "yes" else None, "by": seat.grant.name,
+        }  # fmt: skip
+        aim = _number(target, "the target") if target.strip() else None
+    except InputError as error:
+        said = str(error)
+        return await anyio.to_thread.run_sync(lambda: show(http, seat, 422, error=said))
+    return await _job(http, seat, "certified", jobs.certify, aim, settings)
+
+
+@router.post("/campaigns/{name}/verify")
+async def verify(http: Request, seat: Leading) -> Response:
+    """Check the ledger, and remember when that was."""
+    found = await seat.parts.worker.on(jobs.verify, seat.campaign)
+    http.app.state.verified[seat.campaign.store.number] = {"at": as_time(time.time()), **found}
+    if not found["ok"]:
+        return await anyio.to_thread.run_sync(lambda: show(http, seat, 409, error=found["text"]))
+    return see_other(seat, done="verified")
+
+
+@router.post("/campaigns/{name}/close")
+async def close(http: Request, seat: Leading, reason: Text = "closed") -> Response:
+    """End the campaign."""
+    return await _job(http, seat, "closed", jobs.close, reason.strip() or "closed", seat.grant.name, None)
+
+
+@router.post("/campaigns/{name}/share")
+def share(http: Request, seat: Leading) -> Response:
+    """A link to look at this campaign, shown this once."""
+    text, _ = seat.parts.tokens.create(
+        "share link", Role.viewer, campaign=seat.campaign.store.number, seconds=30 * 86400.0, kind="share"
+    )
+    return show(http, seat, link=f"{http.url.scheme}://{http.url.netloc}{seat.parts.settings.root_path}/share/{text}")
+
+
+def _whole(text: str, what: str) -> int:
+    if not text.strip().isdecimal():
+        raise InputError(f"{what} must be a whole number, not {text.strip()!r}")
+    return int(text)
+
+
+def _number(text: str, what: str) -> float:
+    try:
+        return float(text.replace(",", "."))
+    except ValueError:
+        raise InputError(f"{what} must be a number, not {text.strip()!r}") from None

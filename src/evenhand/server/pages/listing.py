@@ -1,0 +1,88 @@
+"""All campaigns that one may see."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import Query, Request
+from fastapi.responses import Response
+
+from evenhand.campaign import Campaign
+from evenhand.campaign.requests import as_time
+from evenhand.campaign.status import running
+from evenhand.campaign.viewing import RATES
+from evenhand.server.access import grant_of, parts_of
+from evenhand.server.pages.shared import address, new_router, render
+
+__all__ = ["router"]
+
+router = new_router()
+_AT_ONCE = 100
+
+
+@dataclass(frozen=True)
+class Line:
+    """A campaign in the list."""
+
+    name: str
+    path: str
+    used: int
+    promised: int
+    budget: int
+    closed: str | None
+    last: str | None
+    worst: str | None
+    shown: str
+    n: int
+    low: float
+    high: float
+    alerts: list[str]
+
+
+@router.get("/")
+def listing(
+    request: Request, q: Annotated[str, Query(max_length=500)] = "", page: Annotated[int, Query(ge=1, le=10_000)] = 1
+) -> Response:
+    """The campaigns: progress, the worst-off group, last activity, alerts."""
+    parts, grant = parts_of(request), grant_of(request)
+    known = parts.campaigns.ledger.campaigns()
+    seen = {name: number for name, number in known.items() if grant.campaign in (None, number)}
+    found = {name: number for name, number in seen.items() if q.casefold() in name.casefold()}
+    numbers = list(found.values())[::-1]
+    lines = [_line(parts.campaigns.by_number(number)) for number in numbers[(page - 1) * _AT_ONCE : page * _AT_ONCE]]
+    lines.sort(key=lambda line: line.last or "", reverse=True)
+    lines.sort(key=lambda line: line.closed is not None)
+    more = len(numbers) > page * _AT_ONCE
+    return render(request, "listing.html", lines=lines, q=q, total=len(seen), page=page, more=more)
+
+
+def _line(campaign: Campaign) -> Line:
+    state = campaign.store.refresh()
+    risks = {z: x / n for z, (x, n) in enumerate(zip(state.loss_sum, state.relevant, strict=True)) if n}
+    worst = max(risks, key=lambda z: risks[z]) if risks else None
+    low, high, alerts = 0.0, 1.0, []
+    if worst is not None:
+        # a union bound over the groups, so that the worst one may be picked out
+        average = running(state, 0.05 / len(state.groups))
+        low, high = average.low[worst], average.high[worst]
+    overdue = state.overdue(campaign.store.now()) if state.closed is None else []
+    if state.failure is not None:
+        alerts.append("learner failed")
+    if state.closed is None and (late := len(state.expired) + len(overdue)):
+        alerts.append(f"{late} expired")
+    if state.outcome is not None:
+        alerts.append(str(state.outcome["outcome"]))
+    about: dict[str, Any] = {
+        "name": campaign.name, "path": address(campaign), "used": state.labels_used, "promised": state.outstanding,
+        "budget": int(state.settings["budget"]), "closed": state.closed, "last": as_time(state.at),
+        "worst": None if worst is None else state.groups[worst], "shown": _shown(state.settings["risk"], None if worst is None else risks[worst]),
+        "n": 0 if worst is None else state.relevant[worst], "low": low, "high": high, "alerts": alerts,
+    }  # fmt: skip
+    return Line(**about)
+
+
+def _shown(risk: str, value: float | None) -> str:
+    if value is None:
+        return "—"
+    return f"{100 * value:.1f} %" if risk in RATES else f"{value:.3f}"

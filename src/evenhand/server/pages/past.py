@@ -1,0 +1,59 @@
+"""Histories of campaigns, each read once and brought up to date when somebody looks."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as TooLong
+
+from evenhand.campaign import Campaign
+from evenhand.campaign.history import History
+from evenhand.errors import LedgerError
+
+__all__ = ["Histories"]
+
+_MOST = 50
+_PATIENCE = 0.3
+
+
+class Histories:
+    """The histories that a server keeps; a long one is read while a page goes out without it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: OrderedDict[int, tuple[History, threading.Lock]] = OrderedDict()
+        self._reading: dict[int, Future[History]] = {}
+        self._readers = ThreadPoolExecutor(2, "history")
+
+    def get(self, campaign: Campaign, seconds: float = _PATIENCE) -> History | None:
+        """The history up to now; None if reading it takes longer than this."""
+        number = campaign.store.number
+        with self._lock:
+            reading = self._reading.get(number)
+            if reading is None or reading.done():
+                reading = self._reading[number] = self._readers.submit(self._follow, campaign)
+        try:
+            return reading.result(seconds)
+        except TooLong:
+            return None
+
+    def shutdown(self) -> None:
+        """Read no more."""
+        self._readers.shutdown(wait=False, cancel_futures=True)
+
+    def _follow(self, campaign: Campaign) -> History:
+        store = campaign.store
+        with self._lock:
+            found, lock = self._known.setdefault(store.number, (History(), threading.Lock()))
+            self._known.move_to_end(store.number)
+            while len(self._known) > _MOST:
+                self._known.popitem(last=False)
+        try:
+            with lock, store.ledger.reading(store.number) as reader:
+                return found.follow(reader)
+        except LedgerError:
+            # a backup was put back, or reading was cut off: begin anew the next time
+            with self._lock:
+                self._known.pop(store.number, None)
+            raise

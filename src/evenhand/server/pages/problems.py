@@ -1,0 +1,74 @@
+"""Errors as pages, where a person looks at them; programs get them as JSON."""
+
+from __future__ import annotations
+
+import orjson
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from evenhand.server.guarding import route_of
+from evenhand.server.pages.shared import PAGES
+from evenhand.server.pages.static import versioned
+
+__all__ = ["ProblemPages"]
+
+_SENTENCES = {
+    401: "You are not signed in",
+    403: "You may not do this",
+    404: "There is nothing here",
+    409: "This does not go together with what is there",
+    413: "This is too large",
+    421: "This server does not know that name",
+    429: "Too many tries",
+    500: "Something went wrong here",
+    503: "The database cannot be reached",
+}
+
+
+class ProblemPages:
+    """ASGI middleware that turns a problem into a page if a browser asked."""
+
+    def __init__(self, app: ASGIApp, root_path: str) -> None:
+        self._app, self._root = app, root_path
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let everything pass, but problems that a person would see."""
+        person = scope["type"] == "http" and "text/html" in Headers(scope=scope).get("accept", "")
+        if not person or route_of(scope).startswith("/api"):
+            await self._app(scope, receive, send)
+            return
+        start: Message | None = None
+        body = b""
+
+        async def as_page(message: Message) -> None:
+            nonlocal start, body
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(raw=list(message["headers"]))
+                if headers.get("content-type", "").startswith("application/problem+json"):
+                    start = message
+                    return
+            if start is None:
+                await send(message)
+                return
+            body += message.get("body", b"")
+            if message.get("more_body"):
+                return
+            page = self._page(start["status"], orjson.loads(body))
+            headers = MutableHeaders(raw=list(start["headers"]))
+            headers["content-type"], headers["content-length"] = "text/html; charset=utf-8", str(len(page))
+            await send({**start, "headers": headers.raw})
+            await send({"type": "http.response.body", "body": page})
+
+        await self._app(scope, receive, as_page)
+
+    def _page(self, status: int, problem: dict[str, object]) -> bytes:
+        title = _SENTENCES.get(status, "This did not work")
+        context = {
+            "root": self._root,
+            "who": None,
+            "static": versioned,
+            "status": status,
+            "title": title,
+            "problem": problem,
+        }
+        return PAGES.get_template("problem.html").render(**context).encode()

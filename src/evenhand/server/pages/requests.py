@@ -1,0 +1,106 @@
+"""Taking a request, looking at it, giving it up, extending it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import anyio.to_thread
+import orjson
+from fastapi import Form, Request
+from fastapi.responses import Response
+
+from evenhand.campaign.requests import as_time
+from evenhand.errors import EvenhandError, LedgerError, NotFound
+from evenhand.server.access import Collecting, Seat
+from evenhand.server.api.asking import Ask, ask
+from evenhand.server.api.shared import Number
+from evenhand.server.pages.campaign import show
+from evenhand.server.pages.shared import address, new_router, render, see_other
+from evenhand.server.problems import status_of
+
+__all__ = ["router", "show_request"]
+
+router = new_router()
+Text = Annotated[str, Form(max_length=500)]
+
+
+def show_request(request: Request, seat: Seat, number: int, status: int = 200, **context: Any) -> Response:
+    """A request's page, also with what went wrong in a form on it."""
+    seat.check_own(number)
+    plain = seat.campaign.explain(number)
+    campaign = seat.campaign.status()
+    waiting = {r["request"]: r for r in (*campaign["open"], *campaign["expired"])}
+    with seat.campaign.store.ledger.reading(seat.campaign.store.number) as reader:
+        asked = reader.events(kinds=("asked",), request=number)
+        told = reader.events(kinds=("told",), request=number)
+    if not asked:
+        raise NotFound(f"request {number} was never made")
+    root = seat.parts.settings.root_path
+    settings, columns = seat.campaign.settings, seat.campaign.store.state.columns
+    about = {
+        "number": number, "name": seat.campaign.name, "words": plain["words"], "group": plain["decision"]["group"],
+        "size": asked[0].facts["size"], "collector": asked[0].actor, "asked": as_time(asked[0].at),
+        "open": waiting.get(number), "expired": number in {r["request"] for r in campaign["expired"]},
+        "came": sum(event.facts["rows"] for event in told), "pool": campaign["pool"] is not None,
+        "deliveries": [{"at": as_time(e.at), "by": e.actor, "rows": e.facts["rows"], "why": e.facts.get("why", {})} for e in told],
+        "base": root + address(seat.campaign), "api": f"{root}/api{address(seat.campaign)}", "settings": settings,
+        "columns": [] if columns is None else columns.get("names", []), "closed": campaign["closed"],
+        "colour": list(campaign["groups"]).index(plain["decision"]["group"]), "after": campaign["events"],
+        "trains": settings["learner"] is not None,
+    }  # fmt: skip
+    return render(request, "request.html", status, **about, **context)
+
+
+@router.get("/campaigns/{name}/requests/{request}")
+def one(request: Number, seat: Collecting, http: Request) -> Response:
+    """A request: what to collect, why, and where to deliver it."""
+    return show_request(http, seat, request)
+
+
+@router.post("/campaigns/{name}/ask")
+async def take(http: Request, seat: Collecting, collector: Text = "", key: Text = "") -> Response:
+    """Take the next request; the key of the page makes two clicks one step."""
+    try:
+        answer = await ask(Ask(collector=collector.strip() or None), seat, http, f"page {key}" if key else None)
+    except LedgerError:
+        raise
+    except EvenhandError as error:
+        said, status = str(error), status_of(error)
+        return await anyio.to_thread.run_sync(lambda: show(http, seat, status, error=said))
+    number = orjson.loads(bytes(answer.body))["requests"][0]["request"]
+    return see_other(seat, f"/requests/{number}")
+
+
+@router.post("/campaigns/{name}/requests/{request}/abandon")
+def abandon(request: Number, seat: Collecting, http: Request) -> Response:
+    """Give up a request."""
+    seat.check_own(request)
+    return _step(http, seat, request, "abandoned", lambda: seat.campaign.abandon(request, by=seat.grant.name), "")
+
+
+@router.post("/campaigns/{name}/requests/{request}/extend")
+def extend(request: Number, seat: Collecting, http: Request, lease: Text = "1d") -> Response:
+    """Let a request wait longer."""
+    seat.check_own(request)
+    return _step(
+        http, seat, request, "extended", lambda: seat.campaign.extend(request, lease.strip(), by=seat.grant.name)
+    )
+
+
+@router.post("/campaigns/{name}/requests/{request}/skip")
+def skip(request: Number, seat: Collecting, http: Request, id: Text = "", reason: Text = "") -> Response:
+    """Take an example that nobody can label out of a request."""
+    seat.check_own(request)
+    seat.check_own_examples([id])
+    return _step(http, seat, request, "skipped", lambda: seat.campaign.skip(id, reason or None, by=seat.grant.name))
+
+
+def _step(http: Request, seat: Seat, number: int, done: str, step: Any, path: str | None = None) -> Response:
+    """Take a step on a request; what is wrong with it is said on the request's page."""
+    try:
+        step()
+    except LedgerError:
+        raise
+    except EvenhandError as error:
+        return show_request(http, seat, number, status_of(error), error=str(error))
+    return see_other(seat, f"/requests/{number}" if path is None else path, done)

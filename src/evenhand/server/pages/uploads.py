@@ -1,0 +1,177 @@
+"""Files: labels looked through before anything is stored, and pools."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePath
+from typing import Annotated, Any
+
+import anyio.to_thread
+from fastapi import Form, Request, UploadFile
+from fastapi.responses import Response
+
+from evenhand.campaign.requests import Receipt
+from evenhand.errors import EvenhandError, InputError, LedgerError
+from evenhand.server.access import Collecting, Leading, Seat
+from evenhand.server.api.shared import Number
+from evenhand.server.pages.campaign import show
+from evenhand.server.pages.requests import show_request
+from evenhand.server.pages.shared import address, new_router, render, see_other
+from evenhand.server.parquet import MOST_CELLS, rehearse
+from evenhand.server.problems import status_of
+
+__all__ = ["pool_from", "router"]
+
+router = new_router()
+_KINDS = (".csv", ".tsv", ".txt", ".jsonl", ".parquet")
+_SHOWN = 200
+
+
+@router.post("/campaigns/{name}/requests/{request}/upload")
+async def answer_request(request: Number, seat: Collecting, http: Request) -> Response:
+    """Labels for a request: first what they come to, and once that is confirmed they are stored."""
+    return await _answer(http, seat, request)
+
+
+@router.post("/campaigns/{name}/upload")
+async def answer_any(seat: Collecting, http: Request) -> Response:
+    """Labels by id, for whichever requests they fill."""
+    return await _answer(http, seat, None)
+
+
+async def _answer(http: Request, seat: Seat, number: int | None) -> Response:
+    # a file comes back in the confirmation as one long field, so that no server has to remember it
+    async with http.form(max_part_size=seat.parts.settings.max_body) as form:
+        given, extra = form.get("file"), form.get("extra") == "yes"
+        confirmed = form.get("data")
+        if isinstance(confirmed, str) and confirmed:
+            name, data = str(form.get("filename", "")), _decoded(confirmed)
+        elif given is not None and not isinstance(given, str):
+            name, data = given.filename or "", await given.read()
+        else:
+            name, data = "", b""
+    store = bool(confirmed)
+    return await anyio.to_thread.run_sync(lambda: _look_or_store(http, seat, number, name, data, extra, store))
+
+
+def _decoded(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        raise InputError("the file did not come back whole: upload it again") from None
+
+
+def _look_or_store(
+    http: Request, seat: Seat, number: int | None, name: str, data: bytes, extra: bool, store: bool
+) -> Response:
+    try:
+        kind = _kind_of(seat, name, data)
+        receipt = _tell(seat, number, data, kind, extra=extra, dry_run=not store)
+    except LedgerError:
+        raise
+    except EvenhandError as error:
+        if number is None:
+            return show(http, seat, status_of(error), error=str(error))
+        return show_request(http, seat, number, status_of(error), error=str(error))
+    if not store:
+        about: dict[str, Any] = {
+            "receipt": receipt, "number": number, "name": seat.campaign.name, "file": PurePath(name).name, "extra": extra,
+            "data": base64.b64encode(data).decode(), "base": seat.parts.settings.root_path + address(seat.campaign),
+            "shown": receipt.refused[:_SHOWN],
+        }  # fmt: skip
+        return render(http, "check.html", **about)
+    seat.parts.observer.labels.inc(receipt.rows)
+    settings = seat.campaign.store.state.settings
+    if receipt.rows and settings["refit"] == "background" and settings["learner"] is not None:
+        seat.parts.worker.refit_soon(seat.campaign)
+    back = number is not None and receipt.outstanding
+    return see_other(seat, f"/requests/{number}" if back else "", "stored" if receipt.rows else "known")
+
+
+def _kind_of(seat: Seat, name: str, data: bytes) -> str:
+    """The kind of a file, by its name."""
+    if not data:
+        raise InputError("choose a file with labels first")
+    most = seat.parts.settings.max_body * 2 // 3
+    if len(data) > most:
+        raise InputError(
+            f"the file has {len(data):,} bytes, and {most:,} are the most here: use `evenhand campaign tell`"
+        )
+    kind = PurePath(name).suffix.lower() or ".csv"
+    if kind not in _KINDS:
+        raise InputError(f"{kind} files cannot be read: save the table as CSV, JSON lines or Parquet")
+    return ".csv" if kind == ".txt" else kind
+
+
+def _tell(seat: Seat, number: int | None, data: bytes, kind: str, *, extra: bool, dry_run: bool) -> Receipt:
+    """Deliver a file; rows that cannot be stored are left out, which its page has shown before."""
+    campaign, options = seat.campaign, {"partial": True, "extra": extra, "dry_run": dry_run}
+    with _with_file(data, kind) as path:
+        if number is not None and campaign.store.refresh().pool is None:
+            seat.check_own(number)
+            _, delivery = campaign.read(path, number)
+            return campaign.tell_delivery(number, delivery, collector=_for_whom(seat, number), **options)
+        names, values, table = campaign.labels_in(path)
+    table.refuse_problems()
+    labels = {name: value for name, value in zip(names, values, strict=True) if value is not None}
+    if not labels:
+        raise InputError(f"no row of the file has a label: fill the column {campaign.settings['label']!r}")
+    seat.check_own_examples([name for name in labels if name])
+    return campaign.tell_labels(labels, _for_whom(seat, number), written=True, **options)
+
+
+def _for_whom(seat: Seat, number: int | None) -> str | None:
+    """In whose name labels come: the collector's own; who leads delivers for those whose request it is."""
+    if number is not None and number in seat.campaign.store.state.open:
+        return seat.collector(seat.campaign.store.state.open[number]["by"])
+    return seat.collector(None)
+
+
+@contextmanager
+def _with_file(data: bytes, kind: str) -> Iterator[Path]:
+    """A file, as long as it is read."""
+    with tempfile.TemporaryDirectory(prefix="evenhand-") as folder:
+        path = Path(folder) / f"file{kind}"
+        path.write_bytes(data)
+        if kind == ".parquet":
+            rehearse(path, MOST_CELLS)
+        yield path
+
+
+def pool_from(seat: Seat, name: str, data: bytes, id: str, group: str, ignore: str) -> Any:
+    """Register the examples in a file."""
+    kind = PurePath(name).suffix.lower()
+    if kind not in (".csv", ".tsv", ".parquet"):
+        raise InputError(f"{kind or 'this'} cannot be read as a pool: give a CSV or Parquet file")
+    with _with_file(data, kind) as path:
+        table: Any = path
+        if kind == ".parquet":  # the file goes, so its rows are copied
+            import pyarrow.parquet as pq
+
+            table = pq.read_table(path)
+        columns = [part.strip() for part in group.split("+") if part.strip()] or [seat.campaign.settings["group"]]
+        left_out = [part.strip() for part in ignore.split(",") if part.strip()]
+        return seat.campaign.pool(table, id=id.strip() or None, group=columns, ignore=left_out, by=seat.grant.name)
+
+
+@router.post("/campaigns/{name}/pool")
+def pool(
+    http: Request,
+    seat: Leading,
+    file: UploadFile,
+    id: Annotated[str, Form(max_length=500)] = "id",
+    group: Annotated[str, Form(max_length=2000)] = "",
+    ignore: Annotated[str, Form(max_length=5000)] = "",
+) -> Response:
+    """More examples that are not labelled yet."""
+    try:
+        pool_from(seat, file.filename or "", file.file.read(), id, group, ignore)
+    except LedgerError:
+        raise
+    except EvenhandError as error:
+        return show(http, seat, status_of(error), error=str(error))
+    return see_other(seat, done="pooled")

@@ -1,0 +1,34 @@
+// What a script adds to pages that work without one: local times, live updates, drag and drop, a quick search.
+import { showTimes } from "./times.js";
+import { followStream } from "./live.js";
+
+showTimes(document);
+setInterval(() => showTimes(document), 20000);
+
+const stream = document.body.dataset.stream;
+if (stream) followStream(stream);
+
+for (const zone of document.querySelectorAll("[data-drop]")) {
+  const input = zone.querySelector("input[type=file]");
+  for (const kind of ["dragenter", "dragover"]) {
+    zone.addEventListener(kind, (event) => { event.preventDefault(); zone.classList.add("over"); });
+  }
+  for (const kind of ["dragleave", "drop"]) zone.addEventListener(kind, () => zone.classList.remove("over"));
+  zone.addEventListener("drop", (event) => {
+    event.preventDefault();
+    if (event.dataTransfer.files.length) input.files = event.dataTransfer.files;
+  });
+}
+
+for (const input of document.querySelectorAll("[data-filter]")) {
+  input.addEventListener("input", () => {
+    const wanted = input.value.toLowerCase();
+    for (const item of document.querySelectorAll(input.dataset.filter)) {
+      item.hidden = !item.dataset.name.includes(wanted);
+    }
+  });
+}
+
+// a panel that an address names is open
+const named = location.hash && document.getElementById(location.hash.slice(1));
+if (named instanceof HTMLDetailsElement) named.open = true;

@@ -1,0 +1,122 @@
+"""The pages as a server sends them; what a browser makes of them is in test_browser.py."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from typing import Any
+
+from tests.server.conftest import Running, Start
+from tests.server.test_api import new, rows
+
+from evenhand import Campaign
+from evenhand.ledger.database import DatabaseLedger
+from evenhand.server.tokens import Role, Tokens
+
+HTML = {"Accept": "text/html"}
+ODD = ['<script>alert("x")</script>', 'O\'Brien & "sons"', "نساء", "🚲", "long " * 59 + "group"]
+
+
+def page(server: Running, path: str, **options: Any) -> str:
+    found = server.client.get(path, headers=HTML, **options)
+    assert found.status_code == 200, found.text
+    assert found.headers["content-type"].startswith("text/html")
+    assert "unsafe" not in found.headers["content-security-policy"]
+    _no_inline(found.text)
+    return found.text
+
+
+def _no_inline(text: str) -> None:
+    assert " style=" not in text
+    assert "<style" not in text
+    assert not re.search(r"<script(?![^>]*\bsrc=)", text)
+    assert not re.search(r"<[^>]*\son\w+=", text)
+
+
+def test_every_page_of_a_campaign_shows_names_as_text(server: Running) -> None:
+    at = new(server, groups=ODD, budget=60, refit="always")
+    for k in range(7):
+        number = server.post(f"{at}/ask").json()["requests"][0]["request"]
+        assert server.post(f"{at}/requests/{number}/tell", rows(k)).status_code == 200
+    base = at.removeprefix("/api")
+    for path in ("/", "/new", base, f"{base}?wait=1", f"{base}/requests/1", f"{base}/events?kind=asked"):
+        text = page(server, path)
+        assert "alert(" not in re.sub(r"&lt;script.*?&lt;/script&gt;", "", text)
+    text = unescape(page(server, f"{base}?wait=1"))
+    assert all(name in text for name in ODD)
+    for chart in ("why", "budget", "mixture", "risk", "indication", "running", "reasons", "throughput"):
+        drawn = server.client.get(f"{base}/charts/{chart}.svg")
+        assert drawn.status_code == 200, (chart, drawn.text)
+        assert drawn.headers["content-type"] == "image/svg+xml"
+        assert " style=" not in drawn.text
+        numbers = server.client.get(f"{base}/charts/{chart}.csv")
+        assert len(numbers.text.splitlines()) > 1
+    mixture = server.client.get(f"{base}/charts/mixture.csv").text.strip().splitlines()
+    trained = server.client.get(at).json()["groups"]
+    assert [int(n) for n in mixture[-1].split(",")] == [28, *(g["training"] for g in trained.values())]
+    assert server.client.get(f"{base}/charts/nothing.svg").status_code == 404
+
+
+def test_what_is_wrong_is_a_page_for_people_and_json_for_programs(server: Running) -> None:
+    missing = server.client.get("/campaigns/nowhere", headers=HTML)
+    assert missing.status_code == 404
+    assert "There is nothing here" in missing.text
+    _no_inline(missing.text)
+    assert server.client.get("/campaigns/nowhere").json()["code"] == "not_found"
+    form = {"name": "x", "budget": "many", "groups": "u"}
+    bad = server.client.post("/new/pool", data=form, files={"file": ("", b"")}, headers=HTML)
+    assert bad.status_code == 422
+    assert "Budget must be a whole number, not &#39;many&#39;" in bad.text
+    assert 'value="many"' in bad.text  # what was typed is still there
+
+
+def test_roles_see_what_they_may(start: Start, tmp_path: Any) -> None:
+    database = f"sqlite:///{tmp_path / 'roles.db'}"
+    with DatabaseLedger(database, create=True) as ledger:
+        made = {
+            role: Tokens(ledger).create(f"{role.name}s", role)[0] for role in (Role.viewer, Role.collector, Role.lead)
+        }
+    server = start(database, "--root-path", "/eh")
+    server.client.base_url = server.url.removesuffix("/eh")
+    out = server.client.get("/", headers=HTML, follow_redirects=False)
+    assert (out.status_code, out.headers["location"]) == (303, "/eh/login")
+
+    def signed_in(role: Role) -> dict[str, str]:
+        answer = server.client.post("/login", data={"token": made[role]}, follow_redirects=False)
+        assert answer.headers["location"] == "/eh/"
+        found = {"Cookie": answer.headers["set-cookie"].partition(";")[0], **HTML}
+        server.client.cookies.clear()
+        return found
+
+    lead, collector, viewer = (signed_in(role) for role in (Role.lead, Role.collector, Role.viewer))
+    body = {"name": "c", "groups": "u\nv", "budget": "40", "batch": "2"}
+    answer = server.client.post("/new/pool", data=body, headers=lead, follow_redirects=False)
+    assert answer.headers["location"] == "/eh/campaigns/c?done=created"
+    assert server.client.post("/new/pool", data={**body, "name": "d"}, headers=collector).status_code == 403
+    texts = {
+        who: server.client.get("/campaigns/c", headers=h).text
+        for who, h in zip("lcv", (lead, collector, viewer), strict=True)
+    }
+    assert ["Take this request" in texts[who] for who in "lcv"] == [True, True, False]
+    assert ["Close the campaign" in texts[who] for who in "lcv"] == [True, False, False]
+    assert all('href="/eh/static/' in text and 'href="/static' not in text for text in texts.values())
+    taken = server.client.post("/campaigns/c/ask", data={}, headers=collector, follow_redirects=False)
+    assert taken.headers["location"] == "/eh/campaigns/c/requests/1"
+    server.client.post("/campaigns/c/ask", data={"collector": "somebody"}, headers=lead)
+    assert server.client.get("/campaigns/c/requests/1", headers=collector).status_code == 200
+    assert server.client.get("/campaigns/c/requests/2", headers=collector).status_code == 403
+    assert server.client.post("/campaigns/c/close", data={}, headers=collector).status_code == 403
+    assert server.client.post("/campaigns/c/ask", data={}, headers=viewer).status_code == 403
+    cross = {**lead, "Sec-Fetch-Site": "cross-site"}
+    assert server.client.post("/campaigns/c/close", data={"reason": "x"}, headers=cross).status_code == 403
+
+
+def test_campaigns_of_any_name_have_a_page(start: Start, tmp_path: Any) -> None:
+    database, names = f"sqlite:///{tmp_path / 'names.db'}", ["a/b", "~x", "ends with ?", "50%"]
+    for name in names:
+        Campaign.create(database, name, ["u", "v"], budget=100).release()
+    server = start(database)
+    listed = re.findall(r'<a href="(/campaigns/[^"]+)"><bdi>(.*?)</bdi>', page(server, "/"))
+    assert sorted(name for _, name in listed) == sorted(names)
+    for path, name in listed:
+        assert f"<bdi>{name}</bdi>" in page(server, unescape(path))
