@@ -61,7 +61,9 @@ def one(request: Number, seat: Collecting, http: Request) -> Response:
 async def take(http: Request, seat: Collecting, collector: Text = "", key: Text = "") -> Response:
     """Take the next request; the key of the page makes two clicks one step."""
     try:
-        answer = await ask(Ask(collector=collector.strip() or None), seat, http, f"page {key}" if key else None)
+        answer = await ask(
+            Ask(collector=collector.strip() or None, max_wait=None), seat, http, f"page {key}" if key else None
+        )
     except LedgerError:
         raise
     except EvenhandError as error:
