@@ -30,7 +30,7 @@ def final_model_seconds() -> dict[str, Any]:
     """Seconds of `final_model()` in a campaign that has these labels."""
     cases = {
         "fashion, 2,000 × 61 dense": (fashion(), 2000, True, True),
-        "Adult, 10,000 labels, sparse": (eh.datasets.load("adult"), 10_000, False, False),
+        "Adult, 10,000 labels": (eh.datasets.load("adult"), 10_000, False, False),
     }
     found = {}
     for name, (source, budget, even, constant) in cases.items():
@@ -40,8 +40,8 @@ def final_model_seconds() -> dict[str, Any]:
             list(source.groups), eh.Uniform(), eh.Logistic(), budget=10, classes=list(source.classes)
         )
         campaign.add(X if constant else X.toarray(), sample.y, sample.groups)
-        wall, model = _timed(campaign.final_model)
-        found[name] = {"seconds": wall, "rows": list(X.shape), "chosen": model.choice.chosen}
+        seconds, model = _timed(campaign.final_model)
+        found[name] = {"seconds": seconds, "rows": list(X.shape), "chosen": model.choice.chosen}
         print(name, found[name], flush=True)
     return found
 
@@ -59,8 +59,10 @@ def fairlearn_beside_minimax() -> list[dict[str, Any]]:
         mean = {key: float(np.mean([row[key] for row in rows])) for key in rows[0]}
         # the least time is the one that was disturbed least
         least = {key: min(row[key] for row in rows) for key in rows[0] if key.endswith("seconds")}
-        ratio = least["fairlearn_seconds"] / least["minimax_seconds"]
-        found.append({"source": name, "rows": budget, "trials": REPEATS, **mean, **least, "ratio": ratio})
+        ratios = {
+            f"{ours}_ratio": least["fairlearn_seconds"] / least[f"{ours}_seconds"] for ours in ("minimax", "in_sample")
+        }
+        found.append({"source": name, "rows": budget, "trials": REPEATS, **mean, **least, **ratios})
         print(found[-1], flush=True)
     return found
 
@@ -69,6 +71,7 @@ def _one(sample: Sample) -> dict[str, float]:
     X = sample.X.toarray() if hasattr(sample.X, "toarray") else sample.X
     y = (sample.y == np.unique(sample.y)[1]).astype(int)
     ours, fair = _timed(lambda: eh.Minimax(eh.Logistic()).fit(X, y, groups=sample.groups))
+    in_sample, quick = _timed(lambda: eh.Minimax(eh.Logistic(), folds=0).fit(X, y, groups=sample.groups))
     risk = max(float((fair.predict(X) != y)[sample.groups == z].mean()) for z in np.unique(sample.groups))
     reduction = ExponentiatedGradient(
         LogisticRegression(max_iter=1000), BoundedGroupLoss(ZeroOneLoss(), upper_bound=risk)
@@ -76,9 +79,11 @@ def _one(sample: Sample) -> dict[str, float]:
     theirs, _ = _timed(lambda: reduction.fit(X, y, sensitive_features=sample.groups))
     return {
         "minimax_seconds": ours,
+        "in_sample_seconds": in_sample,
         "fairlearn_seconds": theirs,
         "plain_error": sample.worst(_Named(eh.Logistic().fit(X, y), sample)),
         "minimax_error": sample.worst(_Named(fair, sample)),
+        "in_sample_error": sample.worst(_Named(quick, sample)),
         "fairlearn_error": float(_expected(reduction, sample).max()),
     }
 
@@ -103,7 +108,7 @@ def _expected(reduction: Any, sample: Sample) -> Floats:
 
 
 def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
-    """Seconds of the clock, and what came out."""
-    started = time.perf_counter()
+    """Seconds of the processor, which other work disturbs less than the clock, and what came out."""
+    started = time.process_time()
     value = work()
-    return time.perf_counter() - started, value
+    return time.process_time() - started, value

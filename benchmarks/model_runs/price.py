@@ -34,7 +34,7 @@ def price(kept: Kept) -> dict[str, Any]:
         row: dict[str, Any] = {"source": name, "budget": budget, "plain": float(plain.mean())}
         for label, run in runs.items():
             row[label] = _gain(run["chosen"], run["plain"])
-            row[f"{label} chosen over Uniform plain"] = _gain(run["chosen"], plain)
+        row["A_opt chosen over Uniform plain"] = _gain(runs["A_opt"]["chosen"], plain)
         row["A_opt over Uniform"] = _gain(runs["A_opt"]["plain"], plain)
         row["A_opt chosen over Uniform chosen"] = _gain(runs["A_opt"]["chosen"], runs["Uniform"]["chosen"])
         rows.append(row)

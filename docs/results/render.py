@@ -7,11 +7,24 @@ import re
 import sys
 from pathlib import Path
 
-from blocks import bench, corrections, errata, images, ledger, pools, proofs, reproduction, risks, tables, theory
+from blocks import (
+    bench,
+    corrections,
+    errata,
+    images,
+    ledger,
+    models,
+    pools,
+    proofs,
+    reproduction,
+    risks,
+    tables,
+    theory,
+)
 
 DOCS = Path(__file__).parents[1]
 PAGES = [DOCS.parent / "README.md", *sorted(DOCS.glob("*.md"))]
-SUBJECTS = (bench, corrections, errata, images, ledger, pools, proofs, reproduction, risks, tables, theory)
+SUBJECTS = (bench, corrections, errata, images, ledger, models, pools, proofs, reproduction, risks, tables, theory)
 BLOCK = re.compile(r"(<!-- begin ([\w-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 
 
