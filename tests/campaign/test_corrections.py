@@ -233,7 +233,7 @@ def test_from_the_shell(tmp_path: Path) -> None:
     assert '"ok": true' in run("verify", "c", "--json")
     assert "there is no example" in run("correct", "c", "zz", "0", code=2)
     for text, why in (
-        ("id,label\ne1-1,1,2\n", "row 1: it has 3 cells"),
+        ("id,label\ne1-1,1,2\n", "row 1: line 2, column 3: it has 3 cells"),
         ("id,label\ne1-1,1\ne1-1,0\n", "twice"),
         ("id,label\ne1-1,\n", "no label"),
         ("id,label\ne1-1,x\n", "whole numbers"),
