@@ -9,11 +9,10 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
-from evenhand.arrays import Floats
+from evenhand.arrays import Floats, Ints
 from evenhand.datasets import load
 from evenhand.engine.memories.lockstep import LockstepLogistic
 from evenhand.errors import InputError
@@ -66,7 +65,7 @@ def adult(full: bool) -> Outcome:
     return Outcome("adult", work, "plain loop", "round", mine / (trials * rounds), float(theirs + tested), 50, note)
 
 
-def one_hot(n: int, seed: int = 0) -> tuple[sparse.csr_array, NDArray[np.int64]]:
+def one_hot(n: int, seed: int = 0) -> tuple[sparse.csr_array, Ints]:
     """n rows of 12 variables with 9 values each, 108 columns, and labels from a logistic model."""
     rng = np.random.default_rng(seed)
     column = rng.integers(0, 9, (n, 12)) + 9 * np.arange(12)
@@ -108,7 +107,7 @@ def refit(full: bool) -> Outcome:
     return Outcome("refit", work, "lbfgs on a NumPy array, warm start, tol 1e-8", "refit", times[0], times[2], 20, note)
 
 
-def _gradient_norm(model: Any, X: Any, y: NDArray[np.int64]) -> float:
+def _gradient_norm(model: Any, X: Any, y: Ints) -> float:
     residual = model.predict_proba(X)[:, 1] - y
     gradient = (X.T @ residual + model.coef_[0] / model.C) / len(y)
     return float(max(np.abs(gradient).max(), abs(residual.mean())))

@@ -13,27 +13,27 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
-from evenhand.arrays import Floats
+from evenhand.arrays import Floats, Ints
 
 __all__ = ["RULES", "gaussian_draws", "plain_loop", "sampled_rounds"]
 
 Draw = Callable[[int], tuple[Floats, int]]
-Rule = Callable[[Floats, NDArray[np.int64], np.random.Generator], int]
+Rule = Callable[[Floats, Ints, np.random.Generator], int]
 
 
-def optimistic(loss: Floats, n: NDArray[np.int64], rng: np.random.Generator) -> int:
+def optimistic(loss: Floats, n: Ints, rng: np.random.Generator) -> int:
     """A_opt with c0 = 0.1, ξ = 0.5."""
     if n.min() < n.sum() ** 0.5:
         return _first(-n, rng)
     return _first(loss + 0.1 / np.sqrt(n), rng)
 
 
-def epsilon_greedy(loss: Floats, n: NDArray[np.int64], rng: np.random.Generator) -> int:
+def epsilon_greedy(loss: Floats, n: Ints, rng: np.random.Generator) -> int:
     """ε = 0.1, exploring uniformly."""
     return int(rng.integers(len(n))) if rng.random() < 0.1 else _first(loss, rng)
 
 
-def greedy(loss: Floats, n: NDArray[np.int64], rng: np.random.Generator) -> int:
+def greedy(loss: Floats, n: Ints, rng: np.random.Generator) -> int:
     """The largest validation loss."""
     return _first(loss, rng)
 
@@ -49,7 +49,7 @@ def _first(score: NDArray[Any], rng: np.random.Generator) -> int:
     return int(rng.choice(np.flatnonzero(score == score.max())))
 
 
-def plain_loop(draw: Draw, groups: int, features: int, rounds: int, rule: Rule, seed: int) -> NDArray[np.int64]:
+def plain_loop(draw: Draw, groups: int, features: int, rounds: int, rule: Rule, seed: int) -> Ints:
     """Run one trial; the examples trained on per group."""
     rng = np.random.default_rng(seed)
     X, y = np.empty((rounds, features)), np.empty(rounds, dtype=int)
@@ -82,7 +82,7 @@ def gaussian_draws(mu: Floats, seed: int) -> Draw:
 
 
 def sampled_rounds(
-    pool: list[tuple[Floats, NDArray[np.int64]]], rounds: int, samples: int
+    pool: list[tuple[Floats, Ints]], rounds: int, samples: int
 ) -> Iterator[Callable[[], LogisticRegression]]:
     """The work of evenly spaced rounds of the loop, each as a function: a fit on t rows, a predict for each group.
 
@@ -95,7 +95,7 @@ def sampled_rounds(
         yield partial(_round, X[rows], y[rows], [(X[part], y[part]) for part in np.array_split(held, len(pool))])
 
 
-def _round(X: Floats, y: NDArray[np.int64], held: list[Any]) -> LogisticRegression:
+def _round(X: Floats, y: Ints, held: list[Any]) -> LogisticRegression:
     model = LogisticRegression(C=1.0).fit(X, y)
     for rows, labels in held:
         np.mean(model.predict(rows) != labels)

@@ -7,9 +7,9 @@ going on, one trial or many, one process or two all see the same numbers.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from evenhand.arrays import Words
+from evenhand.arrays import Floats, Ints, Mask, Words
 
 __all__ = ["CHOICES", "GRADIENT_STEPS", "Uniforms", "fold", "numbers", "role_states", "roles", "uniform"]
 
@@ -48,13 +48,13 @@ def begin(seed: int) -> Words:
     return _mix(np.array([seed & 0xFFFFFFFFFFFFFFFF], dtype=np.uint64) + _GOLDEN)
 
 
-def numbers(state: Words) -> NDArray[np.float64]:
+def numbers(state: Words) -> Floats:
     """A number in [0, 1) for every state."""
     # the upper 53 bits: as many as a float's mantissa holds, so that 1 is never reached by rounding
     return np.asarray((state >> np.uint64(11)) * 2.0**-53, dtype=np.float64)
 
 
-def uniform(seed: int, *place: ArrayLike) -> NDArray[np.float64]:
+def uniform(seed: int, *place: ArrayLike) -> Floats:
     """Numbers in [0, 1) by seed and place; the places broadcast against each other.
 
     >>> bool(uniform(7, 3, [1, 2])[1] == uniform(7, 3, 2))
@@ -67,13 +67,13 @@ def uniform(seed: int, *place: ArrayLike) -> NDArray[np.float64]:
 class Uniforms:
     """`width` numbers for every trial's k-th request, drawn ahead in blocks."""
 
-    def __init__(self, seed: int, purpose: int, trials: NDArray[np.int64], width: int) -> None:
+    def __init__(self, seed: int, purpose: int, trials: Ints, width: int) -> None:
         self._base = fold(begin(seed), purpose, trials[:, None, None])
         self._width = width
         self._start = 0
         self._block = np.empty((len(trials), 0, width))
 
-    def at(self, k: NDArray[np.int64]) -> NDArray[np.float64]:
+    def at(self, k: Ints) -> Floats:
         """The numbers of request `k[t]` of every trial t, shape (T, width)."""
         self._draw(int(k.min()), int(k.max()))
         return self._block[np.arange(len(k)), k - self._start]
@@ -90,7 +90,7 @@ def role_states(seed: int, trials: ArrayLike, groups: ArrayLike) -> Words:
     return fold(begin(seed), _ROLES, trials, groups)
 
 
-def roles(state: Words, k: ArrayLike, share: float) -> NDArray[np.bool_]:
+def roles(state: Words, k: ArrayLike, share: float) -> Mask:
     """Whether the k-th example of a group, counted from 0, validates; `state` is the group's `role_states`.
 
     Of the first two examples one trains and one validates. After them the rarer role comes once in every stretch of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from evenhand.arrays import Mask
 from evenhand.campaign.settings import Parts
 from evenhand.campaign.state import State
 from evenhand.errors import NothingToAsk
@@ -58,7 +58,7 @@ class Chooser:
         share = settings["population"]
         self._population = None if share is None else np.array(share, dtype=float)
 
-    def roles(self, z: int, dealt: int, count: int) -> NDArray[np.bool_]:
+    def roles(self, z: int, dealt: int, count: int) -> Mask:
         """Which of a group's next examples validate, when so many were dealt before."""
         return roles(self._role_states[z : z + 1], dealt + np.arange(count), self._parts.settings["validation"])
 

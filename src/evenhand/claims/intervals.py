@@ -3,8 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from evenhand.arrays import Floats
 from evenhand.claims import checks
 from evenhand.errors import InputError
 
@@ -18,7 +19,7 @@ class Difference(NamedTuple):
     trials: int
 
 
-def wilson(successes: ArrayLike, n: ArrayLike, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def wilson(successes: ArrayLike, n: ArrayLike, level: float = 0.95) -> tuple[Floats, Floats]:
     """Wilson's interval for a proportion; (0, 1) without any observation.
 
     >>> low, high = wilson(3, 20)
@@ -38,9 +39,7 @@ def wilson(successes: ArrayLike, n: ArrayLike, level: float = 0.95) -> tuple[NDA
     return low, high
 
 
-def clopper_pearson(
-    successes: ArrayLike, n: ArrayLike, level: float = 0.95
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def clopper_pearson(successes: ArrayLike, n: ArrayLike, level: float = 0.95) -> tuple[Floats, Floats]:
     """The exact interval for a proportion, which covers at every size; (0, 1) without any observation.
 
     >>> low, high = clopper_pearson(3, 20)
@@ -56,7 +55,7 @@ def clopper_pearson(
     return low, high
 
 
-def _counts(successes: ArrayLike, n: ArrayLike, level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _counts(successes: ArrayLike, n: ArrayLike, level: float) -> tuple[Floats, Floats]:
     """Counts in one shape, once they and the level are as they should be."""
     checks.probability("level", level)
     k, size = np.broadcast_arrays(np.asarray(successes, dtype=float), np.asarray(n, dtype=float))
@@ -65,7 +64,7 @@ def _counts(successes: ArrayLike, n: ArrayLike, level: float) -> tuple[NDArray[n
     return k, size
 
 
-def bounded_mean(mean: ArrayLike, n: ArrayLike, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def bounded_mean(mean: ArrayLike, n: ArrayLike, level: float = 0.95) -> tuple[Floats, Floats]:
     """An interval for the mean of numbers in [0, 1], from the mean of n of them: Hoeffding's bound in its exact form.
 
     It holds for every distribution on [0, 1]: n·kl(mean, p) is at most log(2/(1 − level)) at both ends.
@@ -90,7 +89,7 @@ def bounded_mean(mean: ArrayLike, n: ArrayLike, level: float = 0.95) -> tuple[ND
     return ends[0], ends[1]
 
 
-def _divergence(q: NDArray[np.float64], p: NDArray[np.float64]) -> NDArray[np.float64]:
+def _divergence(q: Floats, p: Floats) -> Floats:
     """kl(q, p) between two Bernoulli distributions; infinite where p cannot give q."""
     from scipy.special import rel_entr
 

@@ -12,10 +12,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from evenhand.arrays import Floats
+from evenhand.arrays import Floats, Ints, Mask
 from evenhand.curation.figures import Predictions
 from evenhand.curation.model import CHUNK, CuratedModel, RawModel, chances_of
 from evenhand.engine.deploying import choose_models
@@ -69,8 +68,8 @@ class Curation:
         self.rounds = Rounds()
         self.used_up: dict[str, int] = {}
         self.interrupted = False
-        self._rows: list[NDArray[np.int64]] = []
-        self._validates: list[NDArray[np.bool_]] = []
+        self._rows: list[Ints] = []
+        self._validates: list[Mask] = []
 
     def run(
         self,
@@ -112,7 +111,7 @@ class Curation:
         """Labels spent so far."""
         return int(self._trial.used[0])
 
-    def _keep(self, drawn: Draw, validation: NDArray[np.bool_]) -> None:
+    def _keep(self, drawn: Draw, validation: Mask) -> None:
         """Remember the rows of a round, and which groups have nothing left after it."""
         assert drawn.rows is not None
         self._rows.append(drawn.rows)
@@ -136,23 +135,23 @@ class Curation:
         rounds.accuracy.append(None if done.accuracy is None else _plain(done.accuracy[0]))
 
     @property
-    def rows(self) -> NDArray[np.int64]:
+    def rows(self) -> Ints:
         """The row numbers chosen, in the order in which they were drawn."""
         return np.concatenate([np.empty(0, dtype=np.int64), *self._rows])
 
     @property
-    def round_of_row(self) -> NDArray[np.int64]:
+    def round_of_row(self) -> Ints:
         """The round of every chosen row, from 1."""
         return np.repeat(np.arange(1, len(self._rows) + 1), [len(rows) for rows in self._rows])
 
     @property
-    def group_of_row(self) -> NDArray[np.int64]:
+    def group_of_row(self) -> Ints:
         """The group of every chosen row, as a position in the table's groups."""
         chosen = np.array(self.rounds.group, dtype=np.int64)
         return np.repeat(chosen, [len(rows) for rows in self._rows])
 
     @property
-    def validates(self) -> NDArray[np.bool_]:
+    def validates(self) -> Mask:
         """Which of the chosen rows validate."""
         return np.concatenate([np.empty(0, dtype=np.bool_), *self._validates])
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from evenhand.arrays import Bytes
 from evenhand.datasets.download import Remote, data_folder, find
 from evenhand.datasets.fashion_mnist import as_pairs
 from evenhand.errors import InputError
@@ -63,7 +63,7 @@ def cifar10(data_dir: str | Path | None = None, **settings: Any) -> Images:
     return Images(images, *as_pairs(labels, CIFAR_PAIRS), **(defaults | {"name": "cifar10"} | settings))
 
 
-def _batch(path: Path) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+def _batch(path: Path) -> tuple[Bytes, Bytes]:
     """Rows of one label byte and 3,072 bytes of an image."""
     rows = np.frombuffer(path.read_bytes(), np.uint8).reshape(-1, 3073)
     return rows[:, 1:].reshape(-1, 3, 32, 32), rows[:, 0]

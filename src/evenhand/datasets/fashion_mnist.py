@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.arrays import Values
+from evenhand.arrays import Bytes, Ints, Values
 from evenhand.datasets.download import Remote, find
 from evenhand.sources.images.images import Images
 
@@ -43,7 +43,7 @@ def fashion_mnist(data_dir: str | Path | None = None, **settings: Any) -> Images
     return Images(images, *as_pairs(labels, FASHION_PAIRS), **(defaults | {"name": "fashion-mnist"} | settings))
 
 
-def as_pairs(label: Values, pairs: dict[str, tuple[int, int]]) -> tuple[NDArray[np.int64], NDArray[np.str_]]:
+def as_pairs(label: Values, pairs: dict[str, tuple[int, int]]) -> tuple[Ints, NDArray[np.str_]]:
     """Which of its pair every image is, and the pair."""
     y, group = np.zeros(10, dtype=np.int64), np.empty(10, dtype=object)
     for name, (first, second) in pairs.items():
@@ -52,7 +52,7 @@ def as_pairs(label: Values, pairs: dict[str, tuple[int, int]]) -> tuple[NDArray[
     return y[label], group[label].astype(str)
 
 
-def read_images(path: Path) -> NDArray[np.uint8]:
+def read_images(path: Path) -> Bytes:
     """The images or labels of an IDX file: two zero bytes, the type, the number of dimensions, each as a big-endian number, the bytes."""
     content = gzip.decompress(path.read_bytes())
     dimensions = content[3]

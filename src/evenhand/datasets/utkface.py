@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from evenhand.arrays import Values
+from evenhand.arrays import Ints, Mask, Values
 from evenhand.datasets.download import data_folder
 from evenhand.errors import InputError
 from evenhand.sources.images.images import Images
@@ -68,9 +68,9 @@ def utkface(data_dir: str | Path | None = None, *, split: str = "random", **sett
 @dataclass(frozen=True)
 class _Faces:
     encoded: list[bytes] | list[Path]
-    sex: NDArray[np.int64]
-    race: NDArray[np.int64]
-    cropped: NDArray[np.bool_]
+    sex: Ints
+    race: Ints
+    cropped: Mask
 
 
 def _faces(home: Path) -> _Faces:
@@ -106,7 +106,7 @@ def _digests(faces: _Faces) -> NDArray[np.str_]:
     return np.array([hashlib.sha256(content).hexdigest() for content in contents])
 
 
-def _one_of_twins(faces: _Faces, known: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _one_of_twins(faces: _Faces, known: Mask) -> Mask:
     """Of faces with the very same bytes the first, or none where sex or race differ."""
     rows = np.flatnonzero(known)
     _, first, twins = np.unique(_digests(faces)[rows], return_index=True, return_inverse=True)
@@ -119,7 +119,7 @@ def _one_of_twins(faces: _Faces, known: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return kept
 
 
-def _part(faces: _Faces, chosen: NDArray[np.bool_]) -> tuple[LazyStore, Values, Values]:
+def _part(faces: _Faces, chosen: Mask) -> tuple[LazyStore, Values, Values]:
     rows = np.flatnonzero(chosen)
     store = LazyStore([faces.encoded[row] for row in rows], channels=3, size=_SIZE)
     return store, _SEXES[faces.sex[rows]], np.array(RACES)[faces.race[rows]]

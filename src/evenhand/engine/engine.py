@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evenhand.arrays import Ints
+from evenhand.arrays import Floats, Ints, Mask
 from evenhand.engine.memories.base import Memory, Scores
 from evenhand.risks import ERROR, Risk
 from evenhand.strategies.base import UNIFORMS, Rule, Strategy
@@ -53,7 +52,7 @@ class Engine:
         warmup: int = 0,
         batch: int = 1,
         validation: float = 0.5,
-        population: NDArray[np.float64] | None = None,
+        population: Floats | None = None,
         track: bool = True,
         risk: Risk = ERROR,
     ) -> None:
@@ -104,11 +103,11 @@ class Engine:
         index, code = (np.array([getattr(d, name) for d in single]) for name in ("index", "code"))
         return Decision(self.groups, index, code)
 
-    def uniforms(self) -> NDArray[np.float64]:
+    def uniforms(self) -> Floats:
         """The random numbers of every trial's next request."""
         return self._uniforms.at(self.asked)
 
-    def roles(self, trial: Ints, group: Ints) -> NDArray[np.bool_]:
+    def roles(self, trial: Ints, group: Ints) -> Mask:
         """Which of these new rows validate: by the seed and how many of their group came before."""
         cell = trial * len(self.groups) + group
         total = np.bincount(cell, minlength=self.counts.size)
@@ -120,9 +119,7 @@ class Engine:
         before = (self.counts + self.held).ravel()[cell]
         return roles(self._role_states[cell], before + within, self.validation)
 
-    def record(
-        self, trial: Ints, group: Ints, X: Features, y: Ints, validation: NDArray[np.bool_] | None = None
-    ) -> NDArray[np.bool_]:
+    def record(self, trial: Ints, group: Ints, X: Features, y: Ints, validation: Mask | None = None) -> Mask:
         """Take in new labelled rows; gives back which of them validate."""
         if validation is None:
             validation = self.roles(trial, group)
@@ -131,7 +128,7 @@ class Engine:
         self.tally(trial, group, validation)
         return validation
 
-    def tally(self, trial: Ints, group: Ints, validation: NDArray[np.bool_]) -> None:
+    def tally(self, trial: Ints, group: Ints, validation: Mask) -> None:
         """Count new rows in."""
         cell = trial * len(self.groups) + group
         held = np.bincount(cell[validation], minlength=self.counts.size).reshape(self.counts.shape)

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evenhand.arrays import Ints
+from evenhand.arrays import Floats, Ints
 from evenhand.engine.memories.fixed_pool import PoolMemory
 from evenhand.engine.trials import Settings, Step, Trials
 from evenhand.sources.base import Draw, Source
@@ -44,7 +43,7 @@ class PooledTrials(Trials):
         """The pool and its models."""
         return PoolMemory(source.classes, source.groups, len(trials), strategy.rate, self.measure)
 
-    def shares(self, population: NDArray[np.float64]) -> Ints:
+    def shares(self, population: Floats) -> Ints:
         """Pairs of labels bought of every group: its share of the budget rounded down, but one at least."""
         pairs = np.maximum(np.floor(population * self.settings.budget / 2).astype(np.int64), 1)
         while pairs.sum() > self.settings.budget // 2:  # many groups with tiny shares: the largest one pays for them

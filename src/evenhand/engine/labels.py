@@ -6,9 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evenhand.arrays import Values
+from evenhand.arrays import Ints, Values
 from evenhand.errors import InputError
 
 __all__ = ["Labels", "read_labels"]
@@ -40,12 +39,12 @@ class Labels:
             self.classes = _sorted([*self.classes, *new])
         return bool(new)
 
-    def codes(self, labels: Sequence[object]) -> NDArray[np.int64]:
+    def codes(self, labels: Sequence[object]) -> Ints:
         """The position of each label."""
         position = {label: i for i, label in enumerate(self.classes)}
         return np.array([position[label] for label in labels], dtype=np.int64)
 
-    def names(self, codes: NDArray[np.int64]) -> Values:
+    def names(self, codes: Ints) -> Values:
         """The label at each position."""
         return np.asarray(self.classes)[codes]
 

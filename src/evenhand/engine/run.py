@@ -9,7 +9,6 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from evenhand.arrays import Floats, Ints
@@ -37,7 +36,7 @@ class Record:
     """
 
     groups: tuple[str, ...]
-    trials: NDArray[np.int64]
+    trials: Ints
     labels: Ints
     chosen: Ints
     kind: Ints

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from evenhand.arrays import Floats
 from evenhand.errors import InputError
 from evenhand.risks import ERROR, Risk
 
@@ -86,10 +86,10 @@ def learner_seed(seed: int, trial: int) -> int:
 
 
 def as_population(
-    population: Mapping[str, float] | Sequence[float] | NDArray[np.float64] | None,
+    population: Mapping[str, float] | Sequence[float] | Floats | None,
     groups: tuple[str, ...],
     strategy: Strategy,
-) -> NDArray[np.float64] | None:
+) -> Floats | None:
     """The shares in the order of the groups, summing to one; an error if the strategy needs them and they lack."""
     if population is None:
         if getattr(strategy, "needs_population", False):

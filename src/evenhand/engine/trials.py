@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evenhand.arrays import Floats, Ints
+from evenhand.arrays import Floats, Ints, Mask
 from evenhand.engine.engine import Engine
 from evenhand.engine.labels import Labels
 from evenhand.engine.memories.base import Memory
@@ -51,7 +50,7 @@ class Settings:
         """The rounds of a strategy, which may have several for each of these."""
         return self.rounds * int(getattr(strategy, "passes", 1))
 
-    def evaluated(self, rounds: int | None = None) -> NDArray[np.bool_]:
+    def evaluated(self, rounds: int | None = None) -> Mask:
         """Which rounds are tested, of these or of all the budget buys: evenly spaced, the last one always."""
         rounds = self.rounds if rounds is None else rounds
         chosen = np.zeros(rounds, dtype=bool)
@@ -68,7 +67,7 @@ class Step:
     decision: Decision
     chosen: Ints
     drawn: Draw
-    validation: NDArray[np.bool_]
+    validation: Mask
 
 
 class Trials:
@@ -132,7 +131,7 @@ class Trials:
         drawn, validation = self.take(chosen, size)
         return Step(decision, chosen, drawn, validation)
 
-    def take(self, group: Ints, size: Ints) -> tuple[Draw, NDArray[np.bool_]]:
+    def take(self, group: Ints, size: Ints) -> tuple[Draw, Mask]:
         """Draw from these groups and record what came."""
         drawn = self.stream.draw(group, size)
         # kept only then: all rows of a long simulation take more memory than its models

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from evenhand.arrays import Features, Values
+from evenhand.arrays import Features, Floats, Values
 from evenhand.errors import InputError, LearnerError
 from evenhand.learners.base import Model
 from evenhand.learners.columns import selects_columns
@@ -35,11 +35,11 @@ class ConstantModel:
         """That class, for every row."""
         return np.full(len(X) if not hasattr(X, "shape") else X.shape[0], self.label)
 
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_log_proba(self, X: Any) -> Floats:
         """The logarithm of its probability, for every row; the rest belongs to classes not seen yet."""
         return np.full((len(self.predict(X)), 1), np.log((self.examples + 1) / (self.examples + 2)))
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Floats:
         """Its probability, for every row."""
         return np.exp(self.predict_log_proba(X))
 
@@ -69,7 +69,7 @@ class SklearnModel:
         with _failing(self.estimator, "predict"):
             return np.asarray(self.estimator.predict(X))
 
-    def predict_proba(self, X: Features) -> NDArray[np.float64]:
+    def predict_proba(self, X: Features) -> Floats:
         """The probability of every class, where the classifier gives one."""
         with _failing(self.estimator, "predict_proba"):
             return np.asarray(self.estimator.predict_proba(X))

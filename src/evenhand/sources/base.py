@@ -10,10 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-import numpy as np
-from numpy.typing import NDArray
-
-from evenhand.arrays import Floats, Ints, Values
+from evenhand.arrays import Floats, Ints, Mask, Values
 from evenhand.learners.base import Learner, Model
 from evenhand.risks import ERROR, Measure, Risk
 
@@ -39,25 +36,25 @@ class Draw:
         rows: row numbers in the pool, where there is one.
     """
 
-    trial: NDArray[np.int64]
-    group: NDArray[np.int64]
+    trial: Ints
+    group: Ints
     X: Any
-    y: NDArray[np.int64]
-    validation: NDArray[np.bool_] | None = None
-    rows: NDArray[np.int64] | None = None
+    y: Ints
+    validation: Mask | None = None
+    rows: Ints | None = None
 
 
 @runtime_checkable
 class Stream(Protocol):
     """The draws of a block of T trials. The k-th example of a group depends on seed, trial, group and k only."""
 
-    def draw(self, group: NDArray[np.int64], size: NDArray[np.int64]) -> Draw:
+    def draw(self, group: Ints, size: Ints) -> Draw:
         """The next `size[t]` examples of `group[t]` for every trial t; −1 draws nothing for that trial."""
 
-    def left(self) -> NDArray[np.int64] | None:
+    def left(self) -> Ints | None:
         """Labels still to be had, shape (T, m); None where there is no end to them."""
 
-    def accuracies(self, models: Sequence[Model | None]) -> NDArray[np.float64]:
+    def accuracies(self, models: Sequence[Model | None]) -> Floats:
         """Test accuracy of every trial's model on every group, shape (T, m)."""
 
 
@@ -78,7 +75,7 @@ class Source(Protocol):
         """The labels, sorted."""
 
     @property
-    def population(self) -> NDArray[np.float64]:
+    def population(self) -> Floats:
         """Each group's share of the population."""
 
     def open(self, seed: int, trials: Sequence[int]) -> Stream:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from evenhand.arrays import Ints, Mask
 from evenhand.uniforms import role_states, roles
 
 __all__ = ["BLOCK", "Order", "Replace"]
@@ -32,7 +32,7 @@ class Order:
         held_out: int = 0,
         share: float = 0.5,
         replace: Replace = "never",
-        strata: NDArray[np.int64] | None = None,
+        strata: Ints | None = None,
     ) -> None:
         self._generator = np.random.Generator(np.random.PCG64(np.random.SeedSequence(key)))
         self._role_state = role_states(*key)
@@ -47,7 +47,7 @@ class Order:
             self._shuffled = _in_proportion_first(self._shuffled, strata, held_out)
 
     @property
-    def test(self) -> NDArray[np.int64]:
+    def test(self) -> Ints:
         """The rows held out, as positions within the group."""
         return self._shuffled[: self._held_out]
 
@@ -61,7 +61,7 @@ class Order:
         """How many places of the order are known so far."""
         return len(self._shuffled) - self._held_out
 
-    def known(self) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    def known(self) -> tuple[Ints, Mask]:
         """Rows of the pool whose place in the order is known so far, and which of them validate."""
         return self._shuffled[self._held_out :], self._roles(0, self.settled)
 
@@ -82,11 +82,11 @@ class Order:
         self._shuffled = np.concatenate([self._shuffled, block])
         return True
 
-    def _roles(self, start: int, stop: int) -> NDArray[np.bool_]:
+    def _roles(self, start: int, stop: int) -> Mask:
         return roles(self._role_state, np.arange(start, stop) % max(self.pool, 1), self._share)
 
 
-def _in_proportion_first(shuffled: NDArray[np.int64], strata: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+def _in_proportion_first(shuffled: Ints, strata: Ints, count: int) -> Ints:
     """The same rows, those in front with every stratum in proportion; both parts stay in random order."""
     of = strata[shuffled]
     rank = np.empty(len(of))

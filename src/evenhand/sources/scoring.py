@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from evenhand.arrays import Floats, Mask
+from evenhand.arrays import Floats, Ints, Mask
 from evenhand.sources.table.pool import TestPart
 
 __all__ = ["LinearScores", "by_group"]
 
 
-def by_group(values: Floats, counts: NDArray[np.int64]) -> Floats:
+def by_group(values: Floats, counts: Ints) -> Floats:
     """Means of rows sorted by group, (n, s) to (m, s); NaN for a group without rows.
 
     >>> by_group(np.array([[1.0], [0.0], [1.0]]), np.array([2, 0, 1])).ravel().tolist()

@@ -7,9 +7,8 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evenhand.arrays import Floats, Values
+from evenhand.arrays import Floats, Ints, Mask, Values
 from evenhand.errors import InputError
 from evenhand.notation import JsonObject
 from evenhand.strategies.decision import KINDS, Decision
@@ -81,7 +80,7 @@ def either(condition: Any, yes: Any, no: Any) -> Any:
     return np.where(condition[..., None] if np.ndim(yes) > axes else condition, yes, no)
 
 
-def pick(score: Values, allowed: NDArray[np.bool_], uniform: Floats) -> NDArray[np.int64]:
+def pick(score: Values, allowed: Mask, uniform: Floats) -> Ints:
     """The allowed group with the largest score on the last axis, ties broken by the uniform."""
     masked = np.where(allowed, score, -np.inf)
     best = np.maximum.reduce(masked, axis=-1, keepdims=True)
@@ -92,11 +91,11 @@ def pick(score: Values, allowed: NDArray[np.bool_], uniform: Floats) -> NDArray[
         [places] = tied.nonzero()
         return np.asarray(places[int(uniform * len(places))])
     rank = (uniform * tied.sum(axis=-1)).astype(np.int64)
-    chosen: NDArray[np.int64] = np.argmax(tied.cumsum(axis=-1) > rank[..., None], axis=-1)
+    chosen: Ints = np.argmax(tied.cumsum(axis=-1) > rank[..., None], axis=-1)
     return chosen
 
 
-def draw(share: Floats, allowed: NDArray[np.bool_], uniform: Floats) -> tuple[NDArray[np.int64], Floats]:
+def draw(share: Floats, allowed: Mask, uniform: Floats) -> tuple[Ints, Floats]:
     """A group drawn by its share among the allowed ones, and the probabilities it was drawn with."""
     weight = np.where(allowed, share, 0.0)
     total = weight.sum(axis=-1, keepdims=True)
@@ -106,19 +105,19 @@ def draw(share: Floats, allowed: NDArray[np.bool_], uniform: Floats) -> tuple[ND
     edges = chance.cumsum(axis=-1)
     # times the last edge, which rounding may leave a
     # little off 1; a group without a chance is never drawn
-    chosen: NDArray[np.int64] = np.argmax((edges > uniform[..., None] * edges[..., -1:]) & (chance > 0), axis=-1)
+    chosen: Ints = np.argmax((edges > uniform[..., None] * edges[..., -1:]) & (chance > 0), axis=-1)
     return chosen, chance
 
 
-def choose_start(standing: Standing, uniform: Floats) -> NDArray[np.int64]:
+def choose_start(standing: Standing, uniform: Floats) -> Ints:
     """The group with the fewest examples, open requests counted in: the groups in turn."""
     return pick(-standing.examples, standing.available, uniform)
 
 
 def decide(
     standing: Standing,
-    index: NDArray[np.int64],
-    code: NDArray[np.int64],
+    index: Ints,
+    code: Ints,
     terms: Mapping[str, Floats] | None = None,
     probability: Floats | None = None,
 ) -> Decision:

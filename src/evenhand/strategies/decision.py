@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from evenhand.arrays import Floats, Ints
 from evenhand.errors import InputError
 from evenhand.notation import JsonMapping, JsonObject
 from evenhand.strategies.standing import Standing
@@ -34,14 +34,14 @@ class Decision:
     """
 
     groups: tuple[str, ...]
-    index: NDArray[np.int64]
-    code: NDArray[np.int64]
-    terms: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
-    probability: NDArray[np.float64] | None = None
+    index: Ints
+    code: Ints
+    terms: Mapping[str, Floats] = field(default_factory=dict)
+    probability: Floats | None = None
 
     @classmethod
     def of(
-        cls, standing: Standing, group: str, kind: str = "score", terms: Mapping[str, NDArray[np.float64]] | None = None
+        cls, standing: Standing, group: str, kind: str = "score", terms: Mapping[str, Floats] | None = None
     ) -> Decision:
         """A single decision for a strategy of your own: the group by name, why, and the terms behind it."""
         if group not in standing.groups:
@@ -78,14 +78,14 @@ class Decision:
         return KINDS[int(self.code)]
 
     @property
-    def score(self) -> NDArray[np.float64] | None:
+    def score(self) -> Floats | None:
         """The sum of the terms, or None where the rule has none."""
         return sum(self.terms.values(), np.zeros(())) if self.terms else None
 
     def as_dict(self) -> JsonObject:
         """A single decision as plain JSON values, the same in Python, CLI, trace, ledger and page."""
 
-        def named(values: NDArray[np.float64]) -> dict[str, float | None]:
+        def named(values: Floats) -> dict[str, float | None]:
             numbers = np.asarray(values, dtype=float).tolist()
             # JSON has neither NaN nor infinity; one sum is quicker than a test of every number
             if not math.isfinite(sum(numbers)):
@@ -104,7 +104,7 @@ class Decision:
     def from_dict(cls, groups: tuple[str, ...], record: JsonMapping) -> Decision:
         """The decision that `as_dict` wrote down."""
 
-        def array(values: Mapping[str, float | None]) -> NDArray[np.float64]:
+        def array(values: Mapping[str, float | None]) -> Floats:
             return np.array([np.nan if values[g] is None else values[g] for g in groups], dtype=float)
 
         chance = record["probability"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from evenhand.arrays import Floats, Ints, Mask
 from evenhand.notation import JsonObject
 
 __all__ = ["Standing", "awaited"]
@@ -41,33 +41,33 @@ class Standing:
     """
 
     groups: tuple[str, ...]
-    counts: NDArray[np.int64]
-    pending: NDArray[np.int64]
-    validated: NDArray[np.int64]
-    pending_validation: NDArray[np.int64]
-    loss_sum: NDArray[np.float64]
-    accuracies: NDArray[np.float64]
-    trend: NDArray[np.float64]
-    available: NDArray[np.bool_]
-    starting: NDArray[np.bool_]
-    population: NDArray[np.float64] | None = None
+    counts: Ints
+    pending: Ints
+    validated: Ints
+    pending_validation: Ints
+    loss_sum: Floats
+    accuracies: Floats
+    trend: Floats
+    available: Mask
+    starting: Mask
+    population: Floats | None = None
     batch: int = 1
-    scored: NDArray[np.int64] | None = None
+    scored: Ints | None = None
 
     @property
-    def examples(self) -> NDArray[np.int64]:
+    def examples(self) -> Ints:
         """N_z with open requests counted in: what confidence, mixture and forced exploration use."""
         return self.counts + self.pending
 
     @property
-    def mixture(self) -> NDArray[np.float64]:
+    def mixture(self) -> Floats:
         """π_t(z): each group's share of the training examples, open requests counted in."""
         n = self.examples
-        total: NDArray[np.int64] = n.sum(axis=-1, keepdims=True)
+        total: Ints = n.sum(axis=-1, keepdims=True)
         return n / np.maximum(total, 1)
 
     @property
-    def mean_loss(self) -> NDArray[np.float64]:
+    def mean_loss(self) -> Floats:
         """Mean loss on each validation set, open validation examples counted as already right.
 
         Of these, as large a share is behind the loss as of the scored ones so far. A group that has scored examples,
@@ -97,12 +97,12 @@ class Standing:
 
 
 def awaited(
-    available: NDArray[np.bool_],
-    scored: NDArray[np.int64],
-    validated: NDArray[np.int64],
-    told: NDArray[np.int64],
+    available: Mask,
+    scored: Ints,
+    validated: Ints,
+    told: Ints,
     batch: int,
-) -> NDArray[np.bool_]:
+) -> Mask:
     """Which groups warm-up waits for: a group without a score cannot be compared with the others.
 
     Campaigns and simulations both take `Standing.starting` from this: true while any group is awaited. A group that can

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from evenhand.arrays import Floats
+from evenhand.arrays import Floats, Ints
 
 
 def mann_kendall(series: ArrayLike) -> tuple[Floats, Floats]:
@@ -66,7 +66,7 @@ class RunningTrend:
     window: Floats
     s: Floats
     ties: Floats
-    k: NDArray[np.int64]
+    k: Ints
 
     @classmethod
     def empty(cls, shape: tuple[int, ...], window: int = 20) -> "RunningTrend":
@@ -103,9 +103,7 @@ class RunningTrend:
         return standardised(self.s, self.variance, self.k)
 
 
-def _push(
-    x: Floats, s: Floats, ties: Floats, k: NDArray[np.int64], new: Floats
-) -> tuple[Floats, Floats, Floats, NDArray[np.int64]]:
+def _push(x: Floats, s: Floats, ties: Floats, k: Ints, new: Floats) -> tuple[Floats, Floats, Floats, Ints]:
     """One value into each of the (p, w) windows, padded at the end, in O(w)."""
     width = x.shape[-1]
     full = k == width
@@ -125,7 +123,7 @@ def _push(
     return x, s, ties, k + 1
 
 
-def _tie_step(g: NDArray[np.int64]) -> Floats:
+def _tie_step(g: Ints) -> Floats:
     """How much Σ g(g−1)(2g+5) grows when a value joins g equal ones (none where g < 0: nothing left)."""
     g = np.maximum(g, 0)
     return np.asarray((g + 1.0) * g * (2 * g + 7) - g * (g - 1.0) * (2 * g + 5))

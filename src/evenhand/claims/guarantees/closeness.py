@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evenhand.arrays import Floats
+from evenhand.arrays import Floats, Mask
 from evenhand.claims.guarantees.measured import Measured
 
 SHIFTS = (0.3, 0.1, 0.03, 0.01)
@@ -29,7 +28,7 @@ class Closeness:
     risk: str
 
     @property
-    def seen(self) -> NDArray[np.bool_]:
+    def seen(self) -> Mask:
         """Shifts at which every classifier trained for another mixture was worse than the mixture's own."""
         return np.asarray(np.isfinite(self.C))
 

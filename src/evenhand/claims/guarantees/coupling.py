@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from evenhand.arrays import Floats
 from evenhand.claims import checks
 from evenhand.claims.bounds import Bound, RademacherBound, VCBound
 from evenhand.sources.synthetic import exact_risks as forms
@@ -58,7 +59,7 @@ def two_terms(
     return TwoTerms(xi, alpha, threshold, xi > threshold)
 
 
-def coupling_ratio(model: SyntheticModel1, pi: ArrayLike, shift: ArrayLike) -> NDArray[np.float64]:
+def coupling_ratio(model: SyntheticModel1, pi: ArrayLike, shift: ArrayLike) -> Floats:
     """π_z·|L(z, f_π') − L(z, f_π)| over the excess π-risk of f_π', for the log loss: the C that a shift would need.
 
     It grows without end as π' → π, which is why no smooth problem has a finite C.

@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evenhand.arrays import Floats, Ints
+from evenhand.arrays import Floats, Ints, Mask
 from evenhand.claims.guarantees.measured import Measured
 from evenhand.claims.intervals import wilson
 
@@ -64,5 +63,5 @@ def own_models(measured: Measured) -> OwnModels:
     )
 
 
-def _pairs(groups: tuple[str, ...], where: NDArray[np.bool_]) -> tuple[tuple[str, str], ...]:
+def _pairs(groups: tuple[str, ...], where: Mask) -> tuple[tuple[str, str], ...]:
     return tuple((groups[i], groups[j]) for i, j in np.argwhere(where))

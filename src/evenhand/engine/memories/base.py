@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evenhand.arrays import Floats, Ints, Values
+from evenhand.arrays import Floats, Ints, Mask, Values
 from evenhand.learners.base import Model
 from evenhand.risks import TREND_IS_ACCURACY, Measure, Outcomes, Risk, Tally
 
@@ -102,11 +101,11 @@ class Memory(Protocol):
 
     def add(
         self,
-        trial: NDArray[np.int64],
+        trial: Ints,
         X: Features,
-        y: NDArray[np.int64],
-        group: NDArray[np.int64],
-        validation: NDArray[np.bool_],
+        y: Ints,
+        group: Ints,
+        validation: Mask,
     ) -> None:
         """Take in rows; `y` are positions in the classes, `validation` says which rows validate."""
 

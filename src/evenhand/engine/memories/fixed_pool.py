@@ -8,11 +8,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import expit
 
-from evenhand.arrays import Floats, Ints, Values
+from evenhand.arrays import Floats, Ints, Mask, Values
 from evenhand.engine.memories.base import Scores
 from evenhand.errors import InputError
 from evenhand.learners.base import Model
@@ -70,15 +69,15 @@ class PoolMemory:
         self.measure = ERROR.for_classes(classes) if measure is None else measure
         self.classes, self.groups, self.rate = np.asarray(classes), tuple(groups), rate
         self.coef, self.intercept = np.zeros((trials, 0)), np.zeros(trials)
-        self._added: list[tuple[Ints, sparse.csr_array, Ints, Ints, NDArray[np.bool_]]] = []
+        self._added: list[tuple[Ints, sparse.csr_array, Ints, Ints, Mask]] = []
 
     def add(
         self,
-        trial: NDArray[np.int64],
+        trial: Ints,
         X: Any,
-        y: NDArray[np.int64],
-        group: NDArray[np.int64],
-        validation: NDArray[np.bool_],
+        y: Ints,
+        group: Ints,
+        validation: Mask,
     ) -> None:
         """Take in rows of the pool."""
         if np.ndim(X) != 2 and not sparse.issparse(X):

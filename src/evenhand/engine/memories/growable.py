@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from evenhand.arrays import Floats
+from evenhand.arrays import Floats, Ints
 from evenhand.learners.logistic.csr import Csr
 from evenhand.learners.logistic.objectives import Rows
 
@@ -118,10 +118,10 @@ class GrowableSet:
         """Rows from `start` on."""
         return self._rows.rows(start)
 
-    def y(self, start: int = 0) -> NDArray[np.int64]:
+    def y(self, start: int = 0) -> Ints:
         """Positions of the labels from `start` on."""
         return self._y[start : self.n]
 
-    def group(self, start: int = 0) -> NDArray[np.int64]:
+    def group(self, start: int = 0) -> Ints:
         """Groups from `start` on."""
         return self._group[start : self.n]

@@ -15,10 +15,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from evenhand.arrays import Floats, Values
+from evenhand.arrays import Floats, Ints, Mask, Values
 from evenhand.engine.memories.base import Scores
 from evenhand.engine.memories.lockstep_binary import BinaryTrials
 from evenhand.engine.memories.lockstep_softmax import SoftmaxTrials
@@ -62,11 +61,11 @@ class LockstepLogistic:
 
     def add(
         self,
-        trial: NDArray[np.int64],
+        trial: Ints,
         X: Any,
-        y: NDArray[np.int64],
-        group: NDArray[np.int64],
-        validation: NDArray[np.bool_],
+        y: Ints,
+        group: Ints,
+        validation: Mask,
     ) -> None:
         """Take in rows; `y` are positions in the classes, `validation` says which rows validate."""
         if not isinstance(X, sparse.csr_array):

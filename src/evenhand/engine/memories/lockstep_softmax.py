@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from evenhand.arrays import Floats, Ints, Values
+from evenhand.arrays import Floats, Ints, Mask, Positions, Values
 from evenhand.engine.memories.base import RunningTally, Scores
 from evenhand.engine.memories.growable import GrowableSet
 from evenhand.engine.memories.lockstep_binary import STEP
@@ -44,7 +43,7 @@ class SoftmaxTrials:
             for _ in range(trials)
         ]
 
-    def add(self, trial: Ints, X: Features, y: Ints, group: Ints, validation: NDArray[np.bool_]) -> None:
+    def add(self, trial: Ints, X: Features, y: Ints, group: Ints, validation: Mask) -> None:
         """Take in rows."""
         for row, (t, code, z, held) in enumerate(
             zip(trial.tolist(), y.tolist(), group.tolist(), validation.tolist(), strict=True)
@@ -159,7 +158,7 @@ class _Trial:
         append(Softmax(rows, codes, problem.K, problem.C, problem.scale), self.theta, self.inverse)
         return True
 
-    def _problem(self, seen: NDArray[np.intp], *sets: GrowableSet) -> BinaryRows | Softmax:
+    def _problem(self, seen: Positions, *sets: GrowableSet) -> BinaryRows | Softmax:
         """The objective of all rows of these sets, whose classes are `seen`."""
         parts: list[Any] = [part.rows() for part in sets]
         stack: Any = sparse.vstack if sparse.issparse(parts[0]) else np.concatenate

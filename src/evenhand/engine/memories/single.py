@@ -6,9 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evenhand.arrays import Values
+from evenhand.arrays import Ints, Mask, Values
 from evenhand.engine.memories.base import Scores
 from evenhand.engine.memories.rows import stack, take
 from evenhand.errors import InputError
@@ -37,7 +36,7 @@ class SingleMemory:
     def __init__(
         self,
         learner: Learner,
-        labels: Callable[[NDArray[np.int64]], Values],
+        labels: Callable[[Ints], Values],
         groups: int,
         seed: int,
         measure: Measure,
@@ -47,16 +46,16 @@ class SingleMemory:
         self.names = np.asarray(names or [str(z) for z in range(groups)])
         self.model: Model | None = None
         self.fits: list[int] = []
-        self._training: list[tuple[Any, NDArray[np.int64], NDArray[np.int64]]] = []
-        self._validation: list[tuple[Any, NDArray[np.int64], NDArray[np.int64]]] = []
+        self._training: list[tuple[Any, Ints, Ints]] = []
+        self._validation: list[tuple[Any, Ints, Ints]] = []
 
     def add(
         self,
-        trial: NDArray[np.int64],
+        trial: Ints,
         X: Features,
-        y: NDArray[np.int64],
-        group: NDArray[np.int64],
-        validation: NDArray[np.bool_],
+        y: Ints,
+        group: Ints,
+        validation: Mask,
     ) -> None:
         """Take in rows."""
         if (~validation).any():
@@ -64,7 +63,7 @@ class SingleMemory:
         if validation.any():
             self._validation.append((take(X, validation), y[validation], group[validation]))
 
-    def training(self, rows: int | None = None) -> tuple[Any, Values, NDArray[np.int64]]:
+    def training(self, rows: int | None = None) -> tuple[Any, Values, Ints]:
         """The training set, or its first rows: rows, labels, groups."""
         X, y, group = zip(*self._training, strict=True)
         # joined once and kept joined: the next refit adds one delivery, not all of them again
@@ -94,7 +93,7 @@ class SingleMemory:
             self.model = self._fitted(*self.training(n), previous=self.model)
         self.fits = list(fits)
 
-    def _fitted(self, X: Features, y: Values, group: NDArray[np.int64], previous: Model | None = None) -> Model:
+    def _fitted(self, X: Features, y: Values, group: Ints, previous: Model | None = None) -> Model:
         fitted: Model = fit_learner(self.learner, X, y, self.names[group], previous=previous, seed=self.seed)
         return fitted
 
@@ -110,7 +109,7 @@ class SingleMemory:
             return Scores.of_errors(errors, n)
         return Scores.of(self.measure, self.measure.tally(self.measure.of_model(self.model, X, y), group, self.groups))
 
-    def validation(self) -> tuple[Any, NDArray[np.int64], NDArray[np.int64]]:
+    def validation(self) -> tuple[Any, Ints, Ints]:
         """The validation set: rows, label positions, groups."""
         X, y, group = zip(*self._validation, strict=True)
         self._validation = [(stack(X), np.concatenate(y), np.concatenate(group))]

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from evenhand.arrays import Floats, Ints, Positions
+from evenhand.arrays import Floats, Indices, Ints, Positions
 from evenhand.engine.memories.dense_blocks import Pick, places
 from evenhand.engine.memories.growable import enlarged
 from evenhand.learners.logistic.csr import Csr
@@ -83,7 +82,7 @@ class SparseBlocks:
         arrays = (self._start[trial], self._column[trial], self._values[trial])
         return Csr(int(self.n[trial]), self.features + 1, *arrays)
 
-    def _ends(self) -> NDArray[np.int32]:
+    def _ends(self) -> Indices:
         return self._start[np.arange(len(self.n)), self.n]
 
     def _picked(self, pick: Pick) -> Positions:

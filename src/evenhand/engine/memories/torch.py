@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.arrays import Values
+from evenhand.arrays import Floats, Ints, Mask, Values
 from evenhand.engine.memories.base import Scores
 from evenhand.engine.memories.checkpoint import Checkpoint
 from evenhand.engine.memories.rows import take
@@ -82,11 +82,11 @@ class TorchMemory:
 
     def add(
         self,
-        trial: NDArray[np.int64],
+        trial: Ints,
         X: Features,
-        y: NDArray[np.int64],
-        group: NDArray[np.int64],
-        validation: NDArray[np.bool_],
+        y: Ints,
+        group: Ints,
+        validation: Mask,
     ) -> None:
         """Take in rows; those that come again only count once more."""
         for array in (y, group, validation):
@@ -129,7 +129,7 @@ class TorchMemory:
         self._training.add(X[rest:], y[rest:], group[rest:])
         self.fits = list(fits)
 
-    def _all(self) -> tuple[Any, NDArray[np.int64], NDArray[np.int64]]:
+    def _all(self) -> tuple[Any, Ints, Ints]:
         import torch
 
         blocks = list(self._training.blocks())
@@ -226,11 +226,11 @@ class _RecordedModel:
 
         return np.asarray(self.classes[self._recorded("predict", X, places)])
 
-    def predict_log_proba(self, X: Features) -> NDArray[np.float64]:
+    def predict_log_proba(self, X: Features) -> Floats:
         found = self._recorded("predict_log_proba", X, lambda: self.model.predict_log_proba(X))
         return np.asarray(found, dtype=np.float64)
 
-    def predict_proba(self, X: Features) -> NDArray[np.float64]:
+    def predict_proba(self, X: Features) -> Floats:
         return np.asarray(np.exp(self.predict_log_proba(X)))
 
     def _recorded(self, what: str, X: Any, compute: Callable[[], Values]) -> Values:

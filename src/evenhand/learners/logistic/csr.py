@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from evenhand.arrays import Floats
+from evenhand.arrays import Floats, Indices
 
 __all__ = ["Csr"]
 
@@ -34,8 +33,8 @@ class Csr(NamedTuple):
 
     n: int
     p: int
-    start: NDArray[np.int32]
-    column: NDArray[np.int32]
+    start: Indices
+    column: Indices
     values: Floats
 
     def add_product(self, x: Floats, out: Floats) -> None:

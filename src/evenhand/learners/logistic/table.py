@@ -8,7 +8,7 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from evenhand.arrays import Features, Floats, Ints, Values, is_missing
 from evenhand.errors import InputError
@@ -91,13 +91,13 @@ class Encoding:
                 values.append(tuple(sorted(set(_texts(frame[name])))))
         return cls(tuple(map(str, frame.columns)), tuple(centre), tuple(scale), tuple(values))
 
-    def __call__(self, X: Any) -> NDArray[np.float64]:
+    def __call__(self, X: Any) -> Floats:
         """The rows as numbers; a value never seen is none of those known."""
         frame = nw.from_native(X, eager_only=True)
         missing = [name for name in self.columns if name not in frame.columns]
         if missing:
             raise InputError(f"the rows have no column {missing[0]!r}")
-        parts: list[NDArray[np.float64]] = []
+        parts: list[Floats] = []
         for name, centre, scale, values in zip(self.columns, self.centre, self.scale, self.values, strict=True):
             if values is None:
                 numbers = (_numbers(frame[name]) - centre) / scale
@@ -126,11 +126,11 @@ class TableModel:
         """The predicted label of every row."""
         return self.classifier.predict(self.encoding(X))
 
-    def predict_proba(self, X: Features) -> NDArray[np.float64]:
+    def predict_proba(self, X: Features) -> Floats:
         """The probability of every class."""
         return self.classifier.predict_proba(self.encoding(X))
 
-    def predict_log_proba(self, X: Features) -> NDArray[np.float64]:
+    def predict_log_proba(self, X: Features) -> Floats:
         """The logarithm of the probability of every class, precise also where that is tiny."""
         return self.classifier.predict_log_proba(self.encoding(X))
 
@@ -164,7 +164,7 @@ def _spread(seen: Floats, how: str) -> tuple[float, float]:
     return float(seen.mean()), float(seen.std()) if high > low else 1.0
 
 
-def _numbers(series: Any) -> NDArray[np.float64]:
+def _numbers(series: Any) -> Floats:
     return np.array([np.nan if is_missing(value) else value for value in series.to_list()], dtype=float)
 
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 
-from evenhand.arrays import Values
+from evenhand.arrays import Floats, Ints, Values
 from evenhand.errors import InputError
 
 if TYPE_CHECKING:
@@ -62,13 +61,13 @@ class DeviceSet:
         self._blocks: list[Batch] = []
         self._place: dict[int, int] = {}
 
-    def add_weighted(self, X: Features, y: NDArray[np.int64], weight: NDArray[np.float64]) -> None:
+    def add_weighted(self, X: Features, y: Ints, weight: Floats) -> None:
         """Take in rows that count as often as their weights say; those of weight 0 are left out."""
         used = weight > 0
         self.total, self.weight = self.total + int(used.sum()), self.weight + float(weight.sum())
         self._append(as_tensor(X)[used], y[used], np.zeros(used.sum(), dtype=np.int64), weight[used])
 
-    def add(self, X: Any, y: NDArray[np.int64], group: NDArray[np.int64]) -> None:
+    def add(self, X: Any, y: Ints, group: Ints) -> None:
         """Take in rows, positions of their labels and groups."""
         self.total, self.weight = self.total + len(y), self.weight + len(y)
         numbers = getattr(X, "rows", None)
@@ -89,7 +88,7 @@ class DeviceSet:
             self._place |= {int(numbers[row]): self.n + i for i, row in enumerate(fresh)}
             self._append(as_tensor(X[fresh]), y[fresh], group[fresh], times[inverse[fresh]])
 
-    def _append(self, X: torch.Tensor, y: NDArray[np.int64], group: NDArray[np.int64], weight: Values) -> None:
+    def _append(self, X: torch.Tensor, y: Ints, group: Ints, weight: Values) -> None:
         import torch
 
         if self._blocks and X.shape[1:] != self._blocks[0].X.shape[1:]:
@@ -124,7 +123,7 @@ class DeviceSet:
             if first < last:
                 yield self._cut(self._blocks[number], slice(first, last))
 
-    def take(self, places: NDArray[np.int64]) -> Batch:
+    def take(self, places: Ints) -> Batch:
         """The examples at these places, in the order of the blocks."""
         import torch
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from evenhand.arrays import Features, Values
+from evenhand.arrays import Features, Floats, Singles, Values
 from evenhand.errors import InputError
 from evenhand.learners.base import Model
 from evenhand.learners.torch.data import as_tensor
@@ -129,11 +129,11 @@ class TorchModel:
         """The network itself."""
         return self.trainer.module
 
-    def predict_proba(self, X: Features) -> NDArray[np.float64]:
+    def predict_proba(self, X: Features) -> Floats:
         """The probability of every class."""
         return np.asarray(np.exp(self.predict_log_proba(X)))
 
-    def predict_log_proba(self, X: Features) -> NDArray[np.float64]:
+    def predict_log_proba(self, X: Features) -> Floats:
         """The logarithm of the probability of every class, precise also where that is tiny."""
         return log_softmax(self.trainer.outputs(X)[:, : len(self.classes)])
 
@@ -146,7 +146,7 @@ class TorchModel:
         return TorchModel(self.trainer.copy(), self.classes)
 
 
-def log_softmax(outputs: NDArray[np.float32]) -> NDArray[np.float64]:
+def log_softmax(outputs: Singles) -> Floats:
     """Log-probabilities of a network's outputs, in double precision."""
     from scipy.special import log_softmax
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from evenhand.arrays import Singles
 from evenhand.errors import InputError, LearnerError
 from evenhand.learners.torch.data import Batch, DeviceSet, as_tensor
 from evenhand.learners.torch.device import check_precision, choose_device, on_threads, seeded
@@ -134,7 +134,7 @@ class Trainer:
             found, total = found + float(losses.sum()), total + float(block.weight.sum())
         return found / total if np.isfinite(found) and total else np.inf
 
-    def outputs(self, X: Any) -> NDArray[np.float32]:
+    def outputs(self, X: Any) -> Singles:
         """`logits` of rows of any kind; image rows are decoded a chunk at a time."""
         size = self.learner.chunk
         X = X if hasattr(X, "rows") else as_tensor(X)

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evenhand.arrays import Values
+from evenhand.arrays import Floats, Ints, Values
 from evenhand.errors import InputError
 from evenhand.sources.base import HasDigest
 from evenhand.sources.identity import digest_of
@@ -148,14 +147,14 @@ class Images:
         return self._pool.store.shape
 
     @property
-    def counts(self) -> NDArray[np.int64]:
+    def counts(self) -> Ints:
         """How many images of each group the pool has."""
         return np.bincount(self._pool.group, minlength=len(self.groups))
 
     @property
-    def population(self) -> NDArray[np.float64]:
+    def population(self) -> Floats:
         """Each group's share of the pool."""
-        shares: NDArray[np.float64] = self.counts / self.counts.sum()
+        shares: Floats = self.counts / self.counts.sum()
         return shares
 
     @property

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evenhand.arrays import Bytes, Values
+from evenhand.arrays import Bytes, Ints, Values
 from evenhand.errors import InputError
 from evenhand.sources.identity import digest_of, files
 
@@ -25,7 +24,7 @@ class Store(Protocol):
 
     def __len__(self) -> int: ...
 
-    def read(self, rows: NDArray[np.int64]) -> Bytes:
+    def read(self, rows: Ints) -> Bytes:
         """These images."""
 
 
@@ -49,7 +48,7 @@ class ArrayStore:
     def __len__(self) -> int:
         return len(self._images)
 
-    def read(self, rows: NDArray[np.int64]) -> Bytes:
+    def read(self, rows: Ints) -> Bytes:
         """These images."""
         return self._images[rows]
 
@@ -84,7 +83,7 @@ class LazyStore:
     def __len__(self) -> int:
         return len(self._encoded)
 
-    def read(self, rows: NDArray[np.int64]) -> Bytes:
+    def read(self, rows: Ints) -> Bytes:
         """These images."""
         for row in np.unique(rows[~self._there[rows]]).tolist():
             image = decode(self._encoded[row], self._channels, self._size)
@@ -131,7 +130,7 @@ class ImageRows:
     """Some images of a store by number, read when they are needed. Numbers tell a learner what it has already."""
 
     store: Store
-    rows: NDArray[np.int64]
+    rows: Ints
 
     @property
     def shape(self) -> tuple[int, ...]:

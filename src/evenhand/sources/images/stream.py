@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.arrays import Floats, Ints, Values
+from evenhand.arrays import Floats, Ints, Mask, Values
 from evenhand.learners.base import Model
 from evenhand.risks import Measure, is_wrong
 from evenhand.sources.base import Draw
@@ -76,7 +76,7 @@ class ImageStream:
         trial, z, rows, validation = (np.concatenate(column) for column in zip(*parts, strict=True))
         return Draw(trial, z, ImageRows(self._pool.store, rows), self._pool.y[rows], validation, rows)
 
-    def _next(self, t: int, z: int, size: int) -> tuple[Ints, Ints, Ints, NDArray[np.bool_]]:
+    def _next(self, t: int, z: int, size: int) -> tuple[Ints, Ints, Ints, Mask]:
         order, first = self._orders[t][z], int(self._taken[t, z])
         while order.settled < first + size and order.more():
             pass
@@ -90,7 +90,7 @@ class ImageStream:
         """Images still to be had, shape (T, m); None where the halves are drawn again and again."""
         return None if self._replace == "halves" else self._left
 
-    def accuracies(self, models: Sequence[Model | None]) -> NDArray[np.float64]:
+    def accuracies(self, models: Sequence[Model | None]) -> Floats:
         """Test accuracy of every trial's model on every group; NaN for a group without test images."""
         found = np.full(self._taken.shape, np.nan)
         for t, model in enumerate(models):

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from evenhand.arrays import Floats
+from evenhand.arrays import Floats, Ints
 from evenhand.errors import InputError
 from evenhand.risks import Measure, Risk, as_risk
 from evenhand.sources.synthetic import exact_risks as forms
@@ -57,7 +57,7 @@ class SyntheticModel1:
         return tuple(self.means)
 
     @property
-    def classes(self) -> NDArray[np.int64]:
+    def classes(self) -> Ints:
         """The labels, 0 and 1."""
         return np.array([0, 1])
 
@@ -81,7 +81,7 @@ class SyntheticModel1:
         """Standard normal numbers behind one example: one decides the label, the others are noise."""
         return self.dimension + 1
 
-    def examples(self, group: int, normals: Floats) -> tuple[Floats, NDArray[np.int64]]:
+    def examples(self, group: int, normals: Floats) -> tuple[Floats, Ints]:
         """Features and labels of a group, a row of normals each."""
         y = (normals[:, 0] > 0).astype(np.int64)
         return normals[:, 1:] + self.mu[group, y], y

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
-from evenhand.arrays import Floats
+from evenhand.arrays import Floats, Ints
 from evenhand.errors import InputError
 from evenhand.risks import Measure
 from evenhand.sources.synthetic.stream import LinearStream
@@ -64,7 +64,7 @@ class SyntheticModel2:
         return ("u", "v")
 
     @property
-    def classes(self) -> NDArray[np.int64]:
+    def classes(self) -> Ints:
         """The labels, 0 and 1."""
         return np.array([0, 1])
 
@@ -94,7 +94,7 @@ class SyntheticModel2:
         angle = np.deg2rad(self.theta)
         return np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
 
-    def examples(self, group: int, normals: Floats) -> tuple[Floats, NDArray[np.int64]]:
+    def examples(self, group: int, normals: Floats) -> tuple[Floats, Ints]:
         """Features and labels of a group, a row of normals each."""
         y = (normals[:, 0] > 0).astype(np.int64)
         place = ndtr(normals[:, 1])

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from evenhand.arrays import Floats, Indices, Ints
 from evenhand.sources.table.grouping import MISSING
 from evenhand.sources.table.problems import names
 
@@ -29,8 +29,8 @@ _SPACE = r"\S\s+\S"
 class Coded:
     """Rows as numbers (NaN: missing) and positions of their categories; `~start` of a column's block: none of them."""
 
-    numbers: NDArray[np.float64]
-    categories: NDArray[np.int32]
+    numbers: Floats
+    categories: Indices
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -184,7 +184,7 @@ def _as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column.cast(pa.string())
 
 
-def _as_float(column: pa.ChunkedArray) -> NDArray[np.float64]:
+def _as_float(column: pa.ChunkedArray) -> Floats:
     """Numbers; dates and times in days, whatever unit they are stored in: another file may have another one."""
     kind, unit = column.type, 1.0
     if pa.types.is_date(kind):
@@ -196,7 +196,7 @@ def _as_float(column: pa.ChunkedArray) -> NDArray[np.float64]:
     return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64) / unit
 
 
-def _positions(column: pa.ChunkedArray, values: Sequence[str], missing: bool) -> NDArray[np.int64]:
+def _positions(column: pa.ChunkedArray, values: Sequence[str], missing: bool) -> Ints:
     text = _as_text(column)
     found = pc.index_in(text, value_set=pa.array(values, pa.string()), skip_nulls=True)
     codes = np.asarray(pc.fill_null(found, -1).to_numpy(), dtype=np.int64)

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from evenhand.arrays import Floats
+from evenhand.arrays import Floats, Ints
 from evenhand.sources.table.columns import Coded
 
 __all__ = ["Encoders", "Missing", "Scale", "fit_encoders"]
@@ -32,7 +31,7 @@ class Encoders:
     seen: Floats
     dense: bool
 
-    def encode(self, rows: Coded, trial: NDArray[np.int64]) -> Any:
+    def encode(self, rows: Coded, trial: Ints) -> Any:
         """Features of these rows, each for its trial: an array, or CSR with the same number of entries in every row."""
         numbers = np.where(np.isnan(rows.numbers), self.fill[trial], rows.numbers)
         numbers = (numbers - self.low[trial]) * self.scale[trial]
@@ -58,7 +57,7 @@ class Encoders:
         at = [trial]
         return Encoders(self.low[at], self.scale[at], self.fill[at], self.seen[at], self.dense)
 
-    def fold(self, trials: NDArray[np.int64], coef: Floats, intercept: Floats) -> tuple[Floats, Floats, Floats]:
+    def fold(self, trials: Ints, coef: Floats, intercept: Floats) -> tuple[Floats, Floats, Floats]:
         """Linear rules of these trials, (k, d) and (k,), for unscaled rows; and what a missing number adds, (k, p)."""
         # test rows stay unscaled: the rule is moved into
         # their scale instead, one product for all trials

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from evenhand.arrays import Indices, Ints
 from evenhand.sources.table.problems import TableError, missing_column, names
 
 __all__ = [
@@ -64,7 +65,7 @@ def group_column(text: str, columns: Sequence[str]) -> GroupColumn:
 class Coding:
     """A column as positions in the list of its values; the last position stands for missing where there is any."""
 
-    codes: NDArray[np.int32]
+    codes: Indices
     values: list[Any]
     missing: bool
 
@@ -72,7 +73,7 @@ class Coding:
 def code_column(chunks: Iterator[pa.Array], column: GroupColumn, *, keep_order: bool = True) -> Coding:
     """Codes of a column that comes in chunks, values in ascending order, or in that of an ordered category."""
     found: dict[Any, int] = {}
-    coded: list[NDArray[np.int32]] = []
+    coded: list[Indices] = []
     ordered = False
     for chunk in chunks:
         if column.edges:
@@ -113,7 +114,7 @@ def _is_nan(value: object) -> bool:
     return isinstance(value, float) and value != value
 
 
-def _bin(chunk: pa.Array, column: GroupColumn) -> NDArray[np.int32]:
+def _bin(chunk: pa.Array, column: GroupColumn) -> Indices:
     try:
         numbers = pc.cast(chunk, pa.float64()).to_numpy(zero_copy_only=False)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
@@ -122,7 +123,7 @@ def _bin(chunk: pa.Array, column: GroupColumn) -> NDArray[np.int32]:
     return np.where(np.isnan(numbers), np.int32(-1), codes)
 
 
-def _with_missing(codes: NDArray[np.int32], values: list[Any]) -> Coding:
+def _with_missing(codes: Indices, values: list[Any]) -> Coding:
     gaps = codes < 0
     if not gaps.any():
         return Coding(codes, values, False)
@@ -136,7 +137,7 @@ class Groups:
     names: tuple[str, ...]
     columns: tuple[str, ...]
     codes: NDArray[np.int16]
-    counts: NDArray[np.int64]
+    counts: Ints
     empty: tuple[str, ...]
 
 

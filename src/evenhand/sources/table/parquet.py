@@ -10,8 +10,8 @@ from urllib.parse import unquote
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
+from evenhand.arrays import Ints
 from evenhand.sources.table.columns import Coded, Layout
 from evenhand.sources.table.problems import TableError
 
@@ -108,7 +108,7 @@ class ParquetFiles:
             batches.append(_with(pa.Table.from_batches([batch]), said).select(list(columns)))
         return pa.concat_tables(batches)
 
-    def take(self, rows: NDArray[np.int64], columns: Sequence[str]) -> pa.Table:
+    def take(self, rows: Ints, columns: Sequence[str]) -> pa.Table:
         """These rows, ascending, in one pass over the row groups that hold them."""
         wanted = list(columns)
         taken = [self.schema.empty_table().select(wanted)]
@@ -147,7 +147,7 @@ def _with(table: pa.Table, said: dict[str, pa.Scalar]) -> pa.Table:
     return table
 
 
-def _take(file: Path, row_group: int, rows: NDArray[np.int64], columns: list[str]) -> list[pa.Table]:
+def _take(file: Path, row_group: int, rows: Ints, columns: list[str]) -> list[pa.Table]:
     taken = []
     first = 0
     with pq.ParquetFile(file) as opened:
@@ -169,7 +169,7 @@ class ParquetRows:
         self._numbers = np.empty(0, dtype=np.int64)
         self._coded = layout.code(files.schema.empty_table().select(layout.columns))
 
-    def fetch(self, rows: NDArray[np.int64]) -> None:
+    def fetch(self, rows: Ints) -> None:
         """Read those of the rows not read yet."""
         # ascending, which `take` needs to read each row group once
         new = np.setdiff1d(rows, self._numbers)
@@ -185,11 +185,11 @@ class ParquetRows:
         )
 
     @property
-    def known(self) -> NDArray[np.int64]:
+    def known(self) -> Ints:
         """The numbers of the rows read so far, ascending."""
         return self._numbers
 
-    def __getitem__(self, rows: NDArray[np.int64]) -> Coded:
+    def __getitem__(self, rows: Ints) -> Coded:
         return self._coded[np.searchsorted(self._numbers, rows)]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from evenhand.arrays import Values
+from evenhand.arrays import Ints, Values
 from evenhand.sources.table.columns import Coded, Layout, column_problem, counts_the_rows, is_free_text, plan
 from evenhand.sources.table.grouping import (
     OTHER,
@@ -38,7 +38,7 @@ _ROLES = {"train", "validation", "test"}
 class CodedRows(Protocol):
     """Coded rows by row number."""
 
-    def __getitem__(self, rows: NDArray[np.int64]) -> Coded: ...
+    def __getitem__(self, rows: Ints) -> Coded: ...
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,8 @@ class Pool:
 
     groups: Groups
     merged: tuple[str, ...]
-    units: NDArray[np.int64] | None
-    by_group: list[NDArray[np.int64]]
+    units: Ints | None
+    by_group: list[Ints]
     y: NDArray[np.int16]
     classes: Values
     features: tuple[str, ...]
@@ -86,8 +86,8 @@ class TestPart:
 
     rows: Coded
     y: NDArray[np.int16]
-    counts: NDArray[np.int64]
-    numbers: NDArray[np.int64]
+    counts: Ints
+    numbers: Ints
 
     __test__ = False
 
@@ -250,7 +250,7 @@ def _group_problems(groups: Groups) -> list[str | None]:
     return [f"a group needs 2 rows, one to train on and one to validate; {names(single)} has one: merge or exclude it."]
 
 
-def _by_group(groups: Groups) -> list[NDArray[np.int64]]:
+def _by_group(groups: Groups) -> list[Ints]:
     order = np.argsort(groups.codes, kind="stable")
     if len(order) < np.iinfo(np.int32).max:
         # half the memory, which counts with a hundred million rows
@@ -258,7 +258,7 @@ def _by_group(groups: Groups) -> list[NDArray[np.int64]]:
     return np.split(order[len(order) - groups.counts.sum() :], np.cumsum(groups.counts)[:-1])
 
 
-def _units(data: Frame | ParquetFiles, column: str | None) -> NDArray[np.int64] | None:
+def _units(data: Frame | ParquetFiles, column: str | None) -> Ints | None:
     """The unit of every row; a row without one is a unit of its own."""
     if column is None:
         return None

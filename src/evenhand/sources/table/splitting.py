@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.arrays import Ints, Mask
 from evenhand.sources.order import Replace
@@ -63,7 +62,7 @@ def assign(units: Ints, groups: Ints, key: tuple[int, int], *, held_out: float, 
 class UnitOrder:
     """The rows of one group in one trial, shuffled, with sides that were drawn unit by unit; as `Order` otherwise."""
 
-    def __init__(self, key: tuple[int, int, int], sides: Sides, rows: NDArray[np.int64], replace: Replace) -> None:
+    def __init__(self, key: tuple[int, int, int], sides: Sides, rows: Ints, replace: Replace) -> None:
         self._generator = np.random.Generator(np.random.PCG64(np.random.SeedSequence(key)))
         shuffled = self._generator.permutation(len(rows))
         self.test = shuffled[sides.test[rows[shuffled]]]
@@ -77,7 +76,7 @@ class UnitOrder:
         """How many places of the order are known so far."""
         return len(self._order)
 
-    def known(self) -> tuple[NDArray[np.int64], Mask]:
+    def known(self) -> tuple[Ints, Mask]:
         """Rows of the pool whose place in the order is known so far, and which of them validate."""
         return self._order, self._validates
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.arrays import Floats, Ints
+from evenhand.arrays import Floats, Ints, Mask
 from evenhand.learners.base import Model
 from evenhand.risks import Measure, accuracy_of, is_wrong
 from evenhand.sources.base import Draw
@@ -69,7 +69,7 @@ class TableStream:
         shape = (len(self._orders), len(self._sizes))
         self._taken, self._start, self._ready = np.zeros((3, *shape), dtype=np.int64)
         self._rows: Ints = np.empty(0, dtype=np.int64)
-        self._validates: NDArray[np.bool_] = np.empty(0, dtype=np.bool_)
+        self._validates: Mask = np.empty(0, dtype=np.bool_)
         self._fitted: Encoders | None = None
         self._tests: list[TestPart] | None = None
         self._linear: dict[int, LinearScores] = {}

@@ -11,9 +11,8 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from evenhand.arrays import Values
+from evenhand.arrays import Floats, Ints, Values
 from evenhand.sources.identity import digest_of, files
 from evenhand.sources.order import Replace
 from evenhand.sources.table.columns import Coded, Layout
@@ -177,13 +176,13 @@ class Table:
         return self._pool.classes
 
     @property
-    def population(self) -> NDArray[np.float64]:
+    def population(self) -> Floats:
         """Each group's share of the pool."""
-        shares: NDArray[np.float64] = self._pool.groups.counts / self._pool.groups.counts.sum()
+        shares: Floats = self._pool.groups.counts / self._pool.groups.counts.sum()
         return shares
 
     @property
-    def counts(self) -> NDArray[np.int64]:
+    def counts(self) -> Ints:
         """How many rows of each group the table has."""
         return self._pool.groups.counts
 
@@ -297,19 +296,19 @@ class Table:
         found |= {columns.label: "the label"} | ({} if columns.id is None else {columns.id: "the id"})
         return {name: why for name, why in found.items() if name not in self._pool.features}
 
-    def labels(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    def labels(self, rows: Ints) -> Ints:
         """The labels of rows by number, as positions in the classes."""
         return self._pool.y[rows].astype(np.int64)
 
-    def coded(self, rows: NDArray[np.int64]) -> Coded:
+    def coded(self, rows: Ints) -> Coded:
         """The features of rows by number, before they are scaled; of a pool on disk those that were read."""
         return self._pool.rows[rows]
 
-    def group_of(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    def group_of(self, rows: Ints) -> Ints:
         """The groups of rows by number, as positions in the groups."""
         return self._pool.groups.codes[rows].astype(np.int64)
 
-    def sample_rows(self, most: int) -> NDArray[np.int64]:
+    def sample_rows(self, most: int) -> Ints:
         """Row numbers spread over the groups' rows, at most so many; of a pool on disk those that were read."""
         if isinstance(self._pool.rows, ParquetRows):
             known = self._pool.rows.known
@@ -322,7 +321,7 @@ class Table:
         """How many rows are exact copies of earlier ones; 0 for a pool on disk, which is not searched."""
         return 0 if isinstance(self._data, ParquetFiles) else duplicates(self._data.table, self._columns.id)
 
-    def digest_of_rows(self, rows: NDArray[np.int64]) -> str:
+    def digest_of_rows(self, rows: Ints) -> str:
         """A text that differs where the features and labels of these rows do."""
         texts = [self.take(rows).column(name).to_pylist() for name in self._pool.texts]
         return digest_of(self.coded(rows), self._pool.y[rows], *texts)
@@ -332,11 +331,11 @@ class Table:
         """Whether the test rows are rows of the table itself."""
         return self._test_data is None
 
-    def take_test(self, rows: NDArray[np.int64]) -> pa.Table:
+    def take_test(self, rows: Ints) -> pa.Table:
         """Test rows by number, as an Arrow table: of the test table where there is one, else of the table itself."""
         return self.take(rows) if self._test_data is None else self._test_data.table.take(rows)
 
-    def take(self, rows: NDArray[np.int64]) -> pa.Table:
+    def take(self, rows: Ints) -> pa.Table:
         """Rows of the table by number, every column as it is, as an Arrow table."""
         if isinstance(self._data, ParquetFiles):
             order = np.argsort(rows, kind="stable")
