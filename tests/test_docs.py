@@ -1,25 +1,100 @@
-"""Every Python example in the documentation runs, page by page."""
+"""The documentation does what it says: examples and commands run, names and options exist, links lead somewhere."""
 
+import doctest
+import importlib
 import re
+import shlex
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
+from typer.main import get_command
+from typer.testing import CliRunner
+
+import evenhand as eh
+from evenhand.cli import app
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+SHELL = {"bash", "sh"}
+OWN_TESTS = {"pools.md", "extending.md"}
+"""Pages whose commands need files that people make: their tests make them and run the commands."""
 
 
-def blocks(page):
+def blocks(page: Path) -> list[tuple[str, str]]:
     return BLOCK.findall(page.read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=lambda p: p.name)
+def lines(block: str) -> Iterator[list[str]]:
+    """The commands of a block as words: comments, prompts and broken lines are put right."""
+    for line in block.replace("\\\n", " ").splitlines():
+        if words := shlex.split(line.removeprefix("$ "), comments=True):
+            yield words
+
+
+def runs(page: Path) -> bool:
+    return any(language == "python" or language in SHELL for language, _ in blocks(page))
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if runs(p)], ids=lambda p: p.name)
 def test_examples_run(page, tmp_path, monkeypatch):
+    """Python and shell, block after block, as somebody would who follows the page in an empty folder."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("EVENHAND_DB", raising=False)
     names = {"__name__": "__main__"}
-    for block in blocks(page):
-        exec(compile(block, str(page), "exec"), names)
+    for language, block in blocks(page):
+        if language == "python":
+            exec(compile(block, str(page), "exec"), names)
+        elif language in SHELL and page.name not in OWN_TESTS:
+            for words in lines(block):
+                run(words, monkeypatch)
+
+
+def run(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    program, *rest = words
+    if program == "export":
+        for word in rest:
+            monkeypatch.setenv(*word.split("=", 1))
+    elif program == "make":
+        assert f"\n{rest[0]}:" in (ROOT / "Makefile").read_text(encoding="utf-8")
+    else:
+        assert program == "evenhand", f"write {program!r} in a console block: it is not run here"
+        done = CliRunner().invoke(app, rest)
+        assert done.exit_code == 0, f"{shlex.join(words)}: {done.output} {done.exception}"
+
+
+# what a block of output or a sentence quotes
+INLINE = re.compile(r"`(evenhand [a-z][^`…]*)`")
+
+
+def quoted(page: Path) -> Iterator[list[str]]:
+    """Every command on a page that begins with `evenhand`, also those that take too long to run here."""
+    text = page.read_text(encoding="utf-8")
+    for language, block in blocks(page):
+        if language in SHELL | {"console", ""}:
+            yield from (words for words in lines(block) if words[0] == "evenhand") if "evenhand " in block else ()
+    for found in INLINE.findall(BLOCK.sub("", text).replace("\n", " ")):
+        yield shlex.split(found)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_commands_exist(page):
+    """Commands, options and their values are such as the command line knows; an argument may be left out in a sentence."""
+    for words in quoted(page):
+        command, rest = get_command(app), words[1:]
+        while rest and rest[0] in getattr(command, "commands", ()):
+            command, rest = command.commands[rest[0]], rest[1:]
+        assert not rest or not hasattr(command, "commands") or rest[0].startswith("-"), f"{page.name}: {shlex.join(words)}"
+        try:
+            command.make_context("evenhand", list(rest))
+        except (click.exceptions.Exit, click.MissingParameter, click.exceptions.NoArgsIsHelpError):
+            pass
+        except click.UsageError as error:
+            raise AssertionError(f"{page.name}: {shlex.join(words)}: {error.message}") from error
 
 
 LINK = re.compile(r"\]\(([^)#:]+)(#[^)]*)?\)")
@@ -29,3 +104,52 @@ LINK = re.compile(r"\]\(([^)#:]+)(#[^)]*)?\)")
 def test_links_lead_somewhere(page):
     for target, _ in LINK.findall(page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), target
+
+
+def site(name: str):
+    """A module of what makes the site."""
+    sys.path.insert(0, str(DOCS / "site"))
+    try:
+        return importlib.import_module(name)
+    finally:
+        sys.path.pop(0)
+
+
+def test_the_page_of_commands_is_current():
+    page = site("cli_page")
+    assert page.PAGE.read_text(encoding="utf-8") == page.page(), "run python docs/site/cli_page.py"
+
+
+SHOWN = re.compile(r"^::: (\S+)$", re.MULTILINE)
+
+
+def test_every_public_name_is_on_the_page_and_every_name_there_works():
+    shown = SHOWN.findall((DOCS / "api.md").read_text(encoding="utf-8"))
+    assert sorted(shown) == sorted(f"evenhand.{name}" for name in eh.__all__ if not name.startswith("_"))
+    for module in ("datasets", "guarantees"):
+        for name in getattr(eh, module).__all__:
+            assert hasattr(getattr(eh, module), name)
+
+
+def test_the_building_blocks_are_where_the_page_says():
+    for path in SHOWN.findall((DOCS / "api-parts.md").read_text(encoding="utf-8")):
+        module, _, name = path.rpartition(".")
+        try:
+            importlib.import_module(path)
+        except ModuleNotFoundError:
+            assert hasattr(importlib.import_module(module), name), path
+
+
+@pytest.mark.parametrize("name", ["doctests", "glossary_links"])
+def test_what_makes_the_site_does_what_it_says(name):
+    assert doctest.testmod(site(name)) == (0, 1)
+
+
+def test_the_glossary_is_linked_from_every_part():
+    links = site("glossary_links")
+    forms = links.words()
+    assert {"A_opt", "ξ", "c0", "warm-up", "validation share", "certificate", "regret", "standing", "pool"} <= set(forms)
+    made = links.linked((DOCS / "guide.md").read_text(encoding="utf-8"), forms)
+    assert made.count("glossary.md#warm-up") == 1
+    # code stays code
+    assert [b for b in BLOCK.findall(made)] == blocks(DOCS / "guide.md")

@@ -135,8 +135,8 @@ def test_force_runs_anew_and_leaves_what_is_not_its_own(tmp_path):
 def test_demo_runs(tmp_path):
     done = evenhand("demo", "--budget", 200, "--trials", 2, "--out", tmp_path / "demo")
     assert done.returncode == 0, done.stderr
-    assert "100 to train on, 100 that validated" in done.stdout
-    assert "non-white women" in done.stdout
+    for said in ("You may label 200 people", "age=55 and over, sex=Female", "20 requests of 10 labels", "evenhand verify"):
+        assert said in done.stdout
     assert {p.name for p in (tmp_path / "demo").iterdir()} == {
         "train.parquet",
         "train.test.parquet",

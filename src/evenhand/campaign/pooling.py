@@ -75,7 +75,9 @@ class Pooling(Altering):
             use_group_as_feature: whether to learn from the group columns too.
             scale: how the learner `table` scales numbers, by its training rows: `"standard"` (its default), `"minmax"` or
                 `"none"`; the same as `change(learner="table:scale=minmax")`.
-            separator, decimal, encoding: how a CSV file is written; separator and decimal comma are recognised.
+            separator: what stands between the cells of a CSV file; recognised unless given.
+            decimal: its decimal mark; a comma is recognised.
+            encoding: its encoding, UTF-8 unless given.
             by: who registers it.
 
         Rows whose label column has a value are taken in as `add` does. A Parquet file stays where it is and must not

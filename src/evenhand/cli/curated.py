@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from evenhand.curation.labelling import Labelling
 
-__all__ = ["print_labelling", "print_summary"]
+__all__ = ["print_comparison", "print_labelling", "print_summary"]
 
 
 def print_summary(summary: JsonObject, written: Sequence[Path]) -> None:
@@ -41,7 +41,7 @@ def print_summary(summary: JsonObject, written: Sequence[Path]) -> None:
         low, high = (words.value(summary["risk"], summary["worst_off"][end]) for end in ("low", "high"))
         console.print(f"{summary['risk_title'].capitalize()} of the worst-off, whoever it is: {low} to {high}")
     _choice(console, summary)
-    _comparison(console, summary)
+    print_comparison(console, summary)
     for name, at in summary["used_up"].items():
         console.print(f"{name} ran out after round {at:,}; the others went on")
     for head, sentences in (("Next:", summary["next"]), ("Good to know:", summary["notes"])):
@@ -128,7 +128,8 @@ def _choice(console: Console, summary: JsonObject) -> None:
         console.print(f"  (and {len(others) - len(best)} more candidates, in the report)")
 
 
-def _comparison(console: Console, summary: JsonObject) -> None:
+def print_comparison(console: Console, summary: JsonObject) -> None:
+    """How the rule compares with the others on the same trials."""
     from evenhand.curation import words
 
     found, risk = summary["comparison"], summary["risk"]

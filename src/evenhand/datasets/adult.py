@@ -49,10 +49,14 @@ def adult_frame(part: str = "train") -> pd.DataFrame:
 
 
 def adult(**settings: Any) -> Table:
-    """Adult as a source. Race and sex are features only with `use_group_as_feature=True`; settings as for `Table`."""
+    """Adult as a source, by race and sex or by other `groups=`, like `["age:35,55", "sex"]`; settings as for `Table`.
+
+    Race and sex are features only with `use_group_as_feature=True`.
+    """
     settings.pop("data_dir", None)  # Nothing to look for: the files are in the package.
-    use = settings.pop("use_group_as_feature", False)
+    use = settings.get("use_group_as_feature", False)
+    groups = settings.pop("groups", "race and sex")
     features = [name for name in COLUMNS[:-1] if use or name not in {"race", "sex"}]
     defaults: dict[str, Any] = {"features": features, "test": adult_frame("test"), "name": "adult"}
     defaults |= {"scale": "minmax", "scale_by": "pool"}
-    return Table(adult_frame("train"), label="income", groups="race and sex", **(defaults | settings))
+    return Table(adult_frame("train"), label="income", groups=groups, **(defaults | settings))

@@ -50,10 +50,14 @@ def german_frame() -> pd.DataFrame:
 
 
 def german(**settings: Any) -> Table:
-    """German credit as a source. Personal status, which tells the sex, is a feature only with `use_group_as_feature=True`."""
+    """German credit as a source, by sex or by other `groups=`, like `"age:28,40"`; settings as for `Table`.
+
+    Personal status, which tells the sex, is a feature only with `use_group_as_feature=True`.
+    """
     settings.pop("data_dir", None)  # Nothing to look for: the files are in the package.
-    use = settings.pop("use_group_as_feature", False)
+    use = settings.get("use_group_as_feature", False)
+    groups = settings.pop("groups", "sex")
     features = [name for name in COLUMNS[:-1] if use or name != "personal-status"]
     defaults: dict[str, Any] = {"features": features, "test": 0.3, "name": "german"}
     defaults |= {"scale": "minmax", "scale_by": "pool"}
-    return Table(german_frame(), label="credit", groups="sex", **(defaults | settings))
+    return Table(german_frame(), label="credit", groups=groups, **(defaults | settings))

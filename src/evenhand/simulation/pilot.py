@@ -140,7 +140,10 @@ def pilot(
         rules: what is compared; Uniform always is.
         learner: what is trained; `Logistic()` by default.
         batch: examples of each role a round draws.
-        warmup, validation, risk, positive: as for `simulate`.
+        warmup: as for `simulate`.
+        validation: as for `simulate`.
+        risk: as for `simulate`.
+        positive: as for `simulate`.
         final: the model that is judged: `"chosen"`, as `final_model()` chooses it, or `"plain"`, which is quicker.
         trials: how many trials.
         seed: the same seed, the same answer.

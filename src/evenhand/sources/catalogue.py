@@ -43,8 +43,8 @@ def open_source(
 
     # a file of the user's called adult comes first
     if text in DATASETS and not path.is_file():
-        _refuse({"label": label, "groups": groups}, f"{text!r}, which knows its label and groups")
-        return _data_set(text, load, test, settings)
+        _refuse({"label": label}, f"{text!r}, which knows its label")
+        return _data_set(text, load, test, settings | ({"groups": list(groups)} if groups else {}))
     if path.suffix.lower() in _FILES or path.exists():
         _refuse({"data_dir": settings.pop("data_dir", None)}, "a table: its path says where it is")
         return _table(path, label, groups, test, settings)

@@ -59,7 +59,9 @@ class Table:
         split_by: a column such as a person's number; all rows of a person stand on one side of every split.
         merge_below: groups with fewer rows become one, called other.
         on_disk: leave a Parquet pool on disk and read only what is drawn; by default from 2,000,000 rows.
-        separator, decimal, encoding: how a CSV file is written; separator and decimal comma are recognised.
+        separator: what stands between the cells of a CSV file; recognised unless given.
+        decimal: its decimal mark; a comma is recognised.
+        encoding: its encoding, UTF-8 unless given.
 
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"x": range(8), "sex": ["f", "m"] * 4, "y": [0, 1, 1, 0] * 2})
