@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import click
 import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
@@ -88,13 +87,15 @@ def test_commands_exist(page):
         command, rest = get_command(app), words[1:]
         while rest and rest[0] in getattr(command, "commands", ()):
             command, rest = command.commands[rest[0]], rest[1:]
-        assert not rest or not hasattr(command, "commands") or rest[0].startswith("-"), f"{page.name}: {shlex.join(words)}"
+        assert not rest or not hasattr(command, "commands") or rest[0].startswith("-"), (
+            f"{page.name}: {shlex.join(words)}"
+        )
         try:
             command.make_context("evenhand", list(rest))
-        except (click.exceptions.Exit, click.MissingParameter, click.exceptions.NoArgsIsHelpError):
-            pass
-        except click.UsageError as error:
-            raise AssertionError(f"{page.name}: {shlex.join(words)}: {error.message}") from error
+        except Exception as error:
+            # by name: newer typers carry a click of their own
+            fine = {"Exit", "MissingParameter", "NoArgsIsHelpError"}
+            assert type(error).__name__ in fine, f"{page.name}: {shlex.join(words)}: {error}"
 
 
 LINK = re.compile(r"\]\(([^)#:]+)(#[^)]*)?\)")
@@ -148,8 +149,10 @@ def test_what_makes_the_site_does_what_it_says(name):
 def test_the_glossary_is_linked_from_every_part():
     links = site("glossary_links")
     forms = links.words()
-    assert {"A_opt", "ξ", "c0", "warm-up", "validation share", "certificate", "regret", "standing", "pool"} <= set(forms)
+    assert {"A_opt", "ξ", "c0", "warm-up", "validation share", "certificate", "regret", "standing", "pool"} <= set(
+        forms
+    )
     made = links.linked((DOCS / "guide.md").read_text(encoding="utf-8"), forms)
     assert made.count("glossary.md#warm-up") == 1
     # code stays code
-    assert [b for b in BLOCK.findall(made)] == blocks(DOCS / "guide.md")
+    assert BLOCK.findall(made) == blocks(DOCS / "guide.md")

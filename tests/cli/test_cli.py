@@ -135,7 +135,12 @@ def test_force_runs_anew_and_leaves_what_is_not_its_own(tmp_path):
 def test_demo_runs(tmp_path):
     done = evenhand("demo", "--budget", 200, "--trials", 2, "--out", tmp_path / "demo")
     assert done.returncode == 0, done.stderr
-    for said in ("You may label 200 people", "age=55 and over, sex=Female", "20 requests of 10 labels", "evenhand verify"):
+    for said in (
+        "You may label 200 people",
+        "age=55 and over, sex=Female",
+        "20 requests of 10 labels",
+        "evenhand verify",
+    ):
         assert said in done.stdout
     assert {p.name for p in (tmp_path / "demo").iterdir()} == {
         "train.parquet",
