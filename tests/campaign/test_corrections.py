@@ -240,7 +240,9 @@ def test_from_the_shell(tmp_path: Path) -> None:
     ):
         (tmp_path / "fix.csv").write_text(text)
         assert why in run("correct", "c", "--file", str(tmp_path / "fix.csv"), code=2)
-    assert "row 1: line 2, column 2: it has 2 cells" in run("withdraw", "c", "--file", str(_written(tmp_path, "id\na,b\n")), code=2)
+    assert "row 1: line 2, column 2: it has 2 cells" in run(
+        "withdraw", "c", "--file", str(_written(tmp_path, "id\na,b\n")), code=2
+    )
     assert '"corrected": 3' in run("status", "c", "--json")
 
 
