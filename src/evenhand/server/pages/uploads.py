@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -69,8 +70,7 @@ def _look_or_store(
     http: Request, seat: Seat, number: int | None, name: str, data: bytes, extra: bool, store: bool
 ) -> Response:
     try:
-        kind = _kind_of(seat, name, data)
-        receipt = _tell(seat, number, data, kind, extra=extra, dry_run=not store)
+        receipt = _tell(seat, number, name, data, extra=extra, dry_run=not store)
     except LedgerError:
         raise
     except EvenhandError as error:
@@ -107,10 +107,10 @@ def _kind_of(seat: Seat, name: str, data: bytes) -> str:
     return ".csv" if kind == ".txt" else kind
 
 
-def _tell(seat: Seat, number: int | None, data: bytes, kind: str, *, extra: bool, dry_run: bool) -> Receipt:
+def _tell(seat: Seat, number: int | None, name: str, data: bytes, *, extra: bool, dry_run: bool) -> Receipt:
     """Deliver a file; rows that cannot be stored are left out, which its page has shown before."""
     campaign, options = seat.campaign, {"partial": True, "extra": extra, "dry_run": dry_run}
-    with _with_file(data, kind) as path:
+    with _with_file(data, _kind_of(seat, name, data), name) as path:
         if number is not None and campaign.store.refresh().pool is None:
             seat.check_own(number)
             _, delivery = campaign.read(path, number)
@@ -132,10 +132,11 @@ def _for_whom(seat: Seat, number: int | None) -> str | None:
 
 
 @contextmanager
-def _with_file(data: bytes, kind: str) -> Iterator[Path]:
-    """A file, as long as it is read."""
+def _with_file(data: bytes, kind: str, name: str) -> Iterator[Path]:
+    """A file, as long as it is read, under a name that its owner knows in messages."""
     with tempfile.TemporaryDirectory(prefix="evenhand-") as folder:
-        path = Path(folder) / f"file{kind}"
+        stem = re.sub(r"[^\w -]", "_", PurePath(name).stem)[:60] or "file"
+        path = Path(folder) / f"{stem}{kind}"
         path.write_bytes(data)
         if kind == ".parquet":
             rehearse(path, MOST_CELLS)
@@ -147,7 +148,7 @@ def pool_from(seat: Seat, name: str, data: bytes, id: str, group: str, ignore: s
     kind = PurePath(name).suffix.lower()
     if kind not in (".csv", ".tsv", ".parquet"):
         raise InputError(f"{kind or 'this'} cannot be read as a pool: give a CSV or Parquet file")
-    with _with_file(data, kind) as path:
+    with _with_file(data, kind, name) as path:
         table: Any = path
         if kind == ".parquet":  # the file goes, so its rows are copied
             import pyarrow.parquet as pq
