@@ -146,14 +146,13 @@ def test_a_campaign_from_its_making_to_its_end_by_two_people(browser: Any, start
         """text => { const drop = document.querySelector('[data-drop]'), data = new DataTransfer();
         data.items.add(new File([text], 'done.csv', {type: 'text/csv'}));
         drop.dispatchEvent(new DragEvent('drop', {dataTransfer: data, bubbles: true, cancelable: true})) }""",
-        labelled(rows, {names[0]: " maybe "}, "nobody"),
+        labelled(rows, {names[0]: ""}, "nobody"),
     )
     theirs.click("text=Look through it")
     theirs.wait_for_selector("text=Nothing is stored yet")
     collector.check()
     refused = theirs.inner_text("table")
     assert "there is no example 'nobody'".lower() in refused.lower()
-    assert "blanks around it" in refused
     assert server.client.get(f"/api{at}", headers={"Authorization": f"Bearer {tokens[Role.lead]}"}).json()["used"] == 0
     theirs.click("text=Store 3 labels")
     theirs.wait_for_selector("text=The labels are stored.")
@@ -205,7 +204,7 @@ def test_a_campaign_from_its_making_to_its_end_by_two_people(browser: Any, start
 def test_dark_without_scripts_and_a_database_that_is_away(browser: Any, start: Start, tmp_path: Path) -> None:
     path = tmp_path / "away.db"
     long = "a group with a very long name " * 10
-    with Campaign.create(f"sqlite:///{path}", "plain", [ODD, long[:300], "v"], budget=60, batch=2) as campaign:
+    with Campaign.create(f"sqlite:///{path}", "plain", [ODD, long[:300], "v"], budget=60, batch=2, distinct=True) as campaign:
         for k in range(6):
             r = campaign.ask("bo")
             campaign.tell(r, [[i + k / 7, i * 0.5] for i in range(4)], [0, 0, 1, 1])
@@ -228,13 +227,13 @@ def test_dark_without_scripts_and_a_database_that_is_away(browser: Any, start: S
         dark.see(where)
         dark.check()
     with sqlite3.connect(path) as other:
-        other.execute("ALTER TABLE campaigns RENAME TO away")
+        other.execute("ALTER TABLE events RENAME TO away")
     other.close()
     page = dark.see("/campaigns/plain")
     assert "The database cannot be reached" in page.inner_text("h1")
     assert "Traceback" not in page.content()
     with sqlite3.connect(path) as other:
-        other.execute("ALTER TABLE away RENAME TO campaigns")
+        other.execute("ALTER TABLE away RENAME TO events")
     other.close()
     page.wait_for_selector("text=Next request")  # by itself
     dark.said.clear()
