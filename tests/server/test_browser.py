@@ -204,7 +204,9 @@ def test_a_campaign_from_its_making_to_its_end_by_two_people(browser: Any, start
 def test_dark_without_scripts_and_a_database_that_is_away(browser: Any, start: Start, tmp_path: Path) -> None:
     path = tmp_path / "away.db"
     long = "a group with a very long name " * 10
-    with Campaign.create(f"sqlite:///{path}", "plain", [ODD, long[:300], "v"], budget=60, batch=2, distinct=True) as campaign:
+    with Campaign.create(
+        f"sqlite:///{path}", "plain", [ODD, long[:300], "v"], budget=60, batch=2, distinct=True
+    ) as campaign:
         for k in range(6):
             r = campaign.ask("bo")
             campaign.tell(r, [[i + k / 7, i * 0.5] for i in range(4)], [0, 0, 1, 1])

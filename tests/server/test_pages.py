@@ -8,8 +8,10 @@ from typing import Any
 
 from tests.server.conftest import Running, Start
 from tests.server.test_api import new, rows
+from typer.testing import CliRunner
 
 from evenhand import Campaign
+from evenhand.cli import app
 from evenhand.ledger.database import DatabaseLedger
 from evenhand.server.tokens import Role, Tokens
 
@@ -120,3 +122,23 @@ def test_campaigns_of_any_name_have_a_page(start: Start, tmp_path: Any) -> None:
     assert sorted(name for _, name in listed) == sorted(names)
     for path, name in listed:
         assert f"<bdi>{name}</bdi>" in page(server, unescape(path))
+
+
+def test_the_report_is_the_page_as_one_file(tmp_path: Any) -> None:
+    database, file = f"sqlite:///{tmp_path / 'report.db'}", tmp_path / "out.html"
+    with Campaign.create(database, "r", ODD, budget=80, batch=2) as campaign:
+        for k in range(6):
+            told = rows(k)
+            campaign.tell(campaign.ask("bo"), told["X"], told["y"])
+    command = ["campaign", "report", "r", str(file), "--db", database]
+    assert CliRunner().invoke(app, command).exit_code == 0
+    text = file.read_text(encoding="utf-8")
+    assert all(name in unescape(text) for name in ODD)
+    assert "24<span" in text  # labels used
+    assert text.count("<svg") > 8
+    assert "<script" not in text
+    assert " src=" not in text
+    assert "<form" not in text
+    again = CliRunner().invoke(app, command)
+    assert again.exit_code == 2
+    assert "is there already" in again.stderr

@@ -336,6 +336,17 @@ class Looking:
         with self.store.moment() as (reader, state):
             return export(state, reader, Path(path), force=force)
 
+    def report(self) -> str:
+        """The campaign as one HTML page that needs nothing else, as the server shows it."""
+        from evenhand.campaign.history import History
+        from evenhand.campaign.requests import as_time
+        from evenhand.campaign.viewing import view_of
+        from evenhand.report.pages import campaign_report
+
+        with self.store.ledger.reading(self.store.number) as reader:
+            view = view_of(self, History().follow(reader))
+        return campaign_report(view, str(as_time(view.now)))
+
     def save(self, path: str | PathLike[str]) -> None:
         """This campaign as a ledger file, to go on from with `Campaign.open(f"sqlite:///{path}", name)`."""
         from evenhand.campaign.files import save

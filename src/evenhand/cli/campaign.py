@@ -55,6 +55,7 @@ _COMMANDS = {
     "refit": "campaign:refit",
     "verify": "campaign_look:verify",
     "export": "campaign_look:export",
+    "report": "campaign_report:report",
     "backup": "campaign_files:backup",
     "restore": "campaign_files:restore",
     "list": "campaign_look:list_all",
