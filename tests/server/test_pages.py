@@ -126,7 +126,7 @@ def test_campaigns_of_any_name_have_a_page(start: Start, tmp_path: Any) -> None:
 
 def test_the_report_is_the_page_as_one_file(tmp_path: Any) -> None:
     database, file = f"sqlite:///{tmp_path / 'report.db'}", tmp_path / "out.html"
-    with Campaign.create(database, "r", ODD, budget=80, batch=2) as campaign:
+    with Campaign.create(database, "r", ODD, budget=400, batch=2) as campaign:
         for k in range(6):
             told = rows(k)
             campaign.tell(campaign.ask("bo"), told["X"], told["y"])

@@ -12,7 +12,7 @@ from evenhand.report.plane import WIDTH, Plane, isolated, legend, picture, text_
 __all__ = ["Bar", "bars"]
 
 _ROW = 26
-_MOST_NAME = 0.34
+_MOST_NAME = 0.42
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from evenhand.report.view import OTHERS, CampaignView, GroupRow
 
 __all__ = ["CHARTS", "Chart"]
 
-_MOST_ROWS = 24
+_MOST_ROWS = 12
 _MOST_LINES = 8
 _POINTS = 6000
 _DAY = 86400.0
