@@ -177,7 +177,7 @@ def _burn_down(view: CampaignView, width: int) -> str:
     return lines(
         series, title="Budget left", description=f"{view.status['used']:,} of {view.status['budget']:,} labels are used",
         x_label="day (UTC)", y_label="labels left", y_format=number, y_range=(0.0, max(y) * 1.02 or 1.0),
-        x_marks=time_marks(x[0], end, 4 if width > NARROW else 3), width=width,
+        x_marks=time_marks(x[0], end, 5 if width > NARROW else 3), width=width,
     )  # fmt: skip
 
 
@@ -229,7 +229,7 @@ def _throughput(view: CampaignView, width: int) -> str:
     return areas(
         [c.name for c in people], x, rows, title="Labels a day", y_format=number, x_label="day (UTC)",
         description="; ".join(f"{c.name}: {c.labels:,} labels in all" for c in people), y_label="labels a day",
-        x_marks=time_marks(x[0], x[-1], 4 if width > NARROW else 3), width=width,
+        x_marks=time_marks(x[0], x[-1], 5 if width > NARROW else 3), width=width,
     )  # fmt: skip
 
 

@@ -203,7 +203,7 @@ def intervals(
     shown = [row for row in rows if not math.isnan(row.value)]
     if not shown:
         return ""
-    key, top = legend(marks, _mark_key, width)
+    key, top = legend(marks, _mark_key, width) if marks else ([], 6)
     longest = max(width_of(text) for row in shown for text in (row.name, row.note))
     beside = longest <= SIDE * width
     left = 24 + int(longest) if beside else 12

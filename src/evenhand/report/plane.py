@@ -115,7 +115,7 @@ class Plane:
         self.x, self.y, self.top, self.bottom, self.left = x, y, top, top + height, left
         self.right = width - RIGHT
         # numbers below the x axis need room: about as many as fit
-        self.marks = max(4, (self.right - left) // 100)
+        self.marks = max(5, (self.right - left) // 100)
 
     def at(self, x: float, y: float) -> tuple[float, float]:
         """Where a point is drawn."""

@@ -116,7 +116,7 @@ class CampaignView:
         """A risk as it is written: per cent, or a number."""
         if risk is None:
             return "—"
-        return f"{100 * risk:.1f} %" if self.is_rate else f"{risk:.3f}"
+        return f"{100 * risk:.1f}\u00a0%" if self.is_rate else f"{risk:.3f}"
 
     def colour(self, group: str) -> int:
         """A group's colour, the same in every chart and table."""

@@ -85,4 +85,4 @@ def _line(campaign: Campaign) -> Line:
 def _shown(risk: str, value: float | None) -> str:
     if value is None:
         return "—"
-    return f"{100 * value:.1f} %" if risk in RATES else f"{value:.3f}"
+    return f"{100 * value:.1f}\u00a0%" if risk in RATES else f"{value:.3f}"
