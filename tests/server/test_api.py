@@ -131,3 +131,19 @@ def test_a_pool_comes_by_upload_and_its_rows_go_out(server: Running) -> None:
     done = "id,label\n" + "".join(f"{name},{k % 2}\n" for k, name in enumerate(asked["examples"]))
     told = server.client.post(f"{at}/labels", content=done, headers={"Content-Type": "text/csv"})
     assert told.json()["rows"] == 4
+
+
+def test_on_loopback_no_token_is_needed_but_the_name_must_be_right(server: Running) -> None:
+    get = server.client.get
+    assert get("/api/me").json()["kind"] == "local"
+    for host in ("evil.example", "127.0.0.1.evil.example", "", "localhost.evil:80"):
+        assert get("/api/me", headers={"Host": host}).status_code == 421
+    for host in ("localhost", f"localhost:{server.port}", "[::1]", "127.0.0.1:1"):
+        assert get("/api/me", headers={"Host": host}).status_code == 200
+    for name in ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-IP", "Via"):
+        assert get("/api/me", headers={name: "127.0.0.1"}).status_code == 401
+    assert get("/api/me", headers={"Authorization": "Bearer evh_wrong"}).status_code == 401
+    made = server.post("/api/tokens", {"name": "p", "role": "viewer"}).json()
+    headers = {"Authorization": f"Bearer {made['token']}", "X-Forwarded-For": "1.2.3.4"}
+    assert get("/api/me", headers=headers).json()["role"] == "viewer"
+    assert server.post("/api/campaigns", {}, headers={"Origin": "http://evil"}).status_code == 403

@@ -15,7 +15,7 @@ from starlette.requests import Request as StarletteRequest
 
 from evenhand.campaign.store import Once
 from evenhand.server.incoming import Incoming
-from evenhand.server.parquet import rehearse
+from evenhand.server.parquet import Limits, rehearse
 from evenhand.server.problems import Problem
 from evenhand.server.tokens import Grant
 
@@ -99,10 +99,10 @@ def file_kind(request: Request) -> str | None:
     return _KINDS[kind]
 
 
-async def table_file(request: Request, kind: str, most_cells: int) -> Path:
+async def table_file(request: Request, kind: str, limits: Limits) -> Path:
     """The body as a file, which goes when the request is answered; Parquet is known to be readable and not too large."""
     incoming: Incoming = request.state.incoming
     path = await incoming.path(kind)
     if kind == ".parquet":
-        await anyio.to_thread.run_sync(rehearse, path, most_cells)
+        await anyio.to_thread.run_sync(rehearse, path, limits)
     return path

@@ -64,10 +64,14 @@ class Connection(HttpToolsProtocol):
                 timer.cancel()
         super().connection_lost(exc)
 
+    def on_message_begin(self) -> None:
+        """The first bytes of a request: its time runs from here."""
+        super().on_message_begin()
+        self._in_head, self._head = True, 0
+        self._start(HEAD_SECONDS)
+
     def data_received(self, data: bytes) -> None:
         """Take in bytes as long as the head they belong to is not too long."""
-        if self._in_head and self._head == 0:  # the first bytes of a request: its time runs from here
-            self._start(HEAD_SECONDS)
         self._head += len(data) if self._in_head else 0
         super().data_received(data)
         if self._in_head and self._head > HEAD_BYTES:
@@ -99,7 +103,7 @@ class Connection(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """The body is whole."""
-        self._in_head, self._in_body = True, False
+        self._in_body = False
         self._stop()
         if self.cycle is not None:
             super().on_message_complete()
@@ -157,6 +161,9 @@ class Connection(HttpToolsProtocol):
             self._timer = None
 
     def _give_up(self) -> None:
+        if self._in_head and self.cycle is not None and not self.cycle.response_complete:
+            self._start(HEAD_SECONDS)  # the request before this one is still being answered
+            return
         # not close(), which would wait for the client to read what it does not read
         self.transport.abort()
 

@@ -70,7 +70,7 @@ class Guard:
         scope["state"] |= {"request_id": number, "grant": None}
         status, begun = 500, False
         limit = self._settings.max_upload if route_of(scope).endswith(_UPLOAD) else self._settings.max_body
-        body = Incoming(headers, receive, self._room, limit, self._settings.body_seconds)
+        body = Incoming(headers, receive, self._room, limit)
         scope["state"]["incoming"] = body
 
         async def complete(message: Message) -> None:

@@ -20,11 +20,14 @@ __all__ = ["Incoming", "Room"]
 
 SMALL = 2**16
 """Bodies up to this size stay in memory."""
+BODY_SECONDS = 30.0
+"""How long a body may take, besides what its size takes at the slowest rate there may be."""
+SLOWEST = 50_000
+"""The slowest rate of a large body, in bytes a second."""
 _LARGE = 2**20
 _SMALL_READERS, _LARGE_READERS = 4, 2
 _ON_DISK = 2**30
 _WAIT_SECONDS = 60.0
-_SLOWEST = 50_000  # bytes a second, once the first seconds are over
 _CHUNK = 2**20
 
 
@@ -49,12 +52,11 @@ class Incoming:
         headers, receive: the request's.
         room: shared by all requests.
         limit: the most bytes it may have.
-        seconds: how long it may take, besides what its size takes at a slow rate.
     """
 
-    def __init__(self, headers: Headers, receive: Receive, room: Room, limit: int, seconds: float) -> None:
+    def __init__(self, headers: Headers, receive: Receive, room: Room, limit: int) -> None:
         self._headers, self._receive, self._room = headers, receive, room
-        self._limit, self._seconds = limit, seconds
+        self._limit = limit
         self._memory, self._size, self._given, self.whole = bytearray(), 0, False, False
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._file: BinaryIO | None = None
@@ -103,7 +105,7 @@ class Incoming:
         begun, loop = asyncio.get_running_loop().time(), asyncio.get_running_loop()
         more = True
         while more:
-            allowed = self._seconds + self._size / _SLOWEST
+            allowed = BODY_SECONDS + self._size / SLOWEST
             try:
                 async with asyncio.timeout_at(begun + allowed):
                     message = await self._receive()

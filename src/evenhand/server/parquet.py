@@ -9,22 +9,32 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from evenhand.errors import InputError
 from evenhand.server.problems import Problem
 
-__all__ = ["MOST_CELLS", "rehearse"]
+__all__ = ["DELIVERY", "POOL", "Limits", "rehearse"]
 
-MOST_CELLS = 50_000_000
-"""Cells of a pool, rows times columns; of a delivery a twentieth."""
-_BYTES = 2**30
+
+class Limits(NamedTuple):
+    """The most that a table may unpack to: cells, which are rows times columns, and bytes."""
+
+    cells: int
+    bytes: int
+
+
+POOL = Limits(50_000_000, 2**30)
+DELIVERY = Limits(2_500_000, 2**27)  # its rows become objects one by one
 _SECONDS = 120.0
+_SPARE_BYTES = 2**28
+_ROWS = 256
 _TOO_LARGE, _UNUSABLE = 3, 4
 
 
-def rehearse(path: Path, most_cells: int) -> None:
+def rehearse(path: Path, limits: Limits) -> None:
     """Refuse a Parquet file that cannot be read, or that would unpack to more than memory bears."""
-    command = [sys.executable, "-P", "-m", "evenhand.server.parquet", str(path), str(most_cells)]
+    command = [sys.executable, "-P", "-m", "evenhand.server.parquet", str(path), *map(str, limits)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, errors="replace")
     except subprocess.TimeoutExpired:
@@ -37,32 +47,37 @@ def rehearse(path: Path, most_cells: int) -> None:
         raise Problem(413, "the table cannot be read within the memory there is for it: send it in parts")
 
 
-def _main(path: str, most_cells: int) -> int:
+def _main(path: str, limits: Limits) -> int:
     """Unpack a file under a limit of memory; how it went is the exit code."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     pa.set_memory_pool(pa.system_memory_pool())
     pa.set_cpu_count(1)
-    _limit_memory(2 * _BYTES)
+    _limit_memory(2 * limits.bytes + _SPARE_BYTES)
     try:
         with pq.ParquetFile(path, pre_buffer=False) as file:
             about, schema = file.metadata, file.schema_arrow
             nested = next((field.name for field in schema if pa.types.is_nested(field.type)), None)
             if nested is not None:
                 return _say(_UNUSABLE, f"the column {nested!r} has values within values")
-            if about.num_rows * max(1, about.num_columns) > most_cells:
+            if about.num_rows * max(1, about.num_columns) > limits.cells:
                 return _say(_TOO_LARGE, f"the table has {about.num_rows} rows of {about.num_columns} columns")
             rows = size = 0
-            for batch in file.iter_batches(1024, use_threads=False):
-                rows, size = rows + batch.num_rows, size + batch.nbytes
-                if rows * max(1, about.num_columns) > most_cells or size > _BYTES:
-                    return _say(_TOO_LARGE, f"the table has more than {size} bytes")
+            for batch in file.iter_batches(_ROWS, use_threads=False):
+                rows, size = rows + batch.num_rows, size + sum(_plain(column).nbytes for column in batch.columns)
+                if rows * max(1, about.num_columns) > limits.cells or size > limits.bytes:
+                    return _say(_TOO_LARGE, f"the table has more than {limits.bytes} bytes")
     except (pa.ArrowMemoryError, MemoryError):
         return _say(_TOO_LARGE, "the table does not fit in memory")
     except (pa.ArrowException, OSError, ValueError) as error:
         return _say(_UNUSABLE, str(error))
     return 0
+
+
+def _plain(column: Any) -> Any:
+    """A column with every value written out: a dictionary of one long text stands for as many of it as there are rows."""
+    return column.dictionary_decode() if hasattr(column, "dictionary_decode") else column
 
 
 def _say(code: int, text: str) -> int:
@@ -82,4 +97,4 @@ def _limit_memory(count: int) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(_main(sys.argv[1], int(sys.argv[2])))
+    sys.exit(_main(sys.argv[1], Limits(*map(int, sys.argv[2:]))))

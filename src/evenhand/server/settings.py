@@ -22,7 +22,6 @@ class Settings:
         webhook_hosts: hosts that webhooks may be sent to although their addresses are private.
         max_body: the largest body of a request in bytes; `max_upload`: of a pool.
         max_wait: seconds that an ask waits for a refit at most.
-        body_seconds: how long a client may take to send a body, besides what its size takes at 50 kB a second.
         workers: processes that fit.
     """
 
@@ -35,7 +34,6 @@ class Settings:
     max_body: int = 8 * _MIB
     max_upload: int = 256 * _MIB
     max_wait: float = 30.0
-    body_seconds: float = 30.0
     workers: int = 1
 
     @property

@@ -20,7 +20,7 @@ from evenhand.errors import InputError
 from evenhand.server.access import Collecting, Leading, Seat
 from evenhand.server.api.shared import Body, Label, Number, new_router
 from evenhand.server.bodies import Json, Key, as_once, file_kind, table_body, table_file
-from evenhand.server.parquet import MOST_CELLS
+from evenhand.server.parquet import DELIVERY, POOL
 from evenhand.server.typed import ColumnType, stored_rows, typed_table
 
 __all__ = ["router"]
@@ -161,7 +161,7 @@ async def pool(
     kind = file_kind(http)
     if kind not in (".csv", ".parquet"):
         raise InputError("send the pool as CSV or Parquet, with its content type")
-    path = await table_file(http, kind, MOST_CELLS)
+    path = await table_file(http, kind, POOL)
 
     def register() -> dict[str, Any]:
         # a Parquet file would stay where it is: this one goes, so its rows are copied
@@ -180,7 +180,7 @@ async def pool(
 async def _body(request: Request) -> Path | bytes:
     """A table as a file, or JSON as bytes."""
     kind = file_kind(request)
-    return await request.body() if kind is None else await table_file(request, kind, MOST_CELLS // 20)
+    return await request.body() if kind is None else await table_file(request, kind, DELIVERY)
 
 
 def _check_event(seat: Seat, number: int, event: int | None) -> None:
