@@ -190,4 +190,5 @@ class Facts:
         if found.pop("format") != _FORMAT:
             return None
         found |= {name: {int(number): facts for number, facts in found[name].items()} for name in _BY_NUMBER}
+        found["keys"] = {key: tuple(known) for key, known in found["keys"].items()}
         return cls(**found)

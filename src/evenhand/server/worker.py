@@ -22,6 +22,7 @@ T = TypeVar("T")
 _MOST_WAITING = 100
 _TRIES = 3
 _POLL_SECONDS = 0.05
+_FIT_SECONDS = 600.0
 
 
 class Worker:
@@ -58,8 +59,16 @@ class Worker:
             self._waiting -= 1
 
     async def refit_now(self, campaign: Campaign) -> bool:
-        """Refit a campaign and wait for it."""
-        return await self._done(lambda: self.refit_soon(campaign))
+        """Refit a campaign and wait for it; False where there was nothing to do or the learner failed."""
+        from evenhand.campaign.training import LEASE_SECONDS
+
+        state = await asyncio.to_thread(campaign.store.refresh)
+        if not state.fresh:
+            return False
+        wanted = max(state.arrived)
+        # who held the lease may have been killed: it runs out, and then the fit is done again
+        await self._bring_up(campaign, wanted, 2 * LEASE_SECONDS + _FIT_SECONDS, _is_unscored)
+        return not await asyncio.to_thread(_is_unscored, campaign, wanted)
 
     async def _done(self, submit: Callable[[], Future[T]]) -> T:
         for _ in range(_TRIES - 1):
@@ -104,10 +113,15 @@ class Worker:
 
     async def bring_up(self, campaign: Campaign, wanted: int, seconds: float) -> None:
         """Have the scores rest on an event at least; waits so long at most, and the ask says how old its scores are."""
+        await self._bring_up(campaign, wanted, seconds, _is_behind)
+
+    async def _bring_up(
+        self, campaign: Campaign, wanted: int, seconds: float, needed: Callable[[Campaign, int], bool]
+    ) -> None:
         clock = asyncio.get_running_loop().time
         until = clock() + seconds
         # not once: another server may be at it, or the fit that runs may have begun before these labels came
-        while (left := until - clock()) > 0 and await asyncio.to_thread(_is_behind, campaign, wanted):
+        while (left := until - clock()) > 0 and await asyncio.to_thread(needed, campaign, wanted):
             future = asyncio.wrap_future(self.refit_soon(campaign))
             future.add_done_callback(lambda done: done.cancelled() or done.exception())
             await asyncio.wait([future], timeout=left)  # which leaves the fit alone when time is up
@@ -126,7 +140,14 @@ class Worker:
             process.terminate()
 
 
-def _is_behind(campaign: Campaign, wanted: int) -> bool:
+def _is_unscored(campaign: Campaign, wanted: int) -> bool:
+    """Whether there are no scores yet that rest on an event, nor a failure instead of them."""
     state = campaign.store.refresh()
     failed = state.failure is not None and state.failure["rests_on"] >= wanted
-    return state.scores_rest_on < wanted and not failed and campaign.store.trainer.due(state)
+    idle = state.closed is not None or state.settings["learner"] is None or state.columns is None
+    return state.scores_rest_on < wanted and not failed and not idle
+
+
+def _is_behind(campaign: Campaign, wanted: int) -> bool:
+    """Whether the next ask should wait for such scores."""
+    return _is_unscored(campaign, wanted) and campaign.store.trainer.due(campaign.store.state)

@@ -1,0 +1,157 @@
+"""Fits run in a worker process: nobody waits for one who does not want to, and one that is killed is replaced."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from tests.server.conftest import Running
+from tests.server.test_api import rows
+
+import evenhand as eh
+
+SLOW = """
+import time
+from evenhand.campaign import training
+from sklearn.linear_model import LogisticRegression
+
+training.LEASE_SECONDS = 2.0  # of a worker that is killed; a test would wait for 30 s too long
+
+
+class Slow(LogisticRegression):
+    def fit(self, X, y, sample_weight=None):
+        time.sleep({seconds})
+        return super().fit(X, y, sample_weight)
+
+
+def make():
+    return Slow()
+"""
+
+
+def children(process: int) -> list[int]:
+    """The worker processes of a server."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+            spawned = b"spawn_main" in (path.parent / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if int(fields[1]) == process and spawned:
+            found.append(int(path.parent.name))
+    return found
+
+
+@pytest.fixture(scope="module")
+def slow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    folder: Path = tmp_path_factory.mktemp("fits")
+    (folder / "slow_learner.py").write_text(SLOW.format(seconds=1.5))
+    database, path = f"sqlite:///{folder / 'ledger.db'}", f"{folder}:{os.environ.get('PYTHONPATH', '')}"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(folder)
+        patch.setenv("EVENHAND_ALLOW", "slow_learner")
+        for name, refit in (("always", "always"), ("later", "background")):
+            eh.Campaign.create(
+                database, name, ["u", "v"], learner="factory:slow_learner.make", budget=200, batch=2, refit=refit
+            ).release()
+    found = Running(database, (), {"EVENHAND_ALLOW": "slow_learner", "PYTHONPATH": path})
+    yield found
+    found.stop()
+
+
+def collect(server: Running, name: str, k: int, **ask: Any) -> float:
+    """Ask and tell once; gives the seconds that the ask took."""
+    begun = time.monotonic()
+    asked = server.post(f"/api/campaigns/{name}/ask", ask)
+    assert asked.status_code == 200, asked.text
+    took = time.monotonic() - begun
+    number = asked.json()["requests"][0]["request"]
+    assert server.post(f"/api/campaigns/{name}/requests/{number}/tell", rows(k)).status_code == 200
+    return took
+
+
+def test_an_ask_waits_for_fresh_scores_but_not_longer_than_it_wants(slow: Running) -> None:
+    for k in range(3):
+        collect(slow, "always", k, max_wait=0)
+    assert collect(slow, "always", 3, max_wait=0.2) < 1.2
+    assert collect(slow, "always", 4) > 1.0  # it waited for the fit
+    scores = slow.client.get("/api/campaigns/always").json()["scores"]
+    assert scores["labels_behind"] <= 4
+
+
+def test_background_fits_hold_nobody_up(slow: Running) -> None:
+    assert max(collect(slow, "later", k) for k in range(4)) < 1.0
+    with httpx.Client(base_url=slow.url, trust_env=False) as client:
+        for _ in range(40):
+            if client.get("/api/campaigns/later").json()["scores"]["labels_behind"] == 0:
+                break
+            time.sleep(0.2)
+        else:
+            raise AssertionError("no refit came")
+
+
+def test_a_worker_that_is_killed_is_replaced_and_its_job_done_again(slow: Running) -> None:
+    collect(slow, "always", 9, max_wait=0)
+    with httpx.Client(base_url=slow.url, trust_env=False, timeout=30) as client:
+        import threading
+
+        def kill() -> None:
+            time.sleep(0.7)
+            for process in children(slow.process.pid):
+                os.kill(process, signal.SIGKILL)
+
+        thread = threading.Thread(target=kill)
+        thread.start()
+        refitted = client.post("/api/campaigns/always/refit")
+        thread.join()
+        assert refitted.status_code == 200, refitted.text
+        assert client.get("/api/campaigns/always").json()["scores"]["labels_behind"] == 0
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"learner": "factory:os.system"}, {"learner": "sklearn.svm.SVC"}, {"learner": "factory:slow_learner.make"},
+        {"learner": "/etc/passwd"}, {"risk": "factory:os.system"}, {"strategy": "factory:slow_learner.make"},
+        {"strategy": "label=factory:slow_learner.make"}, {"strategy": "optimistic:terms=slow_learner.make"},
+        {"strategy": "optimistic: terms=os.system"}, {"stop": ["factory:os.system"]}, {"stop": ["/etc/passwd"]},
+    ],
+)  # fmt: skip
+def test_no_code_and_no_path_comes_in_over_http(slow: Running, settings: dict[str, Any]) -> None:
+    found = slow.post("/api/campaigns", {"name": "bad", "groups": ["u", "v"], "budget": 40, **settings})
+    assert found.status_code == 422, found.text
+    changed = {key: value for key, value in settings.items() if key in ("learner", "stop")}
+    if changed:
+        assert slow.post("/api/campaigns/later/change", changed).status_code == 422
+    assert slow.client.get("/api/campaigns/bad").status_code == 404
+
+
+def test_plain_settings_are_taken(slow: Running) -> None:
+    body = {"name": "good", "groups": ["u", "v"], "budget": 40, "strategy": "optimistic:bound=vc,d=3,delta=0.05"}
+    assert slow.post("/api/campaigns", {**body, "learner": "logistic:C=2", "stop": ["labels:20"]}).status_code in (
+        201,
+        422,
+    )
+
+
+def test_workers_end_with_a_server_that_is_killed(slow: Running, start: Any, tmp_path: Path) -> None:
+    server = start(f"sqlite:///{tmp_path / 'a.db'}")
+    server.post("/api/campaigns", {"name": "c", "groups": ["u", "v"], "budget": 40, "batch": 2})
+    collect(server, "c", 0)
+    server.post("/api/campaigns/c/refit")
+    workers = children(server.process.pid)
+    assert workers
+    server.kill()
+    for _ in range(100):
+        if not any(Path(f"/proc/{worker}").exists() for worker in workers):
+            break
+        time.sleep(0.05)
+    else:
+        raise AssertionError("a worker lives on")
