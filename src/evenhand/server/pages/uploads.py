@@ -22,7 +22,7 @@ from evenhand.server.api.shared import Number
 from evenhand.server.pages.campaign import show
 from evenhand.server.pages.requests import show_request
 from evenhand.server.pages.shared import address, new_router, render, see_other
-from evenhand.server.parquet import MOST_CELLS, rehearse
+from evenhand.server.parquet import POOL, rehearse
 from evenhand.server.problems import status_of
 
 __all__ = ["pool_from", "router"]
@@ -139,7 +139,7 @@ def _with_file(data: bytes, kind: str, name: str) -> Iterator[Path]:
         path = Path(folder) / f"{stem}{kind}"
         path.write_bytes(data)
         if kind == ".parquet":
-            rehearse(path, MOST_CELLS)
+            rehearse(path, POOL)
         yield path
 
 
