@@ -91,13 +91,17 @@ class Running:
     def stop(self) -> int:
         self.client.close()
         self.process.terminate()
+        return self.wait()
+
+    def wait(self) -> int:
+        """Wait until the process has ended."""
         try:
             self.process.communicate(timeout=30)
-            self._log.close()
-            return self.process.returncode
         except subprocess.TimeoutExpired:
             self.kill()
             raise
+        self._log.close()
+        return self.process.returncode
 
 
 Start = Callable[..., Running]

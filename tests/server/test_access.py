@@ -23,7 +23,7 @@ NEEDS = {
     "GET /api/campaigns": "any", "GET /api/me": "any", "POST /api/campaigns": "lead",
     "GET /api/tokens": "admin", "POST /api/tokens": "admin", "DELETE /api/tokens/{id}": "admin",
     **{f"GET /api/campaigns/{{name}}{end}": "viewer"
-       for end in ("", "/settings", "/explain", "/events", "/stream", "/requests", "/certificate")},
+       for end in ("", "/settings", "/explain", "/running", "/events", "/stream", "/requests", "/certificate")},
     **{f"POST /api/campaigns/{{name}}/{end}": "collector"
        for end in ("ask", "labels", "skip", "requests/{request}/tell", "requests/{request}/abandon",
                    "requests/{request}/extend")},
@@ -282,7 +282,7 @@ def test_every_answer_has_the_headers_that_keep_browsers_safe(place: Place) -> N
         assert "default-src 'none'" in policy
         assert "unsafe" not in policy
         assert found.headers["x-content-type-options"] == "nosniff"
-        assert found.headers["referrer-policy"] == "no-referrer"
+        assert found.headers["referrer-policy"] == "same-origin"
         assert found.headers["x-frame-options"] == "DENY"
     assert answers[2].headers["cache-control"] == "no-store"
     assert len(answers[2].headers["x-request-id"]) == 16

@@ -79,6 +79,8 @@ class Guard:
                 status, begun = message["status"], True
                 given = {name.lower() for name, _ in message.get("headers", ())}
                 extra = {**HEADERS, "X-Request-Id": number}
+                if route_of(scope).startswith("/share/"):  # the address is the secret
+                    extra["Referrer-Policy"] = "no-referrer"
                 if b"cache-control" not in given:
                     extra["Cache-Control"] = "no-store"
                 message["headers"] = [

@@ -35,6 +35,7 @@ KINDS = ("request.opened", "request.filled", "request.expired", "campaign.stoppe
 _W = schema.webhooks.c
 _HOLD_SECONDS = 60.0
 _SEND_SECONDS = 10.0  # for the whole of one message: looking the host up, sending, the first line of the answer
+_FIRST_WAIT = 2.0
 _LONGEST_WAIT = 6 * 3600.0
 _AT_ONCE = 50
 _EVENTS = ("asked", "told", "skipped")
@@ -169,7 +170,9 @@ class Webhooks:
 
     def _done(self, due: Due, seq: int, failure: str | None) -> None:
         failures = due.failures + 1 if failure is not None else 0
-        wait = 0.0 if failure is None else min(2.0**failures, _LONGEST_WAIT) * random.uniform(0.9, 1.1)
+        wait = (
+            0.0 if failure is None else min(_FIRST_WAIT * 2.0**due.failures, _LONGEST_WAIT) * random.uniform(0.9, 1.1)
+        )
         values = {
             "seq": seq, "failures": failures, "next_try": time.time() + wait, "last_error": failure, "holder": None,
             "until": None,
