@@ -23,6 +23,8 @@ BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 SHELL = {"bash", "sh"}
 OWN_TESTS = {"pools.md", "extending.md"}
 """Pages whose commands need files that people make: their tests make them and run the commands."""
+NEEDS_SERVER = {"server.md"}
+"""Pages that are run whole by a test of their own, with the server that they start."""
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:
@@ -40,7 +42,7 @@ def runs(page: Path) -> bool:
     return any(language == "python" or language in SHELL for language, _ in blocks(page))
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if runs(p)], ids=lambda p: p.name)
+@pytest.mark.parametrize("page", [p for p in PAGES if runs(p) and p.name not in NEEDS_SERVER], ids=lambda p: p.name)
 def test_examples_run(page, tmp_path, monkeypatch):
     """Python and shell, block after block, as somebody would who follows the page in an empty folder."""
     monkeypatch.chdir(tmp_path)

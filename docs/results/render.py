@@ -18,13 +18,28 @@ from blocks import (
     proofs,
     reproduction,
     risks,
+    server_api,
     tables,
     theory,
 )
 
 DOCS = Path(__file__).parents[1]
 PAGES = [DOCS.parent / "README.md", *sorted(DOCS.glob("*.md"))]
-SUBJECTS = (bench, corrections, errata, images, ledger, models, pools, proofs, reproduction, risks, tables, theory)
+SUBJECTS = (
+    bench,
+    corrections,
+    errata,
+    images,
+    ledger,
+    models,
+    pools,
+    proofs,
+    reproduction,
+    risks,
+    server_api,
+    tables,
+    theory,
+)
 BLOCK = re.compile(r"(<!-- begin ([\w-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 
 

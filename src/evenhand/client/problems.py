@@ -26,6 +26,7 @@ _KINDS: dict[str, type[EvenhandError]] = {
     "access": NotAllowed,
     "learner": LearnerError,
     "database": LedgerError,
+    "busy": LedgerError,
     "internal": EvenhandError,
 }
 

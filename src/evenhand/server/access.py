@@ -89,6 +89,7 @@ def anybody(role: Role) -> Callable[[Request], Awaitable[Grant]]:
             raise Problem(403, f"this needs the role {role.name}, and the token has {grant.role.name}", "access")
         return grant
 
+    found.__doc__ = role.name  # the reference of the API says it of every operation
     return found
 
 
@@ -110,6 +111,7 @@ def _seat(role: Role) -> Callable[[str, Request], Awaitable[Seat]]:
             campaign = await anyio.to_thread.run_sync(parts.campaigns.by_number, number)
         return Seat(campaign, grant, parts)
 
+    found.__doc__ = role.name
     return found
 
 

@@ -70,6 +70,7 @@ def create_app(settings: Settings) -> FastAPI:
         docs_url=None,
         redoc_url=None,
     )
+    app.state.ledger = ledger
     handle_errors(app)
     for router in (*ROUTERS, login, *pages.ROUTERS):
         app.include_router(router)
