@@ -15,6 +15,7 @@ __all__ = [
     "NothingToAsk",
     "Repeated",
     "RiskError",
+    "ToolError",
 ]
 
 
@@ -69,6 +70,10 @@ class NothingToAsk(EvenhandError):
 
 class LearnerError(EvenhandError, RuntimeError):
     """The learner failed in fit. Nothing is lost: the next refit tries again."""
+
+
+class ToolError(EvenhandError, RuntimeError):
+    """A labelling tool could not be reached or did not do what was asked; nothing is lost, the next pass goes on."""
 
 
 class LedgerError(EvenhandError, RuntimeError):

@@ -12,7 +12,7 @@ __all__ = ["Facts"]
 
 # raised whenever a field changes: older snapshots are
 # then ignored, and the events are folded from the first
-_FORMAT = 3
+_FORMAT = 4
 _KEYS = 1000
 # JSON has text keys only, so these two are converted both ways
 _BY_NUMBER = ("open", "expired")
@@ -63,6 +63,7 @@ class Facts:
         pool: how many examples of each group can be handed out; None without a pool.
         files, last_row: the Parquet files that rows of the pool lie in, and the last row number given to one.
         skipped: examples that nobody can label.
+        disagreements: examples whose answers in a labelling tool contradict each other, by the tool: their number, and ids.
         lookalikes: whether an id that somebody gave looks like one that we make.
         keys: the newest idempotency keys: of what, and the first and the last event of their step.
     """
@@ -117,6 +118,7 @@ class Facts:
     files: list[JsonObject] = field(default_factory=list)
     last_row: int = 0
     skipped: int = 0
+    disagreements: dict[str, JsonObject] = field(default_factory=dict)
     lookalikes: bool = False
     keys: dict[str, tuple[str, int, int]] = field(default_factory=dict)
 

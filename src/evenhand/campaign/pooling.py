@@ -27,6 +27,9 @@ from evenhand.notation import JsonObject, free_name
 
 __all__ = ["Pooled", "Pooling"]
 
+# disagreements that the ledger lists by id; of more it keeps the number
+_LISTED = 100
+
 
 class Pooled(NamedTuple):
     """What registering a pool brought: new examples by group, ids known already, and labelled rows taken in."""
@@ -159,6 +162,17 @@ class Pooling(Altering):
             writer.put([example._replace(fate="skipped", held=False, changed=event.seq)])
 
         self.store.write(write, still_open=True)
+
+    def note_disagreements(self, ids: Sequence[str], by: str) -> None:
+        """Examples whose answers in a labelling tool contradict each other, all there are now: `status` lists them."""
+        facts = {"count": len(ids), "ids": list(ids)[:_LISTED]}
+
+        def write(state: State, writer: Writer) -> None:
+            if state.disagreements.get(by, {"count": 0, "ids": []}) != facts:
+                writer.append("disagreed", facts, actor=by)
+
+        if self.store.state.disagreements.get(by, {"count": 0, "ids": []}) != facts:
+            self.store.write(write)
 
     # ---------------------------------------------------------------- within
 

@@ -319,6 +319,9 @@ class State(Facts):
         if self.frozen is not None:  # handed out or not: it would have been, so nobody may pick it out
             self.lost[name] = z
 
+    def _disagreed(self, event: Event) -> None:
+        self.disagreements[str(event.actor)] = dict(event.facts)
+
     def _extended(self, event: Event) -> None:
         self.open[int(event.request or 0)]["until"] = event.facts["until"]
 
@@ -377,6 +380,17 @@ class State(Facts):
 _KINDS = (
     "created", "asked", "told", "added", "scored", "losses", "failed", "abandoned", "expired", "extended", "corrected",
     "withdrawn", "erased", "pooled", "skipped", "changed", "frozen", "proving", "weighed", "concluded", "closed",
+    "disagreed",
 )  # fmt: skip
-_EVIDENCE = frozenset(_KINDS) - {"asked", "extended", "scored", "losses", "failed", "proving", "weighed", "concluded"}
+_EVIDENCE = frozenset(_KINDS) - {
+    "asked",
+    "extended",
+    "scored",
+    "losses",
+    "failed",
+    "proving",
+    "weighed",
+    "concluded",
+    "disagreed",
+}
 _HOW: dict[str, Callable[[State, Event], None]] = {kind: getattr(State, f"_{kind}") for kind in _KINDS}

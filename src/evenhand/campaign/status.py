@@ -44,6 +44,7 @@ def status(
         "expired": [_request(number, facts) for number, facts in sorted(state.expired.items())],
         **state.taken,
         "skipped": state.skipped,
+        "disagreements": {tool: found for tool, found in sorted(state.disagreements.items()) if found["count"]},
         "pool": None if state.pool is None else _pool(state),
         "answered": state.answered,
         "abandoned": state.abandoned,

@@ -201,6 +201,9 @@ def _status_text(found: JsonObject) -> str:
         line(proof_text(found["proof"]))
     for warning in found["warnings"]:
         line(f"note: {warning}")
+    for tool, d in found["disagreements"].items():
+        rest = ", …" if len(d["ids"]) < d["count"] else ""
+        line(f"{tool}: {d['count']} without a label because people disagree: {', '.join(d['ids'])}{rest}")
     for who, totals in found["collectors"].items():
         line(f"{who}: {totals['requests']} requests, {totals['labels']} labels, last at {totals['last']}")
     for r in found["open"]:

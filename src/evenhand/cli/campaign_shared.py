@@ -43,7 +43,7 @@ def user_name(given: str | None) -> str | None:
 @contextmanager
 def handled(as_json: bool) -> Iterator[None]:
     """Errors as messages and exit codes: 1 internal error or a broken database, 2 bad input, 3 nothing to ask."""
-    from evenhand.errors import InputError, LearnerError, LedgerError, NothingToAsk
+    from evenhand.errors import InputError, LearnerError, LedgerError, NothingToAsk, ToolError
 
     try:
         yield
@@ -53,7 +53,7 @@ def handled(as_json: bool) -> Iterator[None]:
         else:
             typer.echo(f"nothing to ask: {nothing.reason}")
         raise typer.Exit(3) from None
-    except (LedgerError, LearnerError, InputError, OSError) as error:
+    except (LedgerError, LearnerError, ToolError, InputError, OSError) as error:
         message = str(error)
         if getattr(error, "refused", ()):  # rows of a file are counted from 1
             message = re.sub(r"row (\d+)", lambda found: f"row {int(found[1]) + 1}", message)
@@ -66,7 +66,7 @@ def handled(as_json: bool) -> Iterator[None]:
             # reads it; the words go to standard error besides
             typer.echo(json.dumps({"error": message, **({"refused": refused} if refused else {})}))
         typer.echo(f"error: {message}", err=True)
-        ours = isinstance(error, LedgerError | LearnerError)
+        ours = isinstance(error, LedgerError | LearnerError | ToolError)
         raise typer.Exit(1 if ours else 2) from None
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evenhand.cli.campaign_shared import DEFAULT, AsJson, Database, handled, opened, say
+from evenhand.cli.campaign_shared import DEFAULT, AsJson, Database, handled, opened
 from evenhand.cli.lazy import lazy_group
 
 if TYPE_CHECKING:
-    from evenhand.connectors.sync import Report
+    from evenhand.connectors.report import Report
 
 __all__ = ["app"]
 
@@ -70,7 +72,7 @@ def label_studio(
 
         seconds = as_seconds(every) or 30.0
         tool = LabelStudio(url, project, key=_read_key(key_file), label=label)
-    with opened(db, campaign, as_json) as found:
+    with closing(tool), opened(db, campaign, as_json) as found:
         sync = Sync(
             found,
             tool,
@@ -86,7 +88,8 @@ def label_studio(
             if isinstance(report, str):
                 typer.echo(report, err=True)
             else:
-                say(report.as_dict(), as_json, str(report))
+                # one line a pass, so that a script can read them as they come
+                typer.echo(json.dumps(report.as_dict(), ensure_ascii=False) if as_json else str(report))
 
         run(sync, told, seconds=None if once or dry_run else seconds, dry_run=dry_run)
 

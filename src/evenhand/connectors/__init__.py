@@ -2,12 +2,12 @@
 
 - `base`: what a tool must be able to do; a new tool is one file.
 - `sync`: the steps that bring both into agreement, the same for every tool.
-- `agreeing`: one label out of several answers.
+- `examples`, `answers`: its tasks as the pool, its answers as labels; `agreeing`: one label out of several answers.
 - `label_studio`: Label Studio.
 """
 
 import lazy_loader
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
-    __name__, submod_attrs={"label_studio": ["LabelStudio"], "sync": ["Report", "Sync"]}
+    __name__, submod_attrs={"label_studio": ["LabelStudio"], "report": ["Report"], "sync": ["Sync"]}
 )

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from evenhand.connectors.base import Answer
 from evenhand.errors import InputError
 
-__all__ = ["RULES", "Outcome", "agreed", "check_rule"]
+__all__ = ["GONE", "RULES", "Outcome", "agreed", "check_rule"]
 
 RULES = ("first", "last", "majority", "agree")
 
@@ -20,7 +20,8 @@ class Outcome(NamedTuple):
     Attributes:
         label: the label; None without one.
         by: whose answer it is.
-        skipped: whether everybody who looked at it skipped it.
+        skipped: whether everybody who was to look at it skipped it.
+        gone: whether nobody says anything of it any more, so that a label told before is taken back.
         disagree: whether answers contradict each other so that there is no label.
         problem: why an answer cannot be used.
     """
@@ -28,8 +29,13 @@ class Outcome(NamedTuple):
     label: str | int | None = None
     by: str | None = None
     skipped: bool = False
+    gone: bool = False
     disagree: bool = False
     problem: str | None = None
+
+
+GONE = Outcome(skipped=True, gone=True)
+"""What is to be said of a task that was deleted."""
 
 
 def check_rule(rule: str) -> str:
@@ -39,25 +45,34 @@ def check_rule(rule: str) -> str:
     return rule
 
 
-def agreed(answers: Sequence[Answer], rule: str) -> Outcome:
-    """What answers come to: the first, the last, the one more than half gave, or the one that all gave.
+def agreed(answers: Sequence[Answer], rule: str, wanted: int = 1) -> Outcome:
+    """What answers come to: the first, the one changed last, the one more than half gave, or the one that all gave.
 
-    >>> answers = [Answer("ann", "yes"), Answer("bob", "no"), Answer("cyd", "yes")]
+    `majority` and `agree` wait until as many people as wanted have answered or skipped, and count everybody once.
+
+    >>> answers = [Answer("ann", "yes", "1"), Answer("bob", "no", "2"), Answer("cyd", "yes", "3")]
     >>> [agreed(answers, rule).label for rule in RULES]
     ['yes', 'yes', 'yes', None]
+    >>> agreed(answers[:1], "majority", wanted=3)
+    Outcome(label=None, by=None, skipped=False, gone=False, disagree=False, problem=None)
     """
     problem = next((answer.problem for answer in answers if answer.problem is not None), None)
-    given = [answer for answer in answers if answer.label is not None and answer.problem is None]
+    usable = [answer for answer in answers if answer.problem is None]
+    given = [answer for answer in usable if answer.label is not None]
+    together = rule in ("majority", "agree")
+    if together and 0 < len({answer.by for answer in usable}) < wanted:
+        return Outcome(problem=problem)
     if not given:
-        return Outcome(skipped=bool(answers) and problem is None, problem=problem)
-    ordered = sorted(given, key=lambda answer: answer.at)
-    if rule in ("first", "last"):
-        chosen = ordered[0 if rule == "first" else -1]
+        nobody = problem is None
+        return Outcome(skipped=nobody and bool(usable), gone=nobody, problem=problem)
+    if not together:
+        chosen = given[0] if rule == "first" else max(given, key=lambda answer: answer.at)
         return Outcome(chosen.label, chosen.by, problem=problem)
-    # True and 1 are one key of a dictionary, but two labels
-    counts = Counter((type(answer.label), answer.label) for answer in ordered)
-    (_, label), most = counts.most_common(1)[0]
-    needed = len(ordered) if rule == "agree" else len(ordered) // 2 + 1
+    # somebody who answered twice has changed their mind, and is one person still
+    voices = {answer.by: answer for answer in sorted(given, key=lambda answer: answer.at)}
+    counts = Counter(answer.label for answer in voices.values())
+    label, most = counts.most_common(1)[0]
+    needed = len(voices) if rule == "agree" else len(voices) // 2 + 1
     if most < needed:
         return Outcome(disagree=True, problem=problem)
-    return Outcome(label, next(answer.by for answer in ordered if answer.label == label), problem=problem)
+    return Outcome(label, next(a.by for a in given if voices[a.by].label == label), problem=problem)

@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from evenhand.errors import EvenhandError
+from evenhand.errors import ToolError
 
 __all__ = ["OURS", "Answer", "Shown", "Task", "Tool", "ToolError"]
 
 OURS = "evenhand_"
 """How the names begin of what a connector writes into tasks; such fields are never features."""
-
-
-class ToolError(EvenhandError, RuntimeError):
-    """The tool could not be reached or did not do what was asked; nothing is lost, the next pass goes on."""
 
 
 class Answer(NamedTuple):
@@ -34,11 +30,19 @@ class Answer(NamedTuple):
 
 
 class Task(NamedTuple):
-    """A task of the tool: its id there, its data, and all that was said of it; nothing once everything was deleted."""
+    """A task of the tool.
+
+    Attributes:
+        id: its id there.
+        data: its fields.
+        answers: all that was said of it, oldest first; nothing once everything was deleted.
+        wanted: how many people are to answer it.
+    """
 
     id: str
     data: Mapping[str, Any]
     answers: tuple[Answer, ...] = ()
+    wanted: int = 1
 
 
 class Shown(NamedTuple):
@@ -51,12 +55,20 @@ class Shown(NamedTuple):
 
 
 class Tool(Protocol):
-    """A labelling tool. Every call may raise `ToolError`, and is then made again in the next pass."""
+    """A labelling tool. Every call may raise `ToolError`, and is then made again in the next pass.
+
+    Attributes:
+        name: the tool and which part of it, such as `label-studio:7`; requests are made in this name.
+    """
 
     name: str
 
     def tasks(self, after: str | None) -> tuple[list[Task], str | None]:
-        """Tasks that are new or were changed or answered since a cursor, all of them with None; and the next cursor."""
+        """Tasks that are new or were changed or answered since a cursor, and the next cursor.
+
+        Without a cursor these are all tasks there are: one that is not among them counts as deleted. A tool without
+        cursors gives all of them every time, and None.
+        """
         ...
 
     def show(self, tasks: Sequence[Shown]) -> None:

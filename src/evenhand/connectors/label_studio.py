@@ -7,25 +7,23 @@ thirty more packages into the environment.
 from __future__ import annotations
 
 import json
-import random
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any
 
-from evenhand.connectors.base import OURS, Answer, Shown, Task, ToolError
-from evenhand.errors import InputError
-
-if TYPE_CHECKING:
-    import httpx
+from evenhand.connectors.base import OURS, Answer, Shown, Task
+from evenhand.connectors.calls import Calls, Gone
+from evenhand.errors import InputError, ToolError
 
 __all__ = ["LabelStudio"]
 
 _PAGE = 500
-_TRIES = 6
 _SECONDS = 60.0
-_RETRIED = (429, 502, 503, 504)
 _TAB = "Evenhand: label next"
 _FIELDS = ("request", "group", "why")
+_OVERLAP = timedelta(seconds=60)
+"""So far a pass looks back behind the begin of the last one: what is being written has its time before it can be read."""
 
 
 class LabelStudio:
@@ -39,56 +37,47 @@ class LabelStudio:
         timeout: seconds to wait for an answer.
     """
 
-    name = "label-studio"
-
     def __init__(
         self, url: str, project: int, *, key: str, label: str | None = None, timeout: float = _SECONDS
     ) -> None:
-        try:
-            import httpx
-        except ModuleNotFoundError:
-            raise InputError("Label Studio needs httpx: pip install 'evenhand[label-studio]'") from None
-        if not url.startswith(("http://", "https://")):
-            raise InputError(f"the address {url!r} must begin with http:// or https://")
-        self.project, self._key, self._label = int(project), key, label
-        self._http = httpx.Client(base_url=url.rstrip("/"), timeout=timeout, trust_env=False)
-        self._authorize()
+        self.project, self.name = int(project), f"label-studio:{int(project)}"
+        self._label, self._call = label, Calls(url, key, timeout)
         self._control = self._find_control()
         self._people: dict[int, str] = {}
-        self._marked: dict[str, Mapping[str, Any]] | None = None
+        self._marked: dict[str, Mapping[str, Any]] = {}
 
     def __repr__(self) -> str:
-        return f"LabelStudio({str(self._http.base_url)!r}, {self.project})"
+        return f"LabelStudio({self._call.url!r}, {self.project})"
 
     def close(self) -> None:
         """Let go of the connections."""
-        self._http.close()
+        self._call.close()
 
     # ---------------------------------------------------------------- the contract
 
     def tasks(self, after: str | None) -> tuple[list[Task], str | None]:
-        """Tasks changed or answered since a moment of the server's clock, and the newest such moment."""
-        self._control = self._find_control()
-        found, newest = [], after
-        for task in self._pages("-updated_at" if after is not None else "id"):
-            changed = str(task.get("updated_at") or "")
-            # tasks changed in the same moment as the last one seen are looked at again
-            if after is not None and changed < after:
-                break
-            newest = changed if newest is None else max(newest, changed)
-            annotations = sorted(task.get("annotations") or (), key=lambda a: str(a.get("created_at")))
-            found.append(Task(str(task["id"]), task["data"], tuple(self._answer(one) for one in annotations)))
-        return found, newest
+        """Tasks changed or answered since a moment of the server's clock, and the moment this pass began."""
+        try:
+            self._control = self._find_control()
+        except InputError as error:
+            raise ToolError(str(error)) from None  # it was well before, and may be again
+        began = self._call.clock
+        cursor = None if began is None else (began - _OVERLAP).strftime("%Y-%m-%dT%H:%M:%S.000000Z")
+        changed = [] if after is None else [_filter("updated_at", "greater", "Datetime", after)]
+        if after is None:
+            self._marked.clear()
+        found: list[Task] = []
+        for task in self._pages(changed):
+            self._remember_marks(task)
+            annotations = sorted(task.get("annotations") or (), key=lambda one: str(one.get("created_at")))
+            answers = (self._answer(one) for one in annotations)
+            said = tuple(answer for answer in answers if answer is not None)
+            found.append(Task(str(task["id"]), task["data"], said, max(1, int(task.get("overlap") or 1))))
+        return found, cursor
 
     def show(self, tasks: Sequence[Shown]) -> None:
         """Write request, group and reason into the tasks, and make a tab that shows these and no others."""
         wanted = {shown.task: {f"{OURS}{f}": getattr(shown, f) for f in _FIELDS} for shown in tasks}
-        if self._marked is None:
-            self._marked = {
-                str(task["id"]): {name: value for name, value in task["data"].items() if name.startswith(OURS)}
-                for task in self._pages("id")
-                if task["data"].get(f"{OURS}request")
-            }
         for task in [task for task in self._marked if task not in wanted]:
             self._mark(task, {f"{OURS}{f}": "" for f in _FIELDS})
             del self._marked[task]
@@ -100,75 +89,91 @@ class LabelStudio:
 
     # ---------------------------------------------------------------- answers
 
-    def _answer(self, annotation: Mapping[str, Any]) -> Answer:
-        by, at = self._person(annotation.get("completed_by")), str(annotation.get("updated_at"))
+    def _answer(self, annotation: Mapping[str, Any]) -> Answer | None:
+        """What an annotation says; None if it says nothing at all."""
+        by, at = self._person(annotation), str(annotation.get("updated_at"))
         if annotation.get("was_cancelled"):
             return Answer(by, None, at)
-        results = [part for part in annotation.get("result") or () if part.get("from_name") == self._control]
+        parts = annotation.get("result") or ()
+        if not parts:
+            return None
+        results = [part for part in parts if part.get("from_name") == self._control]
         if not results:
             return Answer(by, None, at, f"an annotation has no answer of {self._control!r}")
         try:
-            labels = {label for part in results for label in [_value(part)]}
+            labels = {_value(part) for part in results}
         except InputError as error:
             return Answer(by, None, at, str(error))
         if len(labels) > 1:
-            return Answer(
-                by, None, at, f"an annotation has several labels: {', '.join(map(repr, sorted(map(str, labels))))}"
-            )
+            several = ", ".join(map(repr, sorted(map(str, labels))))
+            return Answer(by, None, at, f"an annotation has several labels: {several}")
         return Answer(by, labels.pop(), at)
 
-    def _person(self, completed_by: Any) -> str:
+    def _person(self, annotation: Mapping[str, Any]) -> str:
         """Whose answer it is: their mail address, or the number of their account."""
-        if isinstance(completed_by, Mapping):
-            return str(completed_by.get("email") or completed_by.get("id"))
-        if not isinstance(completed_by, int):
-            return self.name
-        if completed_by not in self._people:
-            users = self._call("GET", "/api/users/")
-            self._people |= {user["id"]: user["email"] for user in users}
-        return self._people.get(completed_by, f"user {completed_by}")
+        account = annotation.get("completed_by")
+        if isinstance(account, Mapping):
+            return str(account.get("email") or account.get("id"))
+        if account is None:  # one for each annotation: two people who left are not one voice
+            return f"deleted account, annotation {annotation.get('id')}"
+        if account not in self._people:
+            self._people |= {user["id"]: str(user["email"] or user["id"]) for user in self._call("GET", "/api/users/")}
+        return self._people.setdefault(account, f"account {account}")
 
     def _find_control(self) -> str:
         """The control whose answers are the labels; the labelling set-up may have changed under way."""
-        project = self._call("GET", f"/api/projects/{self.project}/")
-        controls = project.get("parsed_label_config") or {}
-        if self._label is not None:
-            if self._label not in controls:
-                there = ", ".join(map(repr, controls)) or "none"
-                raise ToolError(f"the project has no control {self._label!r} any more or yet: there are {there}")
-            return self._label
-        if len(controls) != 1:
-            there = ", ".join(map(repr, controls)) or "none"
-            raise InputError(f"the project has the controls {there}: say which one gives the label, label=… (--label)")
-        return str(next(iter(controls)))
+        try:
+            project = self._call("GET", f"/api/projects/{self.project}/")
+        except Gone:
+            raise InputError(f"Label Studio has no project {self.project} that this access token may see") from None
+        controls = {name: str(about.get("type")) for name, about in (project.get("parsed_label_config") or {}).items()}
+        usable = [name for name, kind in controls.items() if _gives_labels(kind)]
+        there = ", ".join(f"{name!r} ({kind})" for name, kind in controls.items()) or "none"
+        if self._label is None and len(usable) != 1:
+            raise InputError(f"say which control gives the label, label=… (--label): the project has {there}")
+        if self._label is not None and self._label not in controls:
+            raise InputError(f"the project has no control {self._label!r}: it has {there}")
+        if self._label is not None and self._label not in usable:
+            raise InputError(
+                f"{self._label!r} is a {controls[self._label]}, which gives no label: the project has {there}"
+            )
+        return self._label or usable[0]
 
     # ---------------------------------------------------------------- tasks and tabs
 
-    def _pages(self, ordering: str) -> Iterator[dict[str, Any]]:
-        """Every task with its annotations, a page at a time."""
-        query = json.dumps({"ordering": [f"{'-' if ordering[0] == '-' else ''}tasks:{ordering.lstrip('-')}"]})
-        seen, page = set[int](), 1
+    def _pages(self, filters: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+        """Tasks with their annotations, a page at a time."""
+        last = 0
         while True:
-            options = {"project": self.project, "page": page, "page_size": _PAGE, "fields": "all", "query": query}
-            found = self._call("GET", "/api/tasks", params=options, last_page_is_missing=True)
-            tasks = [] if found is None else found["tasks"]
-            for task in tasks:
-                if task["id"] not in seen:  # a task changed meanwhile moves, and may come on two pages
-                    seen.add(task["id"])
-                    yield task
+            # behind the last id seen, not page 2, 3, …: a task that
+            # is deleted meanwhile would move another out of sight
+            items = [*filters, _filter("id", "greater", "Number", last)]
+            query = {"filters": {"conjunction": "and", "items": items}, "ordering": ["tasks:id"]}
+            options = {"project": self.project, "page": 1, "page_size": _PAGE, "fields": "all"}
+            tasks = self._call("GET", "/api/tasks", params={**options, "query": json.dumps(query)})["tasks"]
+            yield from tasks
             if len(tasks) < _PAGE:
                 return
-            page += 1
+            last = max(task["id"] for task in tasks)
+
+    def _remember_marks(self, task: Mapping[str, Any]) -> None:
+        """What is written in a task, by this sync or another."""
+        marks = {name: value for name, value in task["data"].items() if name.startswith(OURS)}
+        if marks.get(f"{OURS}request"):
+            self._marked[str(task["id"])] = marks
+        else:
+            self._marked.pop(str(task["id"]), None)
 
     def _mark(self, task: str, fields: Mapping[str, Any]) -> None:
-        data = self._call("GET", f"/api/tasks/{task}/")["data"]
-        self._call("PATCH", f"/api/tasks/{task}/", json={"data": {**data, **fields}})
+        with suppress(Gone):  # deleted; the next pass over all tasks sees it
+            data = self._call("GET", f"/api/tasks/{task}/")["data"]
+            self._call("PATCH", f"/api/tasks/{task}/", json={"data": {**data, **fields}})
 
     def _set_tab(self) -> None:
         """One tab with the tasks to label, in the order of their requests."""
-        items: list[dict[str, Any]] = [
+        items = [
             {"filter": f"filter:tasks:data.{OURS}request", "operator": "empty", "type": "Unknown", "value": False},
-            {"filter": "filter:tasks:total_annotations", "operator": "equal", "type": "Number", "value": 0},
+            _filter("completed_at", "empty", "Datetime", True),
         ]
         data = {
             "title": _TAB,
@@ -176,58 +181,26 @@ class LabelStudio:
             "ordering": [f"tasks:data.{OURS}request"],
         }
         views = self._call("GET", "/api/dm/views/", params={"project": self.project})
-        ours = [view for view in views if (view.get("data") or {}).get("title") == _TAB]
+        ours = sorted(
+            (v for v in views if (v.get("data") or {}).get("title") == _TAB), key=lambda view: int(view["id"])
+        )
         if not ours:
             self._call("POST", "/api/dm/views/", json={"project": self.project, "data": data})
         elif {name: ours[0]["data"].get(name) for name in data} != data:
-            self._call("PATCH", f"/api/dm/views/{ours[0]['id']}/", json={"project": self.project, "data": data})
+            changed = {**ours[0]["data"], **data}  # columns that people chose stay
+            self._call("PATCH", f"/api/dm/views/{ours[0]['id']}/", json={"project": self.project, "data": changed})
         for twice in ours[1:]:  # two syncs may have made one each
-            self._call("DELETE", f"/api/dm/views/{twice['id']}/")
+            with suppress(Gone):
+                self._call("DELETE", f"/api/dm/views/{twice['id']}/")
 
-    # ---------------------------------------------------------------- calls
 
-    def _authorize(self) -> None:
-        """A personal token is exchanged for one that lasts minutes; a legacy one is sent as it is."""
-        if self._key.count(".") != 2:
-            self._http.headers["Authorization"] = f"Token {self._key}"
-            return
-        answer = self._tried(lambda: self._http.post("/api/token/refresh/", json={"refresh": self._key}))
-        if answer.status_code >= 400:
-            raise InputError("Label Studio does not know this access token: make a new one under Account & Settings")
-        self._http.headers["Authorization"] = f"Bearer {answer.json()['access']}"
+def _filter(field: str, operator: str, kind: str, value: object) -> dict[str, Any]:
+    return {"filter": f"filter:tasks:{field}", "operator": operator, "type": kind, "value": value}
 
-    def _call(self, method: str, path: str, *, last_page_is_missing: bool = False, **options: Any) -> Any:
-        """Call the server; once more with a fresh token where the old one has ended."""
-        answer = self._tried(lambda: self._http.request(method, path, **options))
-        if answer.status_code == 401 and self._key.count(".") == 2:
-            self._authorize()
-            answer = self._tried(lambda: self._http.request(method, path, **options))
-        if answer.status_code == 404 and last_page_is_missing and options["params"]["page"] > 1:
-            return None
-        if answer.status_code == 401:
-            raise InputError("Label Studio does not know this key: check it under Account & Settings, Access Token")
-        if answer.status_code in (403, 404) and path.startswith(f"/api/projects/{self.project}/"):
-            raise InputError(f"Label Studio has no project {self.project} that this key may see")
-        if answer.status_code >= 400:
-            raise ToolError(f"Label Studio answered {method} {path} with {answer.status_code}: {answer.text[:200]}")
-        return answer.json() if answer.content else None
 
-    def _tried(self, send: Callable[[], httpx.Response]) -> httpx.Response:
-        """Send until there is an answer; waits a little longer each time."""
-        import httpx
-
-        for attempt in range(_TRIES):
-            try:
-                answer = send()
-            except httpx.TransportError as error:
-                failure = f"{type(error).__name__}: {error}"
-            else:
-                if answer.status_code not in _RETRIED:
-                    return answer
-                failure = f"it answered with {answer.status_code}"
-            if attempt < _TRIES - 1:
-                time.sleep(min(0.2 * 2**attempt, 5.0) * random.uniform(0.5, 1.0))
-        raise ToolError(f"Label Studio at {self._http.base_url} cannot be reached: {failure}")
+def _gives_labels(kind: str) -> bool:
+    """Whether a control can give one label a task."""
+    return kind in ("Choices", "Rating", "Taxonomy") or kind.endswith("Labels")
 
 
 def _value(result: Mapping[str, Any]) -> str | int:

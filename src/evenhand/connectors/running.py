@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from evenhand.connectors.base import ToolError
-from evenhand.connectors.sync import Report, Sync
-from evenhand.errors import LedgerError
+from evenhand.connectors.report import Report
+from evenhand.connectors.sync import Sync
+from evenhand.errors import LedgerError, ToolError
 
 __all__ = ["run"]
 

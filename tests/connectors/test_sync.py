@@ -1,0 +1,382 @@
+"""A campaign and a labelling tool in step: what is told, corrected, taken back, shown, and what two at once do."""
+
+from __future__ import annotations
+
+import random
+import time
+
+import pytest
+from tests.connectors.paper import Paper
+
+import evenhand as eh
+from evenhand.connectors import Sync
+from evenhand.connectors.running import run
+from evenhand.errors import InputError, ToolError
+
+
+def rows(n=40):
+    return [{"group": "uv"[k % 2], "age": 20 + k % 40, "note": "x" * (k % 3)} for k in range(n)]
+
+
+def campaign(**settings):
+    settings = {"budget": 24, "batch": 2, "learner": "table", **settings}
+    return eh.Campaign(None, **settings)
+
+
+def labels(c):
+    with c.store.moment() as (reader, _):
+        return {row.id: row.label for row in reader.changed() if row.counts}
+
+
+def answered(tool):
+    """What the only person says now, by task."""
+    return {t: a["ann"].label for t, a in tool.answers.items() if t in tool.data and a and a["ann"].label is not None}
+
+
+@pytest.fixture
+def pair():
+    tool, c = Paper(rows()), campaign()
+    return tool, c, Sync(c, tool, features=["age"])
+
+
+def fill(tool, label="yes", by="ann"):
+    for shown in list(tool.shown):
+        tool.say(shown.task, label if isinstance(label, str) else label(shown), by)
+
+
+def test_tasks_become_the_pool_and_requests_what_people_see(pair):
+    tool, c, sync = pair
+    report = sync.once()
+    assert (report.tasks, report.asked, report.shown) == (40, 2, 8)
+    asked = [(r.id, r.group, name) for r in c.open_requests for name in r.examples]
+    assert [(s.request, s.group, s.task) for s in tool.shown] == asked
+    assert all(tool.data[s.task]["group"] == s.group and s.group in s.why for s in tool.shown)
+    assert str(sync.once()) == "8 to label"
+
+
+def test_answers_are_told_by_those_who_gave_them(pair):
+    tool, c, sync = pair
+    sync.once()
+    first = tool.shown[0].request
+    for shown in tool.shown:
+        tool.say(shown.task, "yes" if int(shown.task) % 2 else "no", "bob" if shown.request == first else "ann")
+    assert sync.once().told == 8
+    assert labels(c) == {t: label.label for t, a in tool.answers.items() for label in a.values()}
+    people = c.status()["collectors"]
+    assert {who: people[who]["labels"] for who in ("ann", "bob")} == {"ann": 4, "bob": 4}
+    assert people["paper:1"]["requests"] == 4
+
+
+def test_a_request_is_complete_when_all_are_answered_or_skipped(pair):
+    tool, c, sync = pair
+    sync.once()
+    number = tool.shown[0].request
+    tasks = [s.task for s in tool.shown if s.request == number]
+    for task in reversed(tasks[1:]):
+        tool.say(task, "yes")
+    sync.once()
+    assert [s.task for s in tool.shown if s.request == number] == tasks[:1]
+    tool.say(tasks[0], None)
+    report = sync.once()
+    assert (report.skipped, report.asked) == (1, 1)
+    assert number not in {s.request for s in tool.shown}
+    assert c.status()["answered"] == 1
+
+
+def test_changed_deleted_and_gone(pair):
+    tool, c, sync = pair
+    sync.once()
+    fill(tool)
+    sync.once()
+    told = sorted(labels(c), key=int)
+    tool.say(told[0], "no")
+    tool.unsay(told[1])
+    tool.say(told[2], None)
+    tool.delete(told[3])
+    report = sync.once()
+    assert (report.corrected, report.withdrawn) == (1, 2)
+    assert labels(c)[told[0]] == "no"
+    report = Sync(c, tool, features=["age"]).once()  # another process looks at all tasks
+    assert report.withdrawn == 1
+    assert labels(c) == answered(tool)
+    tool.say(told[1], "yes")
+    assert told[1] not in labels(c)
+    assert "was withdrawn, which is for good" in sync.once().problems[told[1]]
+    assert c.verify().problems == []
+
+
+def test_a_task_that_waits_and_is_deleted_leaves_its_request(pair):
+    tool, c, sync = pair
+    sync.once()
+    gone = tool.shown[0].task
+    tool.delete(gone)
+    assert Sync(c, tool, features=["age"]).once().skipped == 1
+    assert gone not in {name for r in c.open_requests for name in r.examples}
+
+
+def test_a_project_that_was_emptied_takes_nothing_back(pair):
+    tool, c, sync = pair
+    sync.once()
+    fill(tool)
+    sync.once()
+    kept, tool.data = tool.data, {}
+    with pytest.raises(ToolError, match=r"has no tasks any more.*nothing was taken back"):
+        Sync(c, tool, features=["age"]).once()
+    tool.data = kept
+    assert labels(c) == answered(tool)
+
+
+def test_another_project_is_refused(pair):
+    _, c, sync = pair
+    sync.once()
+    with pytest.raises(InputError, match=r"that of paper:1, not of paper:2"):
+        Sync(c, Paper(rows(), name="paper:2"), features=["age"]).once()
+
+
+def test_labels_that_came_another_way_stay(pair):
+    tool, c, sync = pair
+    sync.once()
+    request = c.ask("bob")
+    c.tell_labels(dict.fromkeys(request.examples, "no"), "bob")
+    for task in tool.data:
+        tool._touch(task)
+    assert sync.once().withdrawn == 0
+    assert Sync(c, tool, features=["age"]).once().withdrawn == 0
+    assert labels(c) == dict.fromkeys(request.examples, "no")
+
+
+def test_an_answer_that_nobody_asked_for_waits_for_its_turn():
+    tool = Paper(rows(12))
+    for task in tool.data:
+        tool.say(task, "yes")
+    c = campaign(budget=8)
+    report = Sync(c, tool, features=["age"]).once()
+    assert (report.asked, report.told, report.unasked) == (2, 8, 4)
+    assert labels(c) == dict.fromkeys(labels(c), "yes")
+    c = campaign(budget=10)
+    report = Sync(c, tool, features=["age"], extra=True).once()
+    assert (report.told, c.labels_used) == (10, 10)
+    assert len(report.problems) == 2  # the budget is spent
+
+
+def test_the_rules():
+    tool = Paper(rows(8), wanted=3)
+    found = {}
+    for rule in ("first", "last", "majority", "agree"):
+        c = campaign(budget=8)
+        sync = Sync(c, tool, features=["age"], rule=rule, ahead=9)
+        sync.once()
+        if rule == "first":
+            a, b = (s.task for s in tool.shown[:2])
+            for who, one, other in (("ann", "yes", "no"), ("bob", "no", "no"), ("cyd", "no", "no")):
+                tool.say(a, one, who)
+                tool.say(b, other, who)
+            tool.say(tool.shown[2].task, "yes")
+            tool.say(a, "maybe", "ann")
+        sync.once()
+        found[rule] = labels(c)
+        if rule == "agree":
+            assert list(c.status()["disagreements"]) == ["paper:1"]
+            assert c.status()["disagreements"]["paper:1"] == {"count": 1, "ids": [a]}
+            report = sync.once()
+            assert report.disagreements == {a: {"ann": "maybe", "bob": "no", "cyd": "no"}}
+            tool.say(a, "no", "ann")
+            assert sync.once().disagreements == {}
+            assert c.status()["disagreements"] == {}
+            assert labels(c)[a] == "no"
+    waits = tool.changed.keys() - {a, b}
+    assert {rule: (got.get(a), got.get(b)) for rule, got in found.items()} == {
+        "first": ("maybe", "no"),
+        "last": ("maybe", "no"),
+        "majority": ("no", "no"),
+        "agree": (None, "no"),
+    }
+    # one of three has answered the third task: enough for `first` and `last` only
+    assert {rule: bool(waits & got.keys()) for rule, got in found.items()} == {
+        "first": True, "last": True, "majority": False, "agree": False
+    }  # fmt: skip
+    with pytest.raises(InputError, match="unknown rule 'best'"):
+        Sync(campaign(), tool, rule="best")
+
+
+def test_bad_tasks_are_named_and_the_others_go_on(pair):
+    tool, _, sync = pair
+    sync.once()
+    fine = tool.add({"group": "u", "age": 3, "more": 1})
+    bad = {
+        tool.add({"age": 4}): "it has no group: 'group' is empty",
+        tool.add({"group": "w", "age": 4}): "unknown group 'w'",
+        tool.add({"group": "u", "age": "old"}): "'age' was a number in earlier tasks and is 'old' now",
+    }
+    report = sync.once()
+    assert report.tasks == 1
+    assert report.problems.keys() == bad.keys()
+    assert all(message in report.problems[task] for task, message in bad.items())
+    assert fine in sync._pool.names
+    tool.data[min(bad)] = {"group": "v", "age": 5}
+    tool._touch(min(bad))
+    report = sync.once()
+    assert (report.tasks, len(report.problems)) == (1, 2)
+
+
+def test_ids_by_a_field_and_groups_by_several():
+    odd = ["=a", "ü/ö?&#", "007", "a b", "日本", "x" * 200, 'it\'s "q"', "%2F"]
+    tool = Paper(
+        [
+            {"key": odd[k % 8] + (str(k) if k > 7 else ""), "sex": "fm"[k % 2], "age": 20 + 5 * (k // 2)}
+            for k in range(24)
+        ]
+    )
+    tool.add({"key": "=a", "sex": "f", "age": 20})
+    tool.add({"key": " b", "sex": "f", "age": 20})
+    tool.add({"key": None, "sex": "f", "age": 20})
+    c = campaign(batch=1)
+    sync = Sync(c, tool, id="key", group=["sex", "age:30,60"], features=["age"], ahead=9)
+    report = sync.once()
+    assert report.tasks == 24
+    assert list(report.problems.values()) == [
+        "it has the id '=a' of task 1", "the id ' b' has blanks around it: write 'b'", "it has no id: 'key' is empty"
+    ]  # fmt: skip
+    assert "sex=f, age=under 30" in c.groups
+    fill(tool, "yes")
+    sync.once()
+    assert {tool.data[task]["key"] for task in answered(tool)} == set(labels(c))
+
+
+def test_requests_given_up_closed_or_expired_leave_the_tool(pair):
+    tool, c, sync = pair
+    sync.once()
+    c.abandon(tool.shown[0].request)
+    before = {s.request for s in tool.shown}
+    sync.once()
+    assert len({s.request for s in tool.shown} & before) == 1
+    late = tool.shown[0].task
+    c.close("enough")
+    tool.say(late, "yes")
+    report = sync.once()
+    assert (report.told, report.nothing_to_ask, tool.shown) == (0, "closed", [])
+    assert sync.once().nothing_to_ask == "closed"
+    assert labels(c) == {}
+
+
+def test_a_lease_that_ends_and_an_answer_that_comes_late():
+    tool, c = Paper(rows()), campaign(lease=0.2)
+    sync = Sync(c, tool, features=["age"])
+    sync.once()
+    late = tool.shown[0].task
+    time.sleep(0.3)
+    sync.once()
+    tool.say(late, "yes")
+    assert sync.once().told == 1
+    assert c.verify().problems == []
+
+
+def test_corrections_reach_a_campaign_that_is_closed(pair):
+    tool, c, sync = pair
+    sync.once()
+    fill(tool)
+    sync.once()
+    c.close("enough")
+    task = min(labels(c))
+    tool.say(task, "no")
+    assert sync.once().corrected == 1
+    assert labels(c)[task] == "no"
+
+
+def test_a_reading_that_is_older_than_the_ledger_changes_nothing(pair):
+    tool, c, sync = pair
+    other = Sync(c, tool, features=["age"])
+    sync.once()
+    other.once()
+    task = tool.shown[0].task
+
+    def meanwhile():
+        tool.say(task, "yes")
+        other.once()
+        assert labels(c) == {task: "yes"}
+
+    for t in tool.data:
+        tool._touch(t)
+    tool.between = meanwhile
+    assert sync.once().withdrawn == 0
+    tool.between = lambda: (tool.say(task, "no"), other.once())
+    tool._touch(task)
+    sync.once()
+    sync.once()
+    assert labels(c) == {task: "no"}
+
+
+def test_a_pass_that_fails_in_the_middle_is_made_again(pair):
+    tool, c, sync = pair
+    sync.once()
+    fill(tool)
+    tool.broken = 1
+    with pytest.raises(ToolError):
+        sync.once()
+    assert sync.once().told == 8
+    said = []
+
+    def hear(report):
+        said.append(str(report))
+        if len(said) == 4:
+            raise KeyboardInterrupt
+
+    tool.broken = 3
+    with pytest.raises(KeyboardInterrupt):
+        run(sync, hear, seconds=0.01)
+    assert said[:3] == ["the line is dead; trying again in 0 seconds"] * 3
+    assert labels(c) == answered(tool)
+
+
+def test_dry_run_writes_nothing(pair):
+    tool, c, sync = pair
+    assert sync.once(dry_run=True).tasks == 40
+    assert (c.events()[-1]["kind"], tool.shown) == ("created", [])
+    sync.once()
+    fill(tool)
+    before = len(c.events())
+    assert sync.once(dry_run=True).told == 8
+    assert len(c.events()) == before
+    assert sync.once().told == 8
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_whatever_people_do_both_agree_in_the_end(seed):
+    rng = random.Random(seed)
+    tool, c = Paper(rows(60)), campaign(budget=40)
+    syncs = [Sync(c, tool, features=["age"]) for _ in range(2)]
+    final = set()  # skips and withdrawals are for good
+
+    def somebody():
+        task = rng.choice([s.task for s in tool.shown] + list(answered(tool)) or list(tool.data))
+        if task not in tool.data or task in final:
+            return
+        what = rng.random()
+        if what < 0.8:
+            tool.say(task, rng.choice(["yes", "no"]))
+        elif what < 0.9:
+            tool.say(task, None)
+            final.add(task)
+        elif tool.answers[task]:
+            tool.unsay(task)
+            final.add(task)
+        elif len(tool.data) > 40:
+            tool.delete(task)
+
+    for _ in range(150):
+        somebody()
+        if rng.random() < 0.3:
+            which = rng.randrange(2)
+            tool.between = somebody if rng.random() < 0.5 else syncs[1 - which].once
+            syncs[which].once()
+        if rng.random() < 0.05:  # killed and started again
+            syncs[rng.randrange(2)] = Sync(c, tool, features=["age"])
+    for _ in range(2):
+        Sync(c, tool, features=["age"]).once()
+    said = answered(tool)
+    with c.store.moment() as (reader, _):
+        asked = {
+            name: row for name, row in reader.find(list(said)).items() if row.role is not None and row.fate is None
+        }
+    assert labels(c) == {t: label for t, label in said.items() if t in asked}
+    assert c.verify().problems == []
