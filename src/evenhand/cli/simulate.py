@@ -142,8 +142,12 @@ def simulate(
 
 
 def save(result: Result, out: Path) -> None:
-    """The result's files and, where there is a full trace, its pictures."""
+    """The result's files, its report and, where there is a full trace, its pictures."""
+    from evenhand.files import write_atomically
+
     result.save(out)
+    text = result.report()
+    write_atomically(out / "report.html", lambda path: path.write_text(text, encoding="utf-8"))
     if result.settings["trace"] == "full" and len(result.trace):
         result.plot_mixture().savefig(out / "mixture.png", dpi=150)
         result.plot_worst_group().savefig(out / "worst_group.png", dpi=150)

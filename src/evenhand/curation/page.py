@@ -8,12 +8,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, select_autoescape
-from markupsafe import Markup
 
 from evenhand.curation import words
 from evenhand.notation import JsonObject
 from evenhand.report import charts
+from evenhand.report.pages import both, environment
 from evenhand.simulation.metrics import share
 
 __all__ = ["render"]
@@ -43,12 +42,7 @@ MEASURES = {
 
 def render(summary: JsonObject) -> str:
     """The report as one HTML page that needs nothing else."""
-    environment = Environment(
-        loader=PackageLoader("evenhand.report", "templates"),
-        autoescape=select_autoescape(["html"]),
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    templates = environment()
     filters: dict[str, Callable[..., str]] = {
         "percent": lambda share: _kept(words.percent(share)),
         "count": lambda value: f"{value:,}",
@@ -57,11 +51,11 @@ def render(summary: JsonObject) -> str:
         "risk": lambda value: _kept(words.value(risk, value)),
         "gain": lambda value: words.gain(risk, value),
     }
-    environment.filters |= filters
+    templates.filters |= filters
     risk = summary["risk"]
     rows = [summary["by_group"][z] for z in _worst_first(summary)]
     enough = [row for row in rows if not row["few"]]
-    return environment.get_template("report.html").render(
+    return templates.get_template("report.html").render(
         s=summary,
         rows=enough,
         few=[row for row in rows if row["few"]],
@@ -69,12 +63,12 @@ def render(summary: JsonObject) -> str:
         best=_best(summary),
         spread=lambda sd: words.spread(risk, sd),
         measures={key: head for key, head in MEASURES.items() if any(row.get(key) is not None for row in rows)},
-        accuracy_chart=_both(partial(_accuracy_chart, enough[:MOST_GROUPS], summary)),
+        accuracy_chart=both(partial(_accuracy_chart, enough[:MOST_GROUPS], summary)),
         hidden=max(len(enough) - MOST_GROUPS, 0),
-        mixture_chart=_both(partial(_mixture_chart, summary)),
-        time_chart=_both(partial(_time_chart, summary)),
-        why_chart=_both(partial(_why_chart, summary)),
-        terms_chart=_both(partial(_terms_chart, summary)),
+        mixture_chart=both(partial(_mixture_chart, summary)),
+        time_chart=both(partial(_time_chart, summary)),
+        why_chart=both(partial(_why_chart, summary)),
+        terms_chart=both(partial(_terms_chart, summary)),
     )
 
 
@@ -82,14 +76,6 @@ def _best(summary: JsonObject) -> list[JsonObject]:
     """The plain model and the best candidates beside it, the chosen one among them."""
     candidates = (summary["choice"] or {}).get("candidates") or []
     return [*candidates[:1], *words.best_candidates(candidates)]
-
-
-def _both(draw: Callable[[int], str]) -> Markup:
-    """A chart drawn for a page and once more for a telephone, where its letters would be too small; one is shown."""
-    wide = draw(charts.WIDTH)
-    if not wide:
-        return Markup("")
-    return Markup(f'<div class="wide">{wide}</div><div class="narrow">{draw(charts.NARROW)}</div>')
 
 
 def _marked(text: str, names: Sequence[str]) -> str:

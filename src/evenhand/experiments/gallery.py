@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.resources import files
 
 __all__ = ["render"]
 
 
 def render(entries: Mapping[str, object]) -> str:
     """The gallery of these entries of `results.json`, as HTML that stands beside the figures."""
-    from jinja2 import Environment, StrictUndefined
+    from evenhand.report.pages import environment
 
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["number"] = number
-    template = files("evenhand.experiments").joinpath("gallery.html").read_text(encoding="utf-8")
-    return environment.from_string(template).render(entries=entries)
+    templates = environment()
+    templates.filters["number"] = number
+    return templates.get_template("gallery.html").render(entries=entries)
 
 
 def number(value: float | None, sd: float | None = None) -> str:

@@ -44,7 +44,7 @@ def both(draw: Callable[[int], str], width: int = WIDTH) -> Markup:
 
 def campaign_report(view: CampaignView, made: str) -> str:
     """A campaign's page as one file that needs nothing else."""
-    return environment().get_template("campaign_report.html").render(v=view, made=made, look=Markup(look()))
+    return environment().get_template("campaign_report.html").render(v=view, made=made)
 
 
 def _drawn(name: str, view: CampaignView) -> Markup:

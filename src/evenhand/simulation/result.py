@@ -182,6 +182,12 @@ class Result:
 
         return plot_groups(self, strategies)
 
+    def report(self) -> str:
+        """The result as one HTML page that needs nothing else."""
+        from evenhand.simulation.page import render
+
+        return render(self)
+
     def save(self, folder: str | PathLike[str]) -> None:
         """Write `trace.parquet`, `final.parquet` and `summary.json`."""
         folder = Path(folder)
