@@ -176,10 +176,10 @@ def areas(
         d = plane.path([*upper, *reversed(lower)])
         parts.append(f'<path class="area {colour_of(painted[i])}" d="{d}Z"><title>{escape(name)}</title></path>')
         floor = ceiling
+    parts += plane.axes(x_label, y_label, y_format, x_marks)
     for height in marks:
         _, y = plane.at(plane.x[0], height)
         parts.append(f'<line class="expected" x1="{plane.left}" x2="{plane.right}" y1="{y:.1f}" y2="{y:.1f}"/>')
-    parts += plane.axes(x_label, y_label, y_format, x_marks)
     return picture(title, description, width, plane.bottom + 44, parts)
 
 

@@ -1,0 +1,65 @@
+"""The charts of a campaign: well-formed, without styles of their own, in one colour a group, with their numbers."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+import evenhand as eh
+from evenhand.campaign.history import History
+from evenhand.campaign.viewing import view_of
+from evenhand.report.campaign_charts import CHARTS
+from evenhand.report.view import CampaignView, colours_for
+
+
+def seen(groups: list[str], rounds: int, strategy: str = "optimistic", **settings: object) -> CampaignView:
+    c = eh.Campaign(groups, strategy, eh.Logistic(), budget=4000, batch=2, seed=1, distinct=True, **settings)
+    rng = np.random.default_rng(0)
+    for _ in range(rounds):
+        r = c.ask("ann")
+        y = np.arange(r.size) % 2
+        c.tell(r, rng.normal(size=(r.size, 2)) + y[:, None], y)
+    if rounds:
+        c.certify()
+    with c.store.ledger.reading(c.store.number) as reader:
+        return view_of(c, History().follow(reader))
+
+
+@pytest.mark.parametrize("groups", [["u", "<v> & 'w'"], [f"g{i}" for i in range(30)]])
+def test_every_chart_is_well_formed_at_both_widths(groups: list[str]) -> None:
+    view = seen(groups, 40, population=[1 / len(groups)] * len(groups))
+    for name, chart in CHARTS.items():
+        for width in (chart.width, 360):
+            root = ElementTree.fromstring(chart.draw(view, width) or "<svg/>")
+            assert not [e for e in root.iter() if "style" in e.attrib]
+        heads, rows = chart.numbers(view)
+        assert all(len(row) == len(heads) for row in rows), name
+    assert len(CHARTS["risk"].draw(view, 980)) < 200_000
+
+
+def test_a_group_has_one_colour_everywhere() -> None:
+    view = seen(["u", "v", "w"], 12)
+    for row in view.groups:
+        mark = f"s{row.colour}"
+        mixture = CHARTS["mixture"].draw(view, 490)
+        assert re.search(rf'class="area {mark}" d="[^"]*"><title>{row.name}<', mixture)
+        assert re.search(rf'class="bar {mark}"[^>]*><title>{row.name}, ', CHARTS["indication"].draw(view, 490))
+        assert re.search(
+            rf'<title>{row.name}: [^<]*</title><line class="whisker {mark}"', CHARTS["running"].draw(view, 490)
+        )
+
+
+def test_a_campaign_that_has_not_begun_draws_why_and_no_more() -> None:
+    view = seen(["u", "v"], 0)
+    drawn = {name for name, chart in CHARTS.items() if chart.draw(view, 490)}
+    assert drawn == {"why"}
+
+
+def test_with_many_groups_the_worst_have_colours_of_their_own() -> None:
+    names = [f"g{i}" for i in range(20)]
+    found = colours_for(names, ["g15", "g3", "g9", "g1", "g2", "g7", "g8", "g4"])
+    assert {name for name, colour in found.items() if colour >= 0} == {"g15", "g3", "g9", "g1", "g2", "g7", "g8"}
+    assert len({colour for colour in found.values() if colour >= 0}) == 7
