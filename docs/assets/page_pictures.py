@@ -57,7 +57,7 @@ def survey(ledger: Dated, now: float) -> None:
     truth = dict(zip(pool["id"], pool["truth"], strict=True))
     ledger.clock = now - 15 * DAY
     c = Campaign.create(
-        ledger, "Sleep survey 2027", list(SHARES), budget=1600, batch=4, population=SHARES, lease="2d", seed=3, refit=40,
+        ledger, "Sleep survey 2027", list(SHARES), classes=["no", "yes"], budget=1600, batch=4, population=SHARES, lease="2d", seed=3, refit=40,
         label="label",
     )  # fmt: skip
     c.pool(pool.drop(columns="truth"), by="maria")
@@ -138,10 +138,9 @@ def shoot(browser: Browser, url: str, folder: Path) -> None:
     pages = {
         "list": "/", "new": "/new", "campaign": f"/campaigns/{name}?wait=1", "request": f"/campaigns/{name}/requests/120",
         "events": f"/campaigns/{name}/events", "proven": "/campaigns/Hotline%20triage?wait=1",
-        "names": "/campaigns/Street%20%3Cb%3Esigns%3C%2Fb%3E%20at%20night%20%F0%9F%8C%99?wait=1".replace("%2F", "/"),
+        "names": "/campaigns/~2?wait=1",
         "missing": "/campaigns/nowhere",
     }  # fmt: skip
-    pages["names"] = "/campaigns/~2?wait=1"
     for look, options in looks.items():
         context = browser.new_context(**options, timezone_id="Europe/Berlin", locale="en-GB")
         page = context.new_page()
@@ -150,7 +149,13 @@ def shoot(browser: Browser, url: str, folder: Path) -> None:
             page.wait_for_timeout(300)
             page.screenshot(path=folder / f"{what}-{look}.png", full_page=True)
         page.goto(f"{url}/campaigns/{name}/requests/120")
-        labels = "id,label\n" + "".join(f"{i},yes\n" for i in ("w00003", "nobody")) + "w00001,perhaps\n"
+        ids = [
+            line.split(",")[0]
+            for line in page.request.get(f"{url}/api/campaigns/{name}/requests/120/rows").text().split()[1:]
+        ]
+        kept = [line for line in ids if line[:1] in "mnw" and line[1:].isdecimal()]
+        labels = "id,label\n" + "".join(f"{i},{'yes' if k % 3 else 'no'}\n" for k, i in enumerate(kept[:6]))
+        labels += f"{kept[6]},maybe\nx0001,yes\n"
         page.set_input_files(
             "input[type=file]", {"name": "done.csv", "mimeType": "text/csv", "buffer": labels.encode()}
         )
@@ -166,7 +171,7 @@ def kept(folder: Path) -> None:
         picture = picture.crop((0, 0, picture.width, min(picture.height, int(picture.width * 2.2))))
         if picture.width > 800:
             picture = picture.resize((800, picture.height * 800 // picture.width), Image.Resampling.LANCZOS)
-        small = picture.quantize(64, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+        small = picture.quantize(160, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
         small.save(HERE / f"page-{path.name}", optimize=True)
 
 

@@ -8,7 +8,13 @@ import evenhand as eh
 
 
 def test_the_report_needs_nothing_else_and_has_the_summary_s_numbers() -> None:
-    result = eh.simulate(eh.SyntheticModel1.instance("I"), {"A & B": "optimistic", "<uniform>": "uniform"}, budget=60, trials=4, seed=1)
+    result = eh.simulate(
+        eh.SyntheticModel1.instance("I"),
+        {"A & B": eh.Optimistic(), "<uniform>": eh.Uniform()},
+        budget=60,
+        trials=4,
+        seed=1,
+    )
     text = unescape(result.report())
     assert "<script" not in text
     assert " src=" not in text
