@@ -33,8 +33,22 @@ class Tap:
         return d.X, self.source.classes[d.y]
 
 
-def campaign(strategy=None, learner=None, *, budget=100, **settings):
+def here(strategy=None, learner=None, *, budget=100, **settings):
     return eh.Campaign(("u", "v"), strategy or eh.Optimistic(), learner or eh.Logistic(), budget=budget, **settings)
+
+
+@pytest.fixture(params=["memory", "server"])
+def place(request):
+    return request.param
+
+
+@pytest.fixture
+def campaign(place, request):
+    """Makes campaigns in this process and on a server."""
+    if place == "memory":
+        return here
+    create = request.getfixturevalue("create_remote")
+    return lambda **settings: create(("u", "v"), **{"budget": 100, "lease": None, **settings})
 
 
 def saved(c, folder, **own):
@@ -52,7 +66,7 @@ def drive(c, tap, rounds=10_000):
     return choices
 
 
-def test_a_whole_campaign_spends_its_budget_and_gives_a_model():
+def test_a_whole_campaign_spends_its_budget_and_gives_a_model(campaign):
     c = campaign(budget=101)
     drive(c, Tap())
     assert c.done
@@ -99,7 +113,7 @@ def test_nine_asks_in_a_row_spread_over_groups():
     assert len(set(later)) == 3
 
 
-def test_pending_labels_count_against_the_budget_in_ask_only():
+def test_pending_labels_count_against_the_budget_in_ask_only(campaign):
     c = campaign(budget=16)
     asked = c.ask_many(10)
     assert len(asked) == 8
@@ -113,7 +127,7 @@ def test_pending_labels_count_against_the_budget_in_ask_only():
         c.tell(asked[0], np.zeros((2, 2)), [0, 1])
 
 
-def test_the_last_request_is_cut():
+def test_the_last_request_is_cut(campaign):
     c = campaign(budget=22, batch=5)
     sizes = []
     tap = Tap()
@@ -124,7 +138,7 @@ def test_the_last_request_is_cut():
     assert sizes == [10, 10, 2]
 
 
-def test_deliveries_in_parts_and_more_than_asked_for():
+def test_deliveries_in_parts_and_more_than_asked_for(campaign):
     c = campaign(budget=40, batch=5)
     tap = Tap()
     r = c.ask()
@@ -145,7 +159,7 @@ def test_deliveries_in_parts_and_more_than_asked_for():
     assert (c.labels_used, c.unspent) == (21, 19)
 
 
-def test_roles_keep_the_share_and_do_not_follow_row_order():
+def test_roles_keep_the_share_and_do_not_follow_row_order(campaign):
     c = campaign(budget=4000, batch=500, validation=0.3)
     r = c.ask()
     X = np.arange(2000.0).reshape(1000, 2)
@@ -159,7 +173,7 @@ def test_roles_keep_the_share_and_do_not_follow_row_order():
     assert set(other.validation_set().X[:, 0]) != set(held)
 
 
-def test_the_same_delivery_twice_changes_nothing():
+def test_the_same_delivery_twice_changes_nothing(campaign):
     c = campaign()
     r = c.ask()
     X, y = Tap()(r.group, 2)
@@ -172,7 +186,7 @@ def test_the_same_delivery_twice_changes_nothing():
     assert (c.labels_used, c.counts) == before
 
 
-def test_data_one_already_has():
+def test_data_one_already_has(campaign):
     c = campaign(budget=20)
     X, y = Tap()("u", 40)
     c.add(X, y, ["u"] * 40)
@@ -208,7 +222,7 @@ def test_tell_never_fits():
             type(self).fits += 1
             return eh.Logistic().fit(X, y)
 
-    c = campaign(learner=Counting())
+    c = here(learner=Counting())
     tap = Tap()
     asked = c.ask_many(4)
     for r in asked:
@@ -232,7 +246,7 @@ def frames(X):
 
 @pytest.mark.parametrize("kind", ["numpy", "sparse", "pandas", "polars", "pyarrow"])
 def test_every_kind_of_rows_gives_the_same_campaign(kind, tmp_path):
-    plain, other = campaign(budget=40), campaign(budget=40)
+    plain, other = here(budget=40), here(budget=40)
     tap, tap2 = Tap(), Tap()
     for i in range(20):
         a, b = plain.ask(), other.ask()
@@ -249,17 +263,17 @@ def test_every_kind_of_rows_gives_the_same_campaign(kind, tmp_path):
 
 def test_pipelines_and_classifiers_without_probabilities():
     for estimator in (make_pipeline(StandardScaler(), SGDClassifier(loss="log_loss")), LinearSVC()):
-        c = campaign(learner=eh.SklearnLearner(estimator), budget=30)
+        c = here(learner=eh.SklearnLearner(estimator), budget=30)
         drive(c, Tap())
         assert set(c.model().predict(np.zeros((3, 2)))) <= {0, 1}
         assert not hasattr(estimator, "classes_")
     with pytest.raises(ValueError, match="LinearSVC does not give"):
-        campaign(learner=eh.SklearnLearner(LinearSVC()), risk="log")
+        here(learner=eh.SklearnLearner(LinearSVC()), risk="log")
 
 
 def test_partial_fit_goes_on_and_survives_a_reload(tmp_path):
     def fresh():
-        return campaign(learner=eh.SklearnLearner(SGDClassifier(loss="log_loss"), update="partial_fit"), budget=60)
+        return here(learner=eh.SklearnLearner(SGDClassifier(loss="log_loss"), update="partial_fit"), budget=60)
 
     whole = fresh()
     expected = drive(whole, Tap())
@@ -299,7 +313,7 @@ def test_many_groups_are_warned_about():
         eh.Campaign([f"g{i}" for i in range(200)], eh.Optimistic(), budget=4000)
 
 
-def test_a_group_that_has_nothing_left():
+def test_a_group_that_has_nothing_left(campaign):
     c = campaign(budget=50)
     tap = Tap()
     drive(c, tap, 5)
@@ -310,7 +324,7 @@ def test_a_group_that_has_nothing_left():
         c.ask()
 
 
-def test_warm_up_rounds_take_groups_in_turn():
+def test_warm_up_rounds_take_groups_in_turn(campaign):
     c = campaign(budget=100, warmup=10)
     tap = Tap()
     kinds, groups = [], []
@@ -333,7 +347,7 @@ def test_a_learner_that_fails_leaves_the_campaign_usable():
                 raise RuntimeError("no memory")
             return eh.Logistic().fit(X, y)
 
-    c = campaign(learner=Moody())
+    c = here(learner=Moody())
     tap = Tap()
     r = c.ask()
     c.tell(r, *tap(r.group, 2))
@@ -373,8 +387,8 @@ print(json.dumps(found))
 
 @pytest.mark.parametrize("rule", [eh.Optimistic(c1=0.1), eh.EpsilonGreedy(explore="uniform"), eh.Uniform()])
 def test_saved_loaded_in_a_new_process_and_continued_equals_uninterrupted(tmp_path, rule):
-    expected = drive(campaign(rule, budget=160, seed=5), Tap(5))
-    c = campaign(rule, budget=160, seed=5)
+    expected = drive(here(rule, budget=160, seed=5), Tap(5))
+    c = here(rule, budget=160, seed=5)
     found = drive(c, Tap(5), 33)
     c.save(tmp_path / "c.db")
     drawn = [2 * found.count(g) for g in c.groups]
@@ -388,7 +402,7 @@ def test_saved_loaded_in_a_new_process_and_continued_equals_uninterrupted(tmp_pa
 
 
 def test_open_requests_survive_a_reload(tmp_path):
-    c = campaign(eh.Optimistic())
+    c = here(eh.Optimistic())
     asked = c.ask_many(3)
     c.abandon(asked[1])
     c.tell(asked[2], *Tap()(asked[2].group, 1))
@@ -415,12 +429,12 @@ def test_own_strategy_has_to_be_given_again(tmp_path):
 
 
 def test_a_save_replaces_only_an_earlier_save(tmp_path):
-    c = campaign()
+    c = here()
     c.save(tmp_path / "c.db")
     c.ask()
     c.save(tmp_path / "c.db")
     assert len(saved(c, tmp_path).open_requests) == 1
-    other = campaign(seed=7)
+    other = here(seed=7)
     other.ask()
     with pytest.raises(ValueError, match="is not an earlier save of 'campaign'"):
         other.save(tmp_path / "c.db")
