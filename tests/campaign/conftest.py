@@ -38,7 +38,10 @@ def create_remote(server: Any) -> Create:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out, on the server, what needs this process: a clock of its own, or what is marked `here`."""
+    """Leave out, on the server, what needs this process: a clock of its own, or what is marked `here`.
+
+    A file with `ON_SERVER` names the tests that run there.
+    """
     gone = [item for item in items if isinstance(item, pytest.Function) and _on_server(item) and _needs_this(item)]
     if gone:
         config.hook.pytest_deselected(items=gone)
@@ -50,5 +53,8 @@ def _on_server(item: pytest.Function) -> bool:
 
 
 def _needs_this(item: pytest.Function) -> bool:
+    chosen = getattr(item.module, "ON_SERVER", None)
+    if chosen is not None and item.originalname not in chosen:
+        return True
     arguments = inspect.signature(item.function).parameters
     return item.get_closest_marker("here") is not None or not arguments.keys().isdisjoint({"clock", "ledger"})

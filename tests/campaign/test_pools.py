@@ -32,6 +32,15 @@ from evenhand.ledger.database import DatabaseLedger
 
 Make = Callable[..., eh.Campaign]
 GROUPS = ("u", "v")
+ON_SERVER = {
+    "test_a_pool_names_the_examples", "test_the_columns_are_those_of_the_row", "test_groups_come_from_the_pool",
+    "test_the_group_can_be_a_feature",
+    "test_labels_fill_whichever_requests_they_belong_to",
+    "test_the_same_label_again_changes_nothing", "test_all_or_nothing_partial_and_dry_run",
+    "test_a_request_of_a_pool_is_answered_by_id_only", "test_abandoned_examples_go_back",
+    "test_what_cannot_be_skipped", "test_labelled_pool_rows_are_corrected_withdrawn_and_erased",
+}  # fmt: skip
+"""What runs on a server too: uploading a table takes half a second, and the rest is the same code."""
 
 
 class Clock:
@@ -351,7 +360,6 @@ def test_bins_and_intersections_are_named_as_tables_name_them(make: Make) -> Non
     sound(binned)
 
 
-@pytest.mark.here
 def test_features_can_be_chosen(make: Make) -> None:
     c = make(learner="logistic")
     c.pool(frame().assign(note="text"), features=["w"])
@@ -942,7 +950,6 @@ def test_chosen_again_from_a_pool_with_examples_that_came_back(make: Make, clock
 # -------------------------------------------------------------------- skipping
 
 
-@pytest.mark.here
 def test_a_skipped_example_leaves_its_request_and_the_pool(make: Make) -> None:
     c = make(budget=80, batch=2)
     c.pool(frame(20))
@@ -1041,7 +1048,6 @@ def test_a_skipped_example_is_missing_in_a_certificate(make: Make) -> None:
     sound(c)
 
 
-@pytest.mark.here
 @pytest.mark.parametrize("verb", ["skip", "erase", "extra"])
 def test_an_example_taken_out_before_its_turn_is_missing(make: Make, verb: str) -> None:
     """Otherwise whoever knows the labels takes out what the model gets wrong."""
@@ -1076,7 +1082,6 @@ def test_examples_handed_out_before_the_freeze_are_no_evidence(make: Make) -> No
     sound(c)
 
 
-@pytest.mark.here
 def test_a_pool_replaced_after_the_freeze_is_missing(make: Make) -> None:
     """Whoever changes what can be asked for may choose it."""
     c = certified(make)
@@ -1146,7 +1151,6 @@ def test_late_labels_are_no_longer_missing(make: Make, clock: Clock) -> None:
     sound(c)
 
 
-@pytest.mark.here
 def test_extra_labels_are_no_evidence(make: Make) -> None:
     c = certified(make)
     with c.store.moment() as (reader, _):
@@ -1163,7 +1167,6 @@ def test_extra_labels_are_no_evidence(make: Make) -> None:
 # -------------------------------------------------------------------- taking back
 
 
-@pytest.mark.here
 def test_a_row_nobody_labelled_can_be_erased(make: Make) -> None:
     c = make(budget=80)
     c.pool(frame(8))
@@ -1327,7 +1330,6 @@ def test_a_snapshot_holds_no_pool(ledger: Ledger) -> None:
     assert abs(sizes[1] - sizes[0]) < 100
 
 
-@pytest.mark.here
 def test_opening_from_a_snapshot(make: Make) -> None:
     c = make(budget=400)
     c.pool(frame(300))
