@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -15,27 +15,12 @@ from evenhand.errors import InputError
 __all__ = ["curate"]
 
 
+@options.reads_tables
 def curate(
     pool: Annotated[str, typer.Argument(help="a CSV or Parquet file, a folder of Parquet files, adult or german")],
     budget: Annotated[int, typer.Option(help="rows to choose, to train on and to validate together")],
     out: Annotated[Path, typer.Option(help="where the rows go, .parquet or .csv; the report goes beside")],
-    label: options.Label = None,
-    group: options.Group = None,
-    test: options.Test = None,
-    feature: options.Feature = None,
-    ignore: options.Ignore = None,
-    exclude: options.Exclude = None,
-    use_group_as_feature: options.UseGroup = False,
-    missing: options.Missing = None,
-    scale: options.Scale = None,
-    max_categories: options.MaxCategories = None,
-    unseen: options.Unseen = None,
-    id: options.Id = None,
-    split_by: options.SplitBy = None,
-    merge_below: options.MergeBelow = None,
-    separator: options.Separator = None,
-    decimal: options.Decimal = None,
-    encoding: options.Encoding = None,
+    table: options.TableOptions,
     strategy: Annotated[
         str, typer.Option(help="which group next, name:key=value,… or factory:package.module.function")
     ] = "optimistic",
@@ -84,16 +69,9 @@ def curate(
         raise InputError(f"{there[0]} exists: --resume goes on from it, --force overwrites it")
     from evenhand.learners.parsing import parse_learner
 
-    settings = options.given(
-        features=feature, ignore=ignore, exclude=exclude, use_group_as_feature=use_group_as_feature,
-        missing=missing, scale=scale, max_categories=max_categories, unseen=unseen, id=id, split_by=split_by,
-        merge_below=merge_below, separator=separator, decimal=decimal, encoding=encoding, validation=validation,
-    )  # fmt: skip
     curated = run(
-        _pool(pool, label, group, test, settings),
-        label if Path(pool).exists() else None,
-        group if Path(pool).exists() else None,
-        budget,
+        **table.table(pool, "curate chooses rows of one", validation=validation),
+        budget=budget,
         strategy=strategy,
         learner=None if learner is None else parse_learner(learner),
         risk=risk,
@@ -111,7 +89,6 @@ def curate(
         labels=labels,
         test_labels=test_labels,
         per_round=per_round,
-        **(settings if Path(pool).exists() else {}),
     )
     if isinstance(curated, Labelling):
         print_labelling(curated, out, as_json)
@@ -124,17 +101,3 @@ def curate(
     if curated.interrupted:
         typer.echo("interrupted: what was chosen is kept, --resume goes on", err=True)
         raise typer.Exit(130)
-
-
-def _pool(pool: str, label: str | None, group: list[str] | None, test: str | None, settings: dict[str, Any]) -> Any:
-    """The path of a table, or a data set by its name, which has its settings already."""
-    from evenhand.sources.catalogue import open_source, parse_test
-    from evenhand.sources.table.table import Table
-
-    if Path(pool).exists():
-        settings |= {} if test is None else {"test": parse_test(test)}
-        return Path(pool)
-    table = open_source(pool, label=label, groups=group or (), test=test, **settings)
-    if not isinstance(table, Table):
-        raise InputError(f"{pool!r} is no table: curate chooses rows of one")
-    return table

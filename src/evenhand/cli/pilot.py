@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
+from evenhand.cli import table_options
 from evenhand.errors import InputError
 from evenhand.notation import JsonObject
 
@@ -17,10 +17,8 @@ if TYPE_CHECKING:
 __all__ = ["check_options", "run_pilot"]
 
 _BOTH = {"pilot", "budget", "as_json", "trials"}
-_PILOT = {
-    "strategy", "learner", "risk", "positive", "final", "batch", "warmup", "validation", "seed", "jobs", "label", "group", "test",
-    "feature", "ignore", "exclude", "use_group_as_feature", "missing", "scale", "max_categories", "unseen", "id", "split_by",
-    "merge_below", "separator", "decimal", "encoding",
+_PILOT = table_options.NAMES | {
+    "strategy", "learner", "risk", "positive", "final", "batch", "warmup", "validation", "seed", "jobs",
 }  # fmt: skip
 
 
@@ -38,33 +36,16 @@ def check_options(context: typer.Context, pilot: bool) -> None:
         )
 
 
-def run_pilot(
-    pilot: str,
-    label: str | None,
-    group: list[str],
-    test: str | None,
-    settings: dict[str, Any],
-    asked: JsonObject,
-    as_json: bool,
-) -> None:
+def run_pilot(pilot: str, table: table_options.TableOptions, asked: JsonObject, as_json: bool) -> None:
     """Run the pilot and print what it found; exit 130 where it was interrupted."""
     from evenhand.learners.parsing import parse_learner
     from evenhand.simulation.pilot import pilot as run
-    from evenhand.sources.catalogue import open_source, parse_test
-    from evenhand.sources.table.table import Table
 
     if "budget" not in asked:
         raise InputError("a pilot needs the number of labels you mean to buy: give --budget")
     if "learner" in asked:
         asked["learner"] = parse_learner(asked["learner"])
-    if Path(pilot).exists():
-        own = settings if test is None else {**settings, "test": parse_test(test)}
-        found = run(Path(pilot), label, group, **asked, **own, progress=True)
-    else:
-        table = open_source(pilot, label=label, groups=group, test=test, **settings)
-        if not isinstance(table, Table):
-            raise InputError(f"{pilot!r} is no table: a pilot is run on labelled rows you have")
-        found = run(table, **asked, progress=True)
+    found = run(**table.table(pilot, "a pilot is run on labelled rows you have"), **asked, progress=True)
     if as_json:
         typer.echo(json.dumps(found.as_dict(), indent=2, ensure_ascii=False, allow_nan=False))
     else:

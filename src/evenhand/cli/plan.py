@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["plan"]
 
 
+@options.reads_tables
 def plan(
     context: typer.Context,
     source: Annotated[str | None, typer.Argument(help="synthetic1:I or synthetic1:II, whose risks are known")] = None,
@@ -69,39 +70,19 @@ def plan(
     validation: Annotated[float, typer.Option(help="pilot: share of the labels that validates")] = 0.5,
     seed: Annotated[int, typer.Option(help="pilot: the same seed, the same answer")] = 0,
     jobs: Annotated[int, typer.Option(help="pilot: processes")] = 1,
-    label: options.Label = None,
-    group: options.Group = None,
-    test: options.Test = None,
-    feature: options.Feature = None,
-    ignore: options.Ignore = None,
-    exclude: options.Exclude = None,
-    use_group_as_feature: options.UseGroup = False,
-    missing: options.Missing = None,
-    scale: options.Scale = None,
-    max_categories: options.MaxCategories = None,
-    unseen: options.Unseen = None,
-    id: options.Id = None,
-    split_by: options.SplitBy = None,
-    merge_below: options.MergeBelow = None,
-    separator: options.Separator = None,
-    decimal: options.Decimal = None,
-    encoding: options.Encoding = None,
+    *,
+    table: options.TableOptions,
 ) -> None:
     """What the theory promises for a budget, and the budget for a promise; with --pilot, which rule to buy labels by."""
     from evenhand.cli.pilot import check_options, run_pilot
 
     check_options(context, pilot is not None)
     if pilot is not None:
-        settings = options.given(
-            features=feature, ignore=ignore, exclude=exclude, use_group_as_feature=use_group_as_feature,
-            missing=missing, scale=scale, max_categories=max_categories, unseen=unseen, id=id, split_by=split_by,
-            merge_below=merge_below, separator=separator, decimal=decimal, encoding=encoding,
-        )  # fmt: skip
         asked = options.given(
             budget=budget, learner=learner, risk=risk, positive=positive, final=final, batch=batch, warmup=warmup,
             validation=validation, trials=trials, seed=seed, jobs=jobs, rules=strategy,
         )  # fmt: skip
-        run_pilot(pilot, label, group or [], test, settings, asked, as_json)
+        run_pilot(pilot, table, asked, as_json)
         return
     from evenhand.claims.bounds import Bound, RademacherBound, VCBound
     from evenhand.claims.guarantees.report import report

@@ -21,6 +21,7 @@ _TRIALS = "trials"
 """The folder within --out that finished trials are kept in."""
 
 
+@options.reads_tables
 def simulate(
     source: Annotated[
         str,
@@ -59,23 +60,8 @@ def simulate(
     batch: Annotated[int, typer.Option(help="examples of each role a round draws")] = 1,
     warmup: Annotated[int | None, typer.Option(help="warm-up rounds, groups in turn")] = None,
     validation: Annotated[float, typer.Option(help="share of the labels that validates")] = 0.5,
-    label: options.Label = None,
-    group: options.Group = None,
-    test: options.Test = None,
-    feature: options.Feature = None,
-    ignore: options.Ignore = None,
-    exclude: options.Exclude = None,
-    use_group_as_feature: options.UseGroup = False,
-    missing: options.Missing = None,
-    scale: options.Scale = None,
-    max_categories: options.MaxCategories = None,
-    unseen: options.Unseen = None,
-    id: options.Id = None,
-    split_by: options.SplitBy = None,
-    merge_below: options.MergeBelow = None,
-    separator: options.Separator = None,
-    decimal: options.Decimal = None,
-    encoding: options.Encoding = None,
+    *,
+    table: options.TableOptions,
     backend: Annotated[str, typer.Option(help="processes, or dask")] = "processes",
     address: Annotated[str | None, typer.Option(help="the Dask scheduler, e.g. tcp://host:8786")] = None,
     evaluate: Annotated[int, typer.Option(help="rounds at which test accuracy is taken")] = 100,
@@ -94,14 +80,9 @@ def simulate(
         raise InputError(f"{out} is not empty: --resume goes on from it, --force overwrites it")
     from evenhand.simulation.simulate import simulate as run
     from evenhand.simulation.store import Store
-    from evenhand.sources.catalogue import learner_for, open_source
+    from evenhand.sources.catalogue import learner_for
 
-    settings = options.given(
-        data_dir=data_dir, features=feature, ignore=ignore, exclude=exclude, use_group_as_feature=use_group_as_feature,
-        missing=missing, scale=scale, max_categories=max_categories, unseen=unseen, id=id, split_by=split_by,
-        merge_below=merge_below, separator=separator, decimal=decimal, encoding=encoding,
-    )  # fmt: skip
-    found = open_source(source, label=label, groups=group or (), test=test, **settings)
+    found = table.source(source, data_dir=data_dir)
     if out is not None and force and not resume:
         Store(out / _TRIALS).clear()
     with warnings.catch_warnings(record=True) as caught:

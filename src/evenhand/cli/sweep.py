@@ -14,6 +14,7 @@ from evenhand.errors import InputError
 __all__ = ["sweep"]
 
 
+@options.reads_tables
 def sweep(
     source: Annotated[
         str,
@@ -33,23 +34,8 @@ def sweep(
     out: Annotated[Path | None, typer.Option(help="folder for sweep.csv, sweep.json and the picture")] = None,
     risk: Annotated[str, typer.Option(help="what worse off means, as for simulate")] = "error",
     positive: Annotated[str | None, typer.Option(help="the class that fnr and fpr are about")] = None,
-    label: options.Label = None,
-    group: options.Group = None,
-    test: options.Test = None,
-    feature: options.Feature = None,
-    ignore: options.Ignore = None,
-    exclude: options.Exclude = None,
-    use_group_as_feature: options.UseGroup = False,
-    missing: options.Missing = None,
-    scale: options.Scale = None,
-    max_categories: options.MaxCategories = None,
-    unseen: options.Unseen = None,
-    id: options.Id = None,
-    split_by: options.SplitBy = None,
-    merge_below: options.MergeBelow = None,
-    separator: options.Separator = None,
-    decimal: options.Decimal = None,
-    encoding: options.Encoding = None,
+    *,
+    table: options.TableOptions,
     data_dir: Annotated[Path | None, typer.Option(help="folder with the data sets' files")] = None,
     backend: Annotated[str, typer.Option(help="processes, or dask")] = "processes",
     address: Annotated[str | None, typer.Option(help="the Dask scheduler, e.g. tcp://10.0.0.5:8786")] = None,
@@ -61,15 +47,10 @@ def sweep(
         raise InputError(f"{out} is not empty: --force overwrites it")
     from evenhand.simulation.sweep import parse_grid
     from evenhand.simulation.sweep import sweep as run
-    from evenhand.sources.catalogue import learner_for, open_source
+    from evenhand.sources.catalogue import learner_for
 
     values = parse_grid(grid)
-    settings = options.given(
-        data_dir=data_dir, features=feature, ignore=ignore, exclude=exclude, use_group_as_feature=use_group_as_feature,
-        missing=missing, scale=scale, max_categories=max_categories, unseen=unseen, id=id, split_by=split_by,
-        merge_below=merge_below, separator=separator, decimal=decimal, encoding=encoding,
-    )  # fmt: skip
-    opened = open_source(source, label=label, groups=group or (), test=test, **settings)
+    opened = table.source(source, data_dir=data_dir)
     found = run(
         opened,
         strategy,

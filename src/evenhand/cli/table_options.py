@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from evenhand.errors import InputError
 from evenhand.notation import JsonObject
 
+if TYPE_CHECKING:
+    from evenhand.sources.base import Source
+
 __all__ = [
-    "Decimal", "Encoding", "Exclude", "Feature", "Group", "Id", "Ignore", "Label", "MaxCategories", "MergeBelow", "Missing", "Scale",
-    "Separator", "SplitBy", "Test", "Unseen", "UseGroup", "given",
+    "NAMES", "Decimal", "Encoding", "Exclude", "Feature", "Ignore", "MergeBelow", "Scale", "Separator", "TableOptions", "UseGroup",
+    "given", "reads_tables",
 ]  # fmt: skip
 
 Label = Annotated[str | None, typer.Option("--label", help="the column to predict")]
@@ -38,3 +47,92 @@ Encoding = Annotated[str | None, typer.Option("--encoding", help="the encoding o
 def given(**options: Any) -> JsonObject:
     """The options that were given on the command line; all others have the defaults of the table."""
     return {name: value for name, value in options.items() if value is not None and value is not False and value != []}
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """What was said on the command line about a table.
+
+    Attributes:
+        label: the column to predict.
+        groups: the columns that tell the group.
+        test: a test file, a share to hold out, or none.
+        settings: the other options that were given, by the names `Table` has for them.
+    """
+
+    label: str | None
+    groups: list[str] | None
+    test: str | None
+    settings: JsonObject
+
+    def source(self, text: str, **more: Any) -> Source:
+        """The source that a text names, read with these options; others that may be None come as `more`."""
+        from evenhand.sources.catalogue import open_source
+
+        others = self.settings | given(**more)
+        return open_source(text, label=self.label, groups=self.groups or (), test=self.test, **others)
+
+    def table(self, text: str, purpose: str, **more: Any) -> JsonObject:
+        """What `curate` and `pilot` take: a path and how to read it, or a data set, which has its settings already."""
+        from evenhand.sources.catalogue import parse_test
+        from evenhand.sources.table.table import Table
+
+        if Path(text).exists():
+            test = {} if self.test is None else {"test": parse_test(self.test)}
+            return {"data": Path(text), "label": self.label, "groups": self.groups, **self.settings, **test, **more}
+        table = self.source(text, **more)
+        if not isinstance(table, Table):
+            raise InputError(f"{text!r} is no table: {purpose}")
+        return {"data": table}
+
+
+def _table_options(
+    label: Label = None,
+    group: Group = None,
+    test: Test = None,
+    feature: Feature = None,
+    ignore: Ignore = None,
+    exclude: Exclude = None,
+    use_group_as_feature: UseGroup = False,
+    missing: Missing = None,
+    scale: Scale = None,
+    max_categories: MaxCategories = None,
+    unseen: Unseen = None,
+    id: Id = None,
+    split_by: SplitBy = None,
+    merge_below: MergeBelow = None,
+    separator: Separator = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
+) -> TableOptions:
+    settings = given(
+        features=feature, ignore=ignore, exclude=exclude, use_group_as_feature=use_group_as_feature,
+        missing=missing, scale=scale, max_categories=max_categories, unseen=unseen, id=id, split_by=split_by,
+        merge_below=merge_below, separator=separator, decimal=decimal, encoding=encoding,
+    )  # fmt: skip
+    return TableOptions(label, group, test, settings)
+
+
+_PARAMETERS = inspect.signature(_table_options, eval_str=True).parameters
+NAMES = frozenset(_PARAMETERS)
+"""The options of tables, by the names of their parameters."""
+
+
+def reads_tables(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with all options of tables where it has a parameter `table`, which gets them as `TableOptions`."""
+
+    @wraps(command)
+    def run(**values: Any) -> None:
+        table = _table_options(**{name: values.pop(name) for name in NAMES})
+        command(table=table, **values)
+
+    own = inspect.signature(command, eval_str=True)
+    shown: list[inspect.Parameter] = []
+    for name, parameter in own.parameters.items():
+        shown += _PARAMETERS.values() if name == "table" else [parameter]
+    # typer reads the options from the signature or the annotations, by its version; by keyword alone, so that options with
+    # a default may stand before some without
+    by_keyword = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in shown]
+    run.__signature__ = own.replace(parameters=by_keyword)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in by_keyword}
+    return run
