@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from evenhand.cli.lazy import lazy_group
+from evenhand.cli.lazy import lazy_app
 from evenhand.errors import EvenhandError, InputError
 
 __all__ = ["app", "main"]
@@ -26,14 +26,10 @@ COMMANDS = {
     "token": "token:app",
     "sync": "sync:app",
 }
-app = typer.Typer(
-    name="evenhand",
-    cls=lazy_group(COMMANDS),
-    help="Which group to label next, so that your budget serves the worst-off group best.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+app = lazy_app(
+    "evenhand",
+    "Which group to label next, so that your budget serves the worst-off group best.",
+    COMMANDS,
 )
 
 

@@ -20,7 +20,7 @@ from evenhand.cli.campaign_shared import (
     say,
     user_name,
 )
-from evenhand.cli.lazy import lazy_group
+from evenhand.cli.lazy import lazy_app
 from evenhand.errors import InputError
 from evenhand.notation import JsonObject
 
@@ -61,19 +61,11 @@ _COMMANDS = {
     "list": "campaign_look:list_all",
     "close": "campaign:close",
 }
-app = typer.Typer(
-    name="campaign",
-    cls=lazy_group(_COMMANDS),
-    help="Run a labelling campaign that lasts: ask whom to label next, tell what came.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
+app = lazy_app(
+    "campaign",
+    "Run a labelling campaign that lasts: ask whom to label next, tell what came.",
+    _COMMANDS,
 )
-
-
-@app.callback()
-def _group() -> None:
-    """Run a labelling campaign that lasts: ask whom to label next, tell what came."""
 
 
 def create(

@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-__all__ = ["lazy_group"]
+__all__ = ["lazy_app"]
 
 _Built = TypeVar("_Built")
 
@@ -47,10 +47,12 @@ class _BuiltWhenRead(MutableMapping[str, _Built]):
         return len(self._waiting)
 
 
-def lazy_group(addresses: Mapping[str, str]) -> type[TyperGroup]:
-    """What `typer.Typer(cls=…)` takes for a group of these commands.
+def lazy_app(name: str, help: str, addresses: Mapping[str, str]) -> typer.Typer:
+    """A group of commands, none of which is imported before it is run.
 
     Args:
+        name: what is typed for the group.
+        help: what the group is for.
         addresses: the commands in the order of the help, each as `module:function` below `evenhand.cli`, or `module:app`
             for a group of its own.
     """
@@ -60,7 +62,19 @@ def lazy_group(addresses: Mapping[str, str]) -> type[TyperGroup]:
             super().__init__(**given)
             self.commands = _BuiltWhenRead(addresses, lambda name, address: get_command(_app(name, address)))
 
-    return Lazy
+    app = typer.Typer(
+        name=name,
+        cls=Lazy,
+        help=help,
+        no_args_is_help=True,
+        add_completion=False,
+        # an internal error is told in a line and a log file, see `main`
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    # without a callback typer takes an app that has no commands of its own for an empty one
+    app.callback(help=help)(lambda: None)
+    return app
 
 
 @cache

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenhand.cli.campaign_shared import DEFAULT, AsJson, Database, handled, opened
-from evenhand.cli.lazy import lazy_group
+from evenhand.cli.lazy import lazy_app
 
 if TYPE_CHECKING:
     from evenhand.connectors.report import Report
@@ -19,19 +19,11 @@ if TYPE_CHECKING:
 __all__ = ["app"]
 
 _KEY = "LABEL_STUDIO_API_KEY"
-app = typer.Typer(
-    name="sync",
-    cls=lazy_group({"label-studio": "sync:label_studio"}),
-    help="Keep a campaign and a labelling tool in step.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
+app = lazy_app(
+    "sync",
+    "Keep a campaign and a labelling tool in step.",
+    {"label-studio": "sync:label_studio"},
 )
-
-
-@app.callback()
-def _group() -> None:
-    """Keep a campaign and a labelling tool in step."""
 
 
 def label_studio(

@@ -7,23 +7,15 @@ from typing import Annotated, Literal
 import typer
 
 from evenhand.cli.campaign_shared import DEFAULT, AsJson, Database, handled, say
-from evenhand.cli.lazy import lazy_group
+from evenhand.cli.lazy import lazy_app
 
 __all__ = ["app"]
 
-app = typer.Typer(
-    name="token",
-    cls=lazy_group({"create": "token:create", "list": "token:known", "revoke": "token:revoke"}),
-    help="Who may use a server: make, list and revoke tokens.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
+app = lazy_app(
+    "token",
+    "Who may use a server: make, list and revoke tokens.",
+    {"create": "token:create", "list": "token:known", "revoke": "token:revoke"},
 )
-
-
-@app.callback()
-def _group() -> None:
-    """Who may use a server: make, list and revoke tokens."""
 
 
 def create(
