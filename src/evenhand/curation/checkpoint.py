@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from evenhand.curation.files import write_text
 from evenhand.curation.rounds import Curation, Rounds
 from evenhand.errors import InputError
-from evenhand.files import write_atomically
 
 __all__ = ["Checkpoint", "checkpoint_path"]
 
@@ -62,7 +62,7 @@ class Checkpoint:
     def write(self, path: Path) -> None:
         """Write the checkpoint whole or not at all."""
         text = json.dumps({"schema": _SCHEMA} | asdict(self), allow_nan=False)
-        write_atomically(path, lambda file: file.write_text(text, encoding="utf-8"))
+        write_text(path, text)
 
     def check(self, settings: dict[str, Any]) -> None:
         """Refuse settings other than those of the run, apart from the budget, which may grow."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 
 from evenhand.arrays import Ints
@@ -19,11 +17,11 @@ from evenhand.curation.checkpoint import Checkpoint, checkpoint_path
 from evenhand.curation.choice import choice_values, folds_of
 from evenhand.curation.comparison import compared, no_comparison
 from evenhand.curation.figures import Predictions
-from evenhand.curation.files import check_output, like_given, with_columns, write_rows, write_text
+from evenhand.curation.files import check_output, like_given, with_columns, write_beside, write_rows
 from evenhand.curation.model import CuratedModel, RawModel, unstored
-from evenhand.curation.page import render
+from evenhand.curation.reported import Reported
 from evenhand.curation.rounds import Curation, hold_interrupt
-from evenhand.curation.summary import Facts, frame_of, summarise
+from evenhand.curation.summary import Facts, summarise
 from evenhand.engine.settings import learner_seed
 from evenhand.notation import JsonObject
 from evenhand.risks import Risk
@@ -33,7 +31,7 @@ __all__ = ["Curated"]
 
 
 @dataclass
-class Curated:
+class Curated(Reported):
     """The rows chosen, how they were chosen, the model they give, and how well it serves every group.
 
     Attributes:
@@ -130,24 +128,6 @@ class Curated:
         run = self._run
         return folds_of(self._names(run.group_of_row), run.table.labels(run.rows), learner_seed(run.settings.seed, 0))
 
-    @property
-    def by_group(self) -> pd.DataFrame:
-        """Figures of every group, as fairlearn's `MetricFrame.by_group`; index: the group's name.
-
-        `accuracy` with `low` and `high`, which hold for all groups at once with 95 % confidence; `count`, the test rows
-        behind it; how many rows train and validate; further measures.
-        """
-        return frame_of(self.summary["by_group"])
-
-    @property
-    def overall(self) -> pd.Series:
-        """The same figures for all test rows together, as fairlearn's `MetricFrame.overall`."""
-        return pd.Series(self.summary["overall"], dtype=float)
-
-    def report(self) -> str:
-        """The report as a self-contained HTML page."""
-        return render(self.summary)
-
     def save(self, path: str | PathLike[str]) -> list[Path]:
         """Write the rows (`.parquet` or `.csv`) and what goes with them; gives back the files.
 
@@ -158,20 +138,14 @@ class Curated:
         check_output(target, self._run.table.inputs)
         # Ctrl-C between two files would leave rows and report of different runs
         with hold_interrupt() as stopped:
-            rows, page, values = self._arrow(), self.report(), json.dumps(self.summary, allow_nan=False)
+            # all that can fail is computed first, so that a failure leaves the files of the run before
+            rows, texts = self._arrow(), self.texts()
+            test = self._test_arrow() if self.summary["test"] else None
             target.parent.mkdir(parents=True, exist_ok=True)
             write_rows(target, rows)
             Checkpoint.of(self._run, self._settings).write(checkpoint_path(target))
-            written = [target]
-            if self.summary["test"]:
-                written.append(target.with_suffix(f".test{target.suffix}"))
-                write_rows(written[-1], self._test_arrow())
-            if not unstored(self.model):
-                written.append(target.with_suffix(".model.zip"))
-                self.model.save(written[-1])
-            for ending, text in ((".report.html", page), (".report.json", values)):
-                written.append(target.with_suffix(ending))
-                write_text(written[-1], text)
+            save_model = None if unstored(self.model) else self.model.save
+            written = [target, *write_beside(target, test, save_model, texts)]
         if stopped():
             raise KeyboardInterrupt
         return written

@@ -19,7 +19,16 @@ from evenhand.files import write_atomically
 from evenhand.notation import JsonObject
 from evenhand.sources.table.table import Table
 
-__all__ = ["check_output", "free_names", "like_given", "outputs", "with_columns", "write_rows", "write_text"]
+__all__ = [
+    "check_output",
+    "free_names",
+    "like_given",
+    "outputs",
+    "with_columns",
+    "write_beside",
+    "write_rows",
+    "write_text",
+]
 
 
 def like_given(given: Any, rows: Ints, columns: JsonObject, arrow: Callable[[], pa.Table]) -> Any:
@@ -68,6 +77,23 @@ def write_rows(path: Path, rows: pa.Table) -> None:
     """Write rows as Parquet or CSV, whole or not at all."""
     write = pq.write_table if path.suffix == ".parquet" else pacsv.write_csv
     write_atomically(path, lambda file: write(rows, file))
+
+
+def write_beside(
+    rows: Path, test: pa.Table | None, save_model: Callable[[Path], None] | None, texts: dict[str, str]
+) -> list[Path]:
+    """Write what goes with the rows of this name, under the names of `outputs`; gives back the files."""
+    written = []
+    if test is not None:
+        written.append(rows.with_suffix(f".test{rows.suffix}"))
+        write_rows(written[-1], test)
+    if save_model is not None:
+        written.append(rows.with_suffix(".model.zip"))
+        save_model(written[-1])
+    for ending, text in texts.items():
+        written.append(rows.with_suffix(ending))
+        write_text(written[-1], text)
+    return written
 
 
 def write_text(path: Path, text: str) -> None:

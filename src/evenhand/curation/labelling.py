@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,11 +19,11 @@ from evenhand.campaign.tables import write_csv
 from evenhand.curation.choice import choice_values
 from evenhand.curation.comparison import no_comparison
 from evenhand.curation.figures import Predictions
-from evenhand.curation.files import check_output, free_names, write_rows, write_text
+from evenhand.curation.files import check_output, free_names, write_beside, write_rows
 from evenhand.curation.model import chances_of, fitted, save_model, unstored
-from evenhand.curation.page import render
+from evenhand.curation.reported import Reported
 from evenhand.curation.rounds import Rounds
-from evenhand.curation.summary import Facts, frame_of, summarise
+from evenhand.curation.summary import Facts, summarise
 from evenhand.errors import InputError, NothingToAsk
 from evenhand.learners.logistic.table import TableModel
 from evenhand.notation import JsonObject
@@ -41,7 +40,7 @@ def todo_path(out: Path) -> Path:
 
 
 @dataclass
-class Labelling:
+class Labelling(Reported):
     """A pool that is being labelled: `todo` has the rows to label next, `tell` takes their labels and goes on.
 
     What is known so far is always there: `rows`, `test_rows`, `model`, `by_group`, `report()`, `save(path)`.
@@ -266,40 +265,17 @@ class Labelling:
             found.accuracy.append(None)
         return found
 
-    @property
-    def by_group(self) -> pd.DataFrame:
-        """Figures of every group on the test labels, as `Curated.by_group`."""
-        return frame_of(self.summary["by_group"])
-
-    @property
-    def overall(self) -> pd.Series:
-        """The same figures for all test labels together."""
-        return pd.Series(self.summary["overall"], dtype=float)
-
-    def report(self) -> str:
-        """The report as a self-contained HTML page."""
-        return render(self.summary)
-
     def save(self, path: str | PathLike[str]) -> list[Path]:
         """Write the rows so far and what goes with them, as `Curated.save`; gives back the files."""
         target = Path(path)
         check_output(target, self.inputs)
+        rows, texts = _arrow(self.rows), self.texts()
+        test = _arrow(self.test_rows) if self.summary["test"] else None
+        stored = self.begun and not unstored(self.model)
+        save = (lambda path: save_model(path, self.model, self._encoder())) if stored else None
         target.parent.mkdir(parents=True, exist_ok=True)
-        written = [target]
-        write_rows(target, pa.Table.from_pandas(self.rows, preserve_index=False))
-        if self.summary["test"]:
-            written.append(target.with_suffix(f".test{target.suffix}"))
-            write_rows(written[-1], pa.Table.from_pandas(self.test_rows, preserve_index=False))
-        if self.begun and not unstored(self.model):
-            written.append(target.with_suffix(".model.zip"))
-            save_model(written[-1], self.model, self._encoder())
-        for ending, text in (
-            (".report.html", self.report()),
-            (".report.json", json.dumps(self.summary, allow_nan=False)),
-        ):
-            written.append(target.with_suffix(ending))
-            write_text(written[-1], text)
-        return written
+        write_rows(target, rows)
+        return [target, *write_beside(target, test, save, texts)]
 
     def write_todo(self, path: str | PathLike[str]) -> int:
         """Write the rows to label as CSV, with an empty column for the label; gives their number.
@@ -323,3 +299,7 @@ class Labelling:
             raise InputError(
                 f"{path} has {len(new)} labels that were not given yet: give them with labels={str(path)!r} (--labels {path})"
             )
+
+
+def _arrow(frame: pd.DataFrame) -> pa.Table:
+    return pa.Table.from_pandas(frame, preserve_index=False)
