@@ -8,18 +8,18 @@ several, each in a process of its own), the time until the first rows are read, 
 
 import argparse
 import json
-import os
 import resource
 import subprocess
 import sys
 import tempfile
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from provenance import about, write_json
 
 ROW_GROUP = 1_000_000
 
@@ -101,10 +101,9 @@ def main() -> None:
     print(f"first request: {ours['first_request']:.2f} s, {ours['first_request'] / read['read']:.2f} times that")
     print(f"first rows read: {ours['first_rows']:.2f} s; peak {ours['peak_mib']:.0f} MiB")
     if args.json:
-        about = {"date": datetime.now(UTC).strftime("%Y-%m-%d"), "cores": os.cpu_count(), "repeats": args.repeats}
-        about |= {"rows": args.rows, "command": f"python benchmarks/big_table.py --rows {args.rows}"}
-        about |= {"note": args.note} if args.note else {}
-        args.json.write_text(json.dumps(about | {"pyarrow": read, "evenhand": ours}, indent=1) + "\n")
+        found = {"repeats": args.repeats, "rows": args.rows, "pyarrow": read, "evenhand": ours}
+        found |= {"note": args.note} if args.note else {}
+        write_json(args.json, about(f"big_table.py --rows {args.rows}", "pyarrow") | found)
 
 
 if __name__ == "__main__":

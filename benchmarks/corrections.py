@@ -14,8 +14,6 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,6 +21,7 @@ import numpy as np
 
 import evenhand as eh
 from evenhand.claims.certificates import Evidence
+from provenance import write_json
 
 Rates = Mapping[str, float]
 TRUE = {"u": 0.15, "v": 0.1}
@@ -162,16 +161,14 @@ def main() -> None:
         attacks.append({**about, "campaigns": each, "false": int(false), "naive_false": int(naive)})
         print(json.dumps(attacks[-1]), flush=True)
     found = {
-        "command": f"python benchmarks/corrections.py --campaigns {given.campaigns} --forged {given.forged}",
-        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "versions": {name: version(name) for name in ("evenhand", "numpy")},
+        **about(f"corrections.py --campaigns {given.campaigns} --forged {given.forged}", "numpy"),
         "true": TRUE,
         "attacked": ATTACKED,
         "cost": cost,
         "attacks": attacks,
     }
     if given.json:
-        given.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        write_json(given.json, found)
 
 
 if __name__ == "__main__":

@@ -8,8 +8,6 @@ import json
 import math
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +18,7 @@ from scipy.stats import multivariate_normal, norm
 import evenhand as eh
 from evenhand.claims import guarantees as g
 from evenhand.claims.search import smallest
+from provenance import about, write_json
 
 I = eh.SyntheticModel1.instance("I")
 FAIR = I.pi_star()
@@ -338,12 +337,8 @@ def main() -> None:
     for name in given.only:
         kept[name] = PARTS[name]()
         print(name, json.dumps(kept[name], ensure_ascii=False))
-    kept |= {
-        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "command": "python benchmarks/errata.py --out docs/results/errata.json",
-        "versions": {package: version(package) for package in ("evenhand", "numpy", "scipy")},
-    }
-    given.out.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    kept |= about("errata.py --out docs/results/errata.json", "numpy", "scipy")
+    write_json(given.out, kept)
     print(f"{time.perf_counter() - started:.1f} s")
 
 

@@ -21,6 +21,7 @@ import torch
 from evenhand.simulation.result import Result
 from evenhand.simulation.store import read_record
 from evenhand.sources.images.images import Images
+from provenance import write_json
 
 COSTS = ("costs", "overhead", "memory")
 
@@ -28,8 +29,8 @@ COSTS = ("costs", "overhead", "memory")
 def curve(path: Path, source: Images) -> dict[str, Any]:
     """What a checkpoint tells of its run, finished or not: test accuracies and mixture by round."""
     kept = torch.load(path, weights_only=True)
-    order = np.argsort(source._test.group, kind="stable")
-    y, counts = source._test.y[order], np.bincount(source._test.group, minlength=len(source.groups))
+    order = np.argsort(source.test.group, kind="stable")
+    y, counts = source.test.y[order], np.bincount(source.test.group, minlength=len(source.groups))
     found: dict[str, Any] = {"round": [], "accuracy": [], "at": [], "mixture": [], "final": None, "rounds": 0}
     found["update"] = re.search(r"update\W+(\w+)", kept["settings"])[1]
     for event in kept["events"]:
@@ -183,4 +184,4 @@ def _write(out: Path, kept: dict[str, Any], note: str | None) -> None:
     packages = ("evenhand", "torch", "numpy")
     kept["versions"] = {package: version(package).partition("+")[0] for package in packages}
     kept["cores"] = os.cpu_count()
-    out.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_json(out, kept)

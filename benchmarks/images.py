@@ -18,7 +18,6 @@ import argparse
 import json
 import resource
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +38,7 @@ from evenhand.sources.base import Draw
 from evenhand.sources.images.images import Images
 from evenhand.sources.images.store import ImageRows
 from image_records import collect_costs, collect_data, curve
+from provenance import today
 
 
 def run(given: argparse.Namespace) -> None:
@@ -63,7 +63,7 @@ def run(given: argparse.Namespace) -> None:
 def ceiling(given: argparse.Namespace) -> None:
     """Test accuracy on one group of a network trained on all of its images, or on all images of all groups."""
     source = datasets.load(given.data, data_dir=given.data_dir)
-    pool = source._pool
+    pool = source.pool
     learner = source.default_learner(update="epoch")
     for name, rows in (
         (given.group, np.flatnonzero(pool.group == source.groups.index(given.group))),
@@ -105,11 +105,11 @@ def recorded(source: Images) -> list[Draw]:
 
 def bare_loop(source: Images, draws: list[Draw], learner: TorchLearner) -> None:
     """The same passes on the same images as anybody would write them: growing tensors, chunks, Adam."""
-    images = torch.from_numpy(source._pool.store.read(np.arange(len(source._pool.y))))
-    labels = torch.from_numpy(source._pool.y)
+    images = torch.from_numpy(source.pool.store.read(np.arange(len(source.pool.y))))
+    labels = torch.from_numpy(source.pool.y)
     module = learner.module_factory().to(memory_format=torch.channels_last)
     optimizer = torch.optim.Adam(module.parameters(), lr=0.001)
-    test = torch.from_numpy(source._test.store.read(np.arange(300)))
+    test = torch.from_numpy(source.test.store.read(np.arange(300)))
     parts: dict[bool, list[torch.Tensor]] = {False: [], True: []}
 
     def inputs(rows: torch.Tensor) -> torch.Tensor:
@@ -176,8 +176,8 @@ def gains(given: argparse.Namespace) -> None:
     """Microseconds an image and update, each setting changed alone; the two-thread line is wall clock."""
     source = fake(given.images)
     every = np.arange(given.images)
-    rows = ImageRows(source._pool.store, every)
-    twice = ImageRows(source._pool.store, np.concatenate([every, every]))
+    rows = ImageRows(source.pool.store, every)
+    twice = ImageRows(source.pool.store, np.concatenate([every, every]))
     base = {"module_factory": cnn1(), "chunk": 200, "channels_last": True, "transform": ImageTransform()}
     cases = {"as it is (chunk 200, channels last, pooling before ReLU)": {}}
     cases |= {f"chunk {chunk}": {"chunk": chunk} for chunk in (50, 100, 400, 1000)}
@@ -192,7 +192,7 @@ def gains(given: argparse.Namespace) -> None:
         trainer = Trainer(TorchLearner(**(base | change)), 0)
         kept = trainer.new_set()
         X = twice if "twice" in name else rows
-        y = source._pool.y[X.rows]
+        y = source.pool.y[X.rows]
         kept.add(np.asarray(X) if "repeat" in name else X, y, np.zeros(len(y), dtype=np.int64))
         clock = time.perf_counter if "wall" in name else time.process_time
         update, forward = [], []
@@ -227,7 +227,7 @@ def memory(given: argparse.Namespace) -> None:
 
 def tell(what: str, found: dict[str, Any]) -> None:
     """A JSON line with its date."""
-    line = {"what": what, **found, "date": datetime.now(UTC).strftime("%Y-%m-%d")}
+    line = {"what": what, **found, "date": today()}
     print(json.dumps(line, ensure_ascii=False), flush=True)
 
 

@@ -11,15 +11,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 from collections.abc import Callable
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from model_runs import boldness, comparison, costs, price, rates
 from model_runs.cells import Kept
+from provenance import about, write_json
 
 PARTS: dict[str, Callable[[Kept], Any]] = {
     "rates": rates.study,
@@ -44,23 +42,14 @@ def main() -> None:
         found = PARTS[name](Kept(given.keep))
         print(json.dumps(found, indent=1), flush=True)
         if given.out:
-            _write(given.out / "models.json", name, {"run": _about(name), "found": found})
-
-
-def _about(name: str) -> dict[str, Any]:
-    packages = ("evenhand", "numpy", "scipy", "scikit-learn", "fairlearn")
-    return {
-        "command": f"python benchmarks/models.py --out docs/results --only {name}",
-        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "cores": os.cpu_count(),
-        "versions": {"python": platform.python_version()} | {package: version(package) for package in packages},
-    }
+            run = about(f"models.py --out docs/results --only {name}", "numpy", "scipy", "scikit-learn", "fairlearn")
+            _write(given.out / "models.json", name, {"run": run, "found": found})
 
 
 def _write(file: Path, name: str, found: dict[str, Any]) -> None:
     kept = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     kept[name] = found
-    file.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_json(file, kept)
 
 
 if __name__ == "__main__":

@@ -17,8 +17,6 @@ from __future__ import annotations
 import argparse
 import json
 from collections import Counter
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,6 +26,7 @@ import evenhand as eh
 from evenhand.claims.certificates import Evidence, spent_by
 from evenhand.claims.intervals import wilson
 from evenhand.risks import as_risk
+from provenance import about, write_json
 
 RISKS: dict[str, dict[str, Any]] = {
     "error": {},
@@ -230,16 +229,14 @@ def main() -> None:
         })  # fmt: skip
         print(json.dumps(power[-1]), flush=True)
     found = {
-        "command": f"python benchmarks/proofs.py --campaigns {given.campaigns} --power {given.power} --runs {given.runs}",
-        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "versions": {name: version(name) for name in ("evenhand", "numpy")},
+        **about(f"proofs.py --campaigns {given.campaigns} --power {given.power} --runs {given.runs}", "numpy"),
         "expected": EXPECTED,
         "coverage": coverage,
         "every_label": looked,
         "power": power,
     }
     if given.json:
-        given.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        write_json(given.json, found)
 
 
 if __name__ == "__main__":

@@ -10,9 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +17,7 @@ import pandas as pd
 from scipy.stats import binomtest
 
 from evenhand.curation.curate import curate
+from provenance import about, write_json
 
 AIM = 0.93
 FRESH = 100_000
@@ -59,15 +57,13 @@ def main() -> None:
         names = ("picked", "worst_off", "ordinary")
         found.append({"groups": groups, "runs": given.runs, **dict(zip(names, covered.tolist(), strict=True))})
         print(json.dumps(found[-1]), flush=True)
-    about = {
-        "date": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
-        "command": f"python benchmarks/random_groups.py --runs {given.runs}",
-        "versions": {"python": platform.python_version()} | {p: version(p) for p in ("evenhand", "numpy", "scipy")},
+    kept = {
+        **about(f"random_groups.py --runs {given.runs}", "numpy", "scipy"),
         "aim": AIM,
         "coverage": found,
     }
     if given.json is not None:
-        given.json.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+        write_json(given.json, kept)
     if any(min(row["picked"], row["worst_off"]) < AIM * row["runs"] for row in found):
         raise SystemExit("an interval covers too rarely")
 

@@ -9,11 +9,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import time
-from datetime import UTC, datetime
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,6 +22,7 @@ from evenhand.engine.run import Settings, each_round
 from evenhand.engine.trials import Trials
 from evenhand.risks import ERROR, Risk, as_risk
 from evenhand.simulation.metrics import paired, share, spread
+from provenance import about, write_json
 
 CLINICS = eh.SyntheticModel1(
     {"u": {0: [0.5], 1: [2.5]}, "v": {0: [-0.5], 1: [1.5]}},
@@ -129,15 +127,10 @@ def main() -> None:
     for name in given.only:
         started = time.perf_counter()
         found = compare(CASES[name]())
-        found["run"] = {
-            "command": f"python benchmarks/risks.py --out docs/results --only {name}",
-            "date": datetime.now(UTC).strftime("%Y-%m-%d"),
-            "seconds": round(time.perf_counter() - started, 1),
-            "cores": os.cpu_count(),
-            "versions": {package: version(package) for package in ("evenhand", "numpy", "scipy")},
-        }
+        run = about(f"risks.py --out docs/results --only {name}", "numpy", "scipy")
+        found["run"] = run | {"seconds": round(time.perf_counter() - started, 1)}
         kept[name] = found
-        file.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        write_json(file, kept)
         print(json.dumps(found, indent=1, ensure_ascii=False), flush=True)
 
 

@@ -6,8 +6,6 @@ Run: python benchmarks/theory.py --out docs [--trials 100] [--only excess pairs 
 import argparse
 import json
 import time
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +19,7 @@ from evenhand.claims.intervals import paired_difference, wilson
 from evenhand.claims.sequences import error_rate, running_half_width
 from evenhand.datasets.adult import adult_frame
 from evenhand.plotting.guarantees import plot_front
+from provenance import about, write_json
 
 BUDGETS = [200, 400, 1000, 2000, 4000, 10_000, 20_000]
 INSTANCE = eh.SyntheticModel1.instance("I")
@@ -268,13 +267,9 @@ def main() -> None:
     for name in given.only:
         started = time.perf_counter()
         result = PARTS[name](given.trials, pictures)
-        about = {"date": datetime.now(UTC).strftime("%Y-%m-%d"), "seconds": round(time.perf_counter() - started, 1)}
-        about["versions"] = {package: version(package) for package in ("evenhand", "numpy", "scipy")}
-        kept[name] = {
-            **result,
-            "run": {**about, "command": f"python benchmarks/theory.py --trials {given.trials} --only {name}"},
-        }
-        file.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
+        run = about(f"theory.py --trials {given.trials} --only {name}", "numpy", "scipy")
+        kept[name] = {**result, "run": run | {"seconds": round(time.perf_counter() - started, 1)}}
+        write_json(file, kept)
         print(name, json.dumps(kept[name], ensure_ascii=False))
 
 

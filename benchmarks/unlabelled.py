@@ -12,16 +12,14 @@ import argparse
 import csv
 import json
 import os
-import platform
 import sys
 import tempfile
 import time
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from pools import COLUMNS, apart, write_csv
+from provenance import about, write_json
 
 SECONDS, MIB = 10.0, 1024.0
 LABELS, TEST = 100, 100
@@ -79,24 +77,19 @@ def main() -> None:
     parser.add_argument("--note", help="what else was running, kept with the figures")
     parser.add_argument("--json", type=Path, help="keep the figures in this file")
     given = parser.parse_args()
-    about: dict[str, Any] = {
-        "date": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
-        "command": f"python benchmarks/unlabelled.py --rows {given.rows} --rounds {given.rounds}",
-        "versions": {"python": platform.python_version()} | {p: version(p) for p in ("evenhand", "pyarrow")},
-        "cores": os.cpu_count(), "rows": given.rows, "columns": COLUMNS, "test_labels": TEST,
-    }  # fmt: skip
+    found = about(f"unlabelled.py --rows {given.rows} --rounds {given.rounds}", "pyarrow")
+    found |= {"rows": given.rows, "columns": COLUMNS, "test_labels": TEST}
     with tempfile.TemporaryDirectory(prefix="evenhand-unlabelled-") as place:
-        found = about | measure(Path(place), given.rows, given.rounds)
+        found |= measure(Path(place), given.rows, given.rounds)
     after = found["rounds"]
     found["aims"] = {
         "seconds": {"aim": SECONDS, "found": max(step["seconds"] for step in after)},
         "peak_mib": {"aim": MIB, "found": max(step["peak_mib"] for step in (found["register"], *after))},
     }
     found |= {"note": given.note} if given.note else {}
-    text = json.dumps(found, indent=1)
-    print(text)
+    print(json.dumps(found, indent=1))
     if given.json is not None:
-        given.json.write_text(text + "\n", encoding="utf-8")
+        write_json(given.json, found)
     if any(aim["found"] > aim["aim"] for aim in found["aims"].values()):
         raise SystemExit("an aim is missed")
 

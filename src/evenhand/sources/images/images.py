@@ -37,6 +37,8 @@ class Images:
         network: the paper's `"cnn1"` or `"cnn2"`, what `default_learner` trains.
         transform: settings of `ImageTransform` for `default_learner`: mean, std, crop, padding, flip.
 
+    `pool` and `test` are the images with labels and groups; `test` is None where rows of the pool are held out.
+
     Other ways: `Images.folder(path)`, `Images.manifest(table, label=..., groups=[...])`.
 
     >>> pictures = np.zeros((8, 5, 5), dtype=np.uint8)
@@ -68,8 +70,8 @@ class Images:
         texts = np.array([str(group) for group in groups])
         self.groups = tuple(dict.fromkeys(order)) if order is not None else tuple(np.unique(texts).tolist())
         self.classes: Values = np.unique(np.asarray(labels))
-        self._pool = self._part(images, np.asarray(labels), texts, "the pool")
-        self._test, self._held_out = self._test_part(test)
+        self.pool = self._part(images, np.asarray(labels), texts, "the pool")
+        self.test, self._held_out = self._test_part(test)
         self._replace, self._validation = replace, validation
 
     def _test_part(self, test: Any) -> tuple[ImagePart | None, float]:
@@ -144,12 +146,12 @@ class Images:
     @property
     def shape(self) -> tuple[int, int, int]:
         """Channels, height and width of an image."""
-        return self._pool.store.shape
+        return self.pool.store.shape
 
     @property
     def counts(self) -> Ints:
         """How many images of each group the pool has."""
-        return np.bincount(self._pool.group, minlength=len(self.groups))
+        return np.bincount(self.pool.group, minlength=len(self.groups))
 
     @property
     def population(self) -> Floats:
@@ -164,14 +166,14 @@ class Images:
 
     def digest(self) -> str:
         """A text that differs where the images, their labels, their groups, or how they are split differ."""
-        parts = [(_digest(part.store), part.y, part.group) for part in (self._pool, self._test) if part is not None]
+        parts = [(_digest(part.store), part.y, part.group) for part in (self.pool, self.test) if part is not None]
         return digest_of(parts, self.classes, self.groups, self._held_out, self._replace, self._validation)
 
     def open(self, seed: int, trials: Sequence[int]) -> ImageStream:
         """The draws of these trials."""
         return ImageStream(
-            self._pool,
-            self._test,
+            self.pool,
+            self.test,
             self.classes,
             len(self.groups),
             held_out=self._held_out,
@@ -196,7 +198,7 @@ class Images:
         return TorchLearner(factory, **(defaults | settings))
 
     def __repr__(self) -> str:
-        return f"Images({self.name!r}, {len(self._pool.y):,} of shape {self.shape}, groups={list(self.groups)})"
+        return f"Images({self.name!r}, {len(self.pool.y):,} of shape {self.shape}, groups={list(self.groups)})"
 
 
 def _digest(store: Store) -> str:
