@@ -77,10 +77,10 @@ def test_fashion_mnist_is_read_and_paired(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(importlib.import_module("evenhand.datasets.fashion_mnist"), "FILES", tuple(files))
     source = fashion_mnist(tmp_path)
     assert source.groups == ("T-shirt/Shirt", "Trouser/Dress", "Pullover/Coat", "Sandal/Bag", "Sneaker/Ankle boot")
-    assert source._pool.group[:10].tolist() == [0, 1, 2, 1, 2, 3, 0, 4, 3, 4]
-    assert source._pool.y[:10].tolist() == [0, 0, 0, 1, 1, 0, 1, 0, 1, 1]
-    assert np.array_equal(source._pool.store.read(np.arange(20))[:, 0], images)
-    assert len(source._test.y) == 10
+    assert source.pool.group[:10].tolist() == [0, 1, 2, 1, 2, 3, 0, 4, 3, 4]
+    assert source.pool.y[:10].tolist() == [0, 0, 0, 1, 1, 0, 1, 0, 1, 1]
+    assert np.array_equal(source.pool.store.read(np.arange(20))[:, 0], images)
+    assert len(source.test.y) == 10
 
 
 def test_cifar10_is_unpacked_read_and_paired(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,9 +100,9 @@ def test_cifar10_is_unpacked_read_and_paired(tmp_path: Path, monkeypatch: pytest
     (tmp_path / "home" / "cifar10" / "made.tar.gz").unlink()
     source = cifar10(tmp_path / "home")
     assert source.groups == ("airplane/ship", "automobile/truck", "bird/cat", "deer/dog", "frog/horse")
-    assert source._pool.group[:10].tolist() == [0, 1, 2, 2, 3, 3, 4, 4, 0, 1]
-    assert source._pool.y[:10].tolist() == [0, 0, 0, 1, 0, 1, 0, 1, 1, 1]
-    assert np.array_equal(source._pool.store.read(np.array([49]))[0].ravel(), rows[4, 9, 1:])
+    assert source.pool.group[:10].tolist() == [0, 1, 2, 2, 3, 3, 4, 4, 0, 1]
+    assert source.pool.y[:10].tolist() == [0, 0, 0, 1, 0, 1, 0, 1, 1, 1]
+    assert np.array_equal(source.pool.store.read(np.array([49]))[0].ravel(), rows[4, 9, 1:])
     learner = source.default_learner()
     assert (learner.module_factory.shape, learner.transform.padding) == ((3, 28, 28), 1)
 
@@ -121,15 +121,15 @@ def faces(folder: Path) -> None:
 def test_utkface_splits(tmp_path: Path) -> None:
     faces(tmp_path)
     everyone = utkface(tmp_path)
-    assert len(everyone._pool.y) == 20 - 1 - 2  # one has no race; the twins 4 and 5 are said to be of two races
+    assert len(everyone.pool.y) == 20 - 1 - 2  # one has no race; the twins 4 and 5 are said to be of two races
     assert everyone.shape == (3, 50, 50)
     assert everyone.groups == ("White", "Black", "Asian", "Indian", "Other")
     assert everyone.classes.tolist() == ["female", "male"]
     cropped = utkface(tmp_path, split="crop_part1")
-    assert (len(cropped._pool.y), len(cropped._test.y)) == (20 - 5 - 1 - 1, 5)
+    assert (len(cropped.pool.y), len(cropped.test.y)) == (20 - 5 - 1 - 1, 5)
     with pytest.warns(LeakingSplit, match="all 5 test faces are also in the pool"):
         leaking = utkface(tmp_path, split="paper")
-    assert (len(leaking._pool.y), len(leaking._test.y)) == (19, 5)
+    assert (len(leaking.pool.y), len(leaking.test.y)) == (19, 5)
     with pytest.raises(ValueError, match="'random', 'crop_part1' or 'paper', not 'clean'"):
         utkface(tmp_path, split="clean")
     with pytest.raises(ValueError, match=r"susanqq\.github\.io"):
@@ -140,13 +140,13 @@ def test_the_real_files_where_they_are_at_hand() -> None:
     for folder in data_at_hand():
         source = load("fashion-mnist", data_dir=folder)
         assert source.counts.tolist() == [12_000] * 5
-        assert len(source._test.y) == 10_000
+        assert len(source.test.y) == 10_000
         learner = source.default_learner(final_updates=3)
         result = eh.simulate(
             source, ["optimistic:c0=0.1"], learner, budget=400, batch=20, warmup=5, trials=1, evaluate=1
         )
         assert result.final["final_test_accuracy"].mean() > 0.6
         people = load("utkface", data_dir=folder)
-        assert len(people._pool.y) == 23_708 - 3 - 765 + (375 - 104)  # nameless, twins, a face of each set that agrees
+        assert len(people.pool.y) == 23_708 - 3 - 765 + (375 - 104)  # nameless, twins, a face of each set that agrees
         people = load("utkface", data_dir=folder, split="crop_part1")
-        assert (len(people._pool.y), len(people._test.y)) == (13_859, 9_778)
+        assert (len(people.pool.y), len(people.test.y)) == (13_859, 9_778)

@@ -24,7 +24,7 @@ def drawn(stream: object, order: list[tuple[int, int]]) -> dict[int, list[tuple[
     for group, size in order:
         draw = stream.draw(np.array([group]), np.array([size]))
         assert (draw.group == group).all()
-        assert np.array_equal(np.asarray(draw.X), source()._pool.store.read(draw.rows))
+        assert np.array_equal(np.asarray(draw.X), source().pool.store.read(draw.rows))
         found.setdefault(group, []).extend(zip(draw.rows.tolist(), draw.validation.tolist(), strict=True))
     return found
 
@@ -169,7 +169,7 @@ def test_a_tree_with_parts(files: Path, tmp_path: Path) -> None:
         for group in ("g0", "g1"):
             (both / part).mkdir(exist_ok=True)
             (both / part / group).symlink_to(files / group)
-    assert Images.folder(both)._test.y.tolist() == Images.folder(files, test=None)._pool.y.tolist()
+    assert Images.folder(both).test.y.tolist() == Images.folder(files, test=None).pool.y.tolist()
     with pytest.raises(ValueError, match="no folder"):
         Images.folder(tmp_path / "nowhere")
     (tmp_path / "empty").mkdir()
@@ -197,7 +197,7 @@ def test_a_manifest(files: Path) -> None:
         "sex=m, age=under 50",
         "sex=m, age=50 and over",
     )
-    assert (pictures.name, len(pictures._pool.y), len(pictures._test.y)) == ("faces", 10, 2)
+    assert (pictures.name, len(pictures.pool.y), len(pictures.test.y)) == ("faces", 10, 2)
     assert not is_manifest(table.assign(path="text"))
     assert not is_manifest(table.drop(columns="path"))
 
