@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from evenhand.cli.terminal import echo
 from evenhand.errors import InputError
 from evenhand.notation import JsonObject
 
@@ -60,7 +61,7 @@ def bench(
     if as_json:
         typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
     else:
-        typer.echo(", ".join(f"{key} {value}" for key, value in found["machine"].items()))
+        echo(", ".join(f"{key} {value}" for key, value in found["machine"].items()))
 
 
 def _find_benchmarks() -> None:
@@ -76,10 +77,10 @@ def _find_benchmarks() -> None:
 def _show(outcome: Outcome) -> None:
     sign = "≤" if outcome.unit == "bytes" else "≥"
     verdict = "reached" if outcome.reached else "not reached"
-    typer.echo(f"{outcome.name}: {outcome.ratio:.3g}× (target {sign} {outcome.target:g}, {verdict})")
-    typer.echo(f"  {outcome.work}; baseline: {outcome.baseline}")
+    echo(f"{outcome.name}: {outcome.ratio:.3g}× (target {sign} {outcome.target:g}, {verdict})")
+    echo(f"  {outcome.work}; baseline: {outcome.baseline}")
     values = [_amount(value, outcome.unit) for value in (outcome.ours, outcome.theirs)]
-    typer.echo(f"  ours {values[0]}, baseline {values[1]}{'; ' + outcome.note if outcome.note else ''}")
+    echo(f"  ours {values[0]}, baseline {values[1]}{'; ' + outcome.note if outcome.note else ''}")
 
 
 def _amount(value: float, unit: str) -> str:
@@ -89,4 +90,4 @@ def _amount(value: float, unit: str) -> str:
 def _show_growth(lines: list[JsonObject]) -> None:
     for line in lines:
         pairs = ", ".join(f"{n:,}: {1e6 * s:,.0f}" for n, s in zip(line["sizes"], line["seconds"], strict=True))
-        typer.echo(f"growth with {line['name']}: slope {line['slope']:.2f} (at most 1); µs a round at {pairs}")
+        echo(f"growth with {line['name']}: slope {line['slope']:.2f} (at most 1); µs a round at {pairs}")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
-from unicodedata import combining, east_asian_width
 
 import typer
 
 from evenhand.cli.campaign_shared import DEFAULT, AsJson, Database, Name, handled, opened, say
+from evenhand.cli.terminal import aligned, columns, counted
 from evenhand.notation import JsonObject
 
 __all__ = ["certificate", "certificate_text", "events", "explain", "export", "list_all", "status", "verify"]
@@ -89,8 +88,9 @@ def verify(name: Name, db: Database = DEFAULT, as_json: AsJson = False) -> None:
     with opened(db, name, as_json, read_only=True) as campaign:
         found = campaign.verify()
         done = (
-            f"{found.events} events replayed, {found.examples} rows checked, {found.scores_refitted} scores refitted, "
-            f"{found.requests_chosen_again} requests chosen again: "
+            f"{counted(found.events, 'event')} replayed, {counted(found.examples, 'row')} checked, "
+            f"{counted(found.scores_refitted, 'score')} refitted, "
+            f"{counted(found.requests_chosen_again, 'request')} chosen again: "
         )
         done += f"({len(found.erased)} rows were erased on purpose) " if found.erased else ""
         say(found.as_dict(), as_json, done + ("all the same" if found.ok else "\n".join(["", *found.problems])))
@@ -147,10 +147,11 @@ def _group_rows(found: JsonObject) -> list[tuple[str, ...]]:
     """The table of groups; the risk has a column of its own where it is not the error."""
     from evenhand.risks import title_of
 
-    counts = ("training", "validation", "pending")
-    risk = () if found["risk"] == "error" else (f"{title_of(found['risk'])} (n)",)
-    running = f"running {title_of(found['running']['risk'])} (n)"
-    rows = [("group", "share", *counts, "accuracy", "n", *risk, running)]
+    counts = {"training": "train", "validation": "validate", "pending": "open"}
+    # short heads: what runs is said below the table
+    title = title_of(found["risk"])
+    risk = () if found["risk"] == "error" else (f"{title if len(title) < 12 else found['risk']} (n)",)
+    rows = [("group", "share", *counts.values(), "accuracy", "n", *risk, "running (n)")]
     for group, g in found["groups"].items():
         right = "" if g["accuracy"] is None else f"{g['accuracy']:.3f}"
         loss = "" if g["mean_loss"] is None else f"{g['mean_loss']:.3f} ({g['relevant']})"
@@ -173,7 +174,7 @@ def _status_text(found: JsonObject) -> str:
         f"{found['name']}: {found['used']} of {found['budget']} labels used, {found['promised']} promised, "
         f"{found['unspent']} unspent{state}"
     )
-    lines += _aligned(rows)
+    lines += aligned(rows, columns())
     for group, g in found["groups"].items():
         if g["classes"]:
             line(f"{group}: " + ", ".join(f"{count} × {label}" for label, count in g["classes"].items()))
@@ -205,7 +206,9 @@ def _status_text(found: JsonObject) -> str:
         rest = ", …" if len(d["ids"]) < d["count"] else ""
         line(f"{tool}: {d['count']} without a label because people disagree: {', '.join(d['ids'])}{rest}")
     for who, totals in found["collectors"].items():
-        line(f"{who}: {totals['requests']} requests, {totals['labels']} labels, last at {totals['last']}")
+        line(
+            f"{who}: {counted(totals['requests'], 'request')}, {counted(totals['labels'], 'label')}, last at {totals['last']}"
+        )
     for r in found["open"]:
         line(
             f"request {r['request']}: {r['outstanding']} of {r['size']} labels of {r['group']} outstanding, "
@@ -219,20 +222,3 @@ def _status_text(found: JsonObject) -> str:
         why = f" ({found['stopped']})" if found["nothing_to_ask"] == "stopping rule" else ""
         line(f"nothing to ask: {found['nothing_to_ask']}{why}")
     return "\n".join(lines)
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Rows as lines whose columns stand one below the other.
-
-    Rich would do it in one call, and takes longer to import than `status` takes to read the campaign.
-    """
-    widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(cell + " " * (wide - _width(cell)) for cell, wide in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
-
-
-def _width(text: str) -> int:
-    """How many columns of a terminal a text takes: Chinese, Japanese and Korean letters take two, accents none."""
-    return sum(0 if combining(letter) else 2 if east_asian_width(letter) in "WF" else 1 for letter in text)

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from evenhand.cli.terminal import echo
+
 if TYPE_CHECKING:
     from evenhand.campaign import Campaign
     from evenhand.campaign.requests import Refused
@@ -90,7 +92,7 @@ def say(found: object, as_json: bool, text: str | Callable[[], str]) -> None:
     if as_json:
         typer.echo(json.dumps(found, indent=1, ensure_ascii=False, default=str))
     else:
-        typer.echo(text if isinstance(text, str) else text())
+        echo(text if isinstance(text, str) else text())
 
 
 @contextmanager

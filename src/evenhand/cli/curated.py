@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["print_comparison", "print_labelling", "print_summary"]
 
+WIDE = 100
+"""Columns of a terminal that has room for every figure."""
+
 
 def print_summary(summary: JsonObject, written: Sequence[Path]) -> None:
     """The same figures and sentences as the page, in the same order."""
@@ -87,11 +90,14 @@ def _groups(console: Console, summary: JsonObject, rows: Sequence[JsonObject]) -
 
     own = () if summary["risk"] == "error" else ("risk",)
     rates = [key for key in ("false_negative_rate", "false_positive_rate") if any(key in row for row in rows)]
+    if own and console.width < WIDE:
+        rates = []  # in the report; here the names need the room
     heads = {"risk": summary["risk_title"], "false_negative_rate": "FN", "false_positive_rate": "FP"}
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("group", overflow="fold", min_width=12)
     for name in ("right [95 %]", "n", "always\nmajority", *(heads[key] for key in (*own, *rates)), "train"):
-        table.add_column(name, justify="right", no_wrap=True)
+        # a long head stands in several lines: a number may not be cut, and the name needs the room
+        table.add_column(name if "[" in name else name.replace(" ", "\n"), justify="right", no_wrap=True)
     for row in rows:
         ends = "" if row["low"] is None else f" [{100 * row['low']:.1f}, {100 * row['high']:.1f}]"
         cells = [

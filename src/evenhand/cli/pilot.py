@@ -62,15 +62,15 @@ def _show(found: Pilot) -> None:
     console = Console()
     title = f"{found.result.settings['source']}: {found.simulated:,} labels, {found.trials} trials"
     table = Table(title=title, title_justify="left")
-    table.add_column("rule")
-    table.add_column("worst-off group's risk", justify="right")
+    table.add_column("rule", overflow="fold")
+    table.add_column("worst-off group's risk", justify="right", no_wrap=True)
     for rule in found.result.labels:
         mean, sd = found.worst.get(rule, (None, None))
         table.add_row(rule, "—" if mean is None else f"{mean:.3f} ± {sd:.3f}")
     console.print(table)
     for lead in found.leads if found.trials > 1 else ():
         said = f"{lead.a} over {lead.b}: {lead} {found.unit} for the worst-off group"
-        console.print(said, highlight=False, soft_wrap=True, markup=False)
+        console.print(said, highlight=False, markup=False)
     for note in found.notes:
-        console.print(f"note: {note}", highlight=False, soft_wrap=True, markup=False)
-    console.print(found.sentence, highlight=False, soft_wrap=True)
+        console.print(f"note: {note}", highlight=False, markup=False)
+    console.print(found.sentence, highlight=False, markup=False)

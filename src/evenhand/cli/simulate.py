@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,12 +14,18 @@ from evenhand.cli import table_options as options
 from evenhand.errors import InputError
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
+    from evenhand.notation import JsonObject
     from evenhand.simulation.result import Result
 
 __all__ = ["print_result", "simulate"]
 
 _TRIALS = "trials"
 """The folder within --out that finished trials are kept in."""
+_NAME, _CELL, _MOST = 24, 15, 30
+"""Columns of the terminal for a group's name and for a number, and how many groups are listed."""
+_NONE = {"mean": None, "sd": None}
 
 
 @options.reads_tables
@@ -136,50 +143,72 @@ def save(result: Result, out: Path) -> None:
 
 
 def print_result(result: Result, out: Path | None = None) -> None:
-    """A table of the strategies, what differs between them, and where the files are."""
+    """How well each strategy serves the worst group, what differs between them, who was asked, and where the files are."""
     from rich.console import Console
-    from rich.table import Table
 
     from evenhand.risks import title_of
 
-    console = Console()
+    console = Console(highlight=False, markup=False)
     summary = result.summary()
+    measures = ("accuracy",) if summary["risk"] == "error" else ("risk", "accuracy")
     about = "" if summary["risk"] == "error" else f", {title_of(summary['risk'])}"
-    title = (
+    console.print(
         f"{summary['source']}: {summary['budget']:,} labels, {summary['trials']} trials, seed {summary['seed']}{about}"
     )
-    table = Table(title=title, title_justify="left")
-    table.add_column("strategy")
-    measures = ("accuracy",) if summary["risk"] == "error" else ("risk", "accuracy")
     for measure in measures:
-        whose = "worst group" if len(measures) == 1 else f"worst group's {measure}"
-        table.add_column(f"{whose}\n(trained on half)", justify="right")
-        table.add_column(f"{whose}\n(all labels)", justify="right")
-    if result.settings["final"] == "chosen":
-        table.add_column(
-            "worst group\n(chosen)" if len(measures) == 1 else "worst group's risk\n(chosen)", justify="right"
-        )
-    shown = result.groups[:6]
-    for group in shown:
-        table.add_column(f"share of\n{group}", justify="right")
-    for label, found in summary["strategies"].items():
-        worst = [found[f"{kind}worst_group_{measure}"] for measure in measures for kind in ("", "final_")]
-        if result.settings["final"] == "chosen":
-            worst.append(found[f"chosen_worst_group_{measures[0]}"])
-        shares = [found["mixture"].get(group, {"mean": None, "sd": None}) for group in shown]
-        table.add_row(label, *(_spread(value) for value in (*worst, *shares)))
-    console.print(table)
-    if result.fair_mixture is not None:
-        fair = ", ".join(f"{group} {share:.2f}" for group, share in result.fair_mixture.items())
-        console.print(f"fair mixture π*: {fair}", highlight=False)
+        chosen = result.settings["final"] == "chosen" and measure == measures[0]
+        _worst_groups(console, summary, measure if len(measures) > 1 else None, chosen)
     for d in summary["differences"]:
         if d["metric"] == f"worst_group_{measures[0]}":
             sure = "" if d["low"] <= 0 <= d["high"] else "  ← beyond chance"
             interval = f"{d['mean']:+.4f}  [{d['low']:+.4f}, {d['high']:+.4f}]"
             what = "" if measures[0] == "accuracy" else "'s risk"
-            console.print(f"worst group{what}, {d['a']} − {d['b']}: {interval}{sure}", highlight=False)
+            console.print(f"worst group{what}, {d['a']} − {d['b']}: {interval}{sure}")
+    _shares(console, summary, result.groups)
+    if result.fair_mixture is not None:
+        fair = ", ".join(f"{group} {share:.2f}" for group, share in result.fair_mixture.items())
+        console.print(f"fair mixture π*: {fair}")
     if out is not None:
-        console.print(f"written to {out}", highlight=False)
+        console.print(f"written to {out}", soft_wrap=True)
+
+
+def _worst_groups(console: Console, summary: JsonObject, named: str | None, chosen: bool) -> None:
+    """A row a strategy; what is measured is named where it is not the accuracy alone."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("strategy", overflow="fold", min_width=12)
+    whose = "worst group" if named is None else f"worst group's\n{named}"
+    kinds = {"": "(trained on half)", "final_": "(all labels)"} | ({"chosen_": "(chosen)"} if chosen else {})
+    for how in kinds.values():
+        table.add_column(f"{whose}\n{how}", justify="right", no_wrap=True)
+    for label, found in summary["strategies"].items():
+        table.add_row(Text(label), *(_spread(found[f"{kind}worst_group_{named or 'accuracy'}"]) for kind in kinds))
+    console.print(table)
+
+
+def _shares(console: Console, summary: JsonObject, groups: Sequence[str]) -> None:
+    """The share of the labels each group got, as many strategies beside each other as there is room for."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    names = list(summary["strategies"])
+    room = max(1, (console.width - _NAME) // _CELL)
+    for start in range(0, len(names), room):
+        shown = names[start : start + room]
+        table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 2, 0, 0))
+        table.add_column("share of the labels", overflow="fold", min_width=_NAME - 4)
+        for name in shown:
+            table.add_column(Text(name, justify="right"), justify="right", overflow="fold", min_width=_CELL - 2)
+        for group in groups[:_MOST]:
+            found = (summary["strategies"][name]["mixture"].get(group, _NONE) for name in shown)
+            table.add_row(Text(group), *map(_spread, found))
+        console.print(table)
+    if len(groups) > _MOST:
+        console.print(f"(and {len(groups) - _MOST} more groups, in summary.json and --json)")
 
 
 def _spread(value: dict[str, float | None]) -> str:

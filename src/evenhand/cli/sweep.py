@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from evenhand.cli import table_options as options
+from evenhand.cli.terminal import aligned, columns, echo
 from evenhand.errors import InputError
 
 __all__ = ["sweep"]
@@ -75,13 +76,15 @@ def sweep(
     if as_json:
         typer.echo(text)
         return
+    rows = [("setting", "chooses", "confirms", "")]
     for row in found.table.to_dict(orient="records"):
-        mark = "  ← chosen" if row["strategy"] == found.best else ""
         own = ", ".join(f"{name} = {row[name]}" for name in found.names)
-        typer.echo(f"{own:40} {row['choosing_mean']:.4f}   {row['confirming_mean']:.4f}{mark}")
-    typer.echo(f"({found.measured} of the worst group in the half that chose, and in the half that confirms)")
-    typer.echo(f"best: {found.best}; against {found.base} in the half that had no say: {found.advantage}")
+        mark = "← chosen" if row["strategy"] == found.best else ""
+        rows.append((own, f"{row['choosing_mean']:.4f}", f"{row['confirming_mean']:.4f}", mark))
+    typer.echo("\n".join(aligned(rows, columns())))
+    echo(f"({found.measured} of the worst group in the half of the trials that chooses, and in the half that confirms)")
+    echo(f"best: {found.best}; against {found.base} in the half that had no say: {found.advantage}")
     if not found.advantage.above:
-        typer.echo("the interval holds 0: the better setting may be chance")
+        echo("the interval holds 0: the better setting may be chance")
     if out is not None:
         typer.echo(f"written to {out}")

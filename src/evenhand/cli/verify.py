@@ -17,6 +17,7 @@ def verify(
     as_json: Annotated[bool, typer.Option("--json", help="print the checks as JSON")] = False,
 ) -> None:
     """Recompute every figure of a curated result with scikit-learn alone; exit code 2 where one differs."""
+    from evenhand.cli.terminal import echo
     from evenhand.curation.verify import verify as run
 
     checks = run(out)
@@ -25,7 +26,7 @@ def verify(
     else:
         words = {True: "agrees", False: "DIFFERS", None: "not checked"}
         for check in checks:
-            typer.echo(f"{words[check.ok]:12} {check.name}: {check.found}")
+            echo(f"{words[check.ok]:12} {check.name}: {check.found}")
     if any(check.ok is False for check in checks):
         typer.echo("error: the report does not agree with its files", err=True)
         raise typer.Exit(2)
