@@ -52,6 +52,7 @@ soak: install
 	$(BIN)/python benchmarks/big_table.py --json docs/results/big-table.json
 	$(BIN)/python benchmarks/random_groups.py --json docs/results/random-groups.json
 	$(BIN)/python benchmarks/proofs.py
+	$(BIN)/python benchmarks/server.py --json docs/results/server.json
 	$(BIN)/python benchmarks/models.py
 
 bench: install

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from typing import Any
 
 import numpy as np
@@ -147,3 +148,13 @@ def test_on_loopback_no_token_is_needed_but_the_name_must_be_right(server: Runni
     headers = {"Authorization": f"Bearer {made['token']}", "X-Forwarded-For": "1.2.3.4"}
     assert get("/api/me", headers=headers).json()["role"] == "viewer"
     assert server.post("/api/campaigns", {}, headers={"Origin": "http://evil"}).status_code == 403
+
+
+def test_the_log_is_json_with_the_ids_that_answers_carry(server: Running) -> None:
+    number = server.client.get("/api/me").headers["x-request-id"]
+    server.client.get("/health")  # the line is written once the answer is out
+    lines = [json.loads(line) for line in server.log.splitlines()]
+    found = next(line for line in lines if line.get("request") == number)
+    assert (found["path"], found["status"], found["method"]) == ("/api/me", 200, "GET")
+    text = server.client.get("/metrics").text
+    assert 'evenhand_requests_total{method="GET",route="/api/me",status="200"}' in text

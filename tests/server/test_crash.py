@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.server.conftest import Start
-from tests.server.test_fits import SLOW, collect
+from tests.server.test_fits import SLOW, children, collect
 
 import evenhand as eh
 from serving.storm import check, storm
@@ -31,12 +31,8 @@ def test_nothing_acknowledged_is_lost_or_doubled_when_the_server_is_killed(tmp_p
     held(f"sqlite:///{tmp_path / 'ledger.db'}", clients=8, deliveries=100, kills=1)
 
 
-def test_neither_on_postgresql(postgres_url: str) -> None:
-    held(postgres_url, clients=8, deliveries=100, kills=1)
-
-
 def test_two_servers_on_one_database_agree_and_one_takes_over(postgres_url: str, start: Start, tmp_path: Path) -> None:
-    (tmp_path / "slow_learner.py").write_text(SLOW.format(seconds=1.0))
+    (tmp_path / "slow_learner.py").write_text(SLOW.format(seconds=0.8))
     path = f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(tmp_path)
@@ -64,16 +60,14 @@ def test_two_servers_on_one_database_agree_and_one_takes_over(postgres_url: str,
     thread = threading.Thread(target=ask)
     thread.start()
     time.sleep(0.5)
+    workers = children(first.process.pid)
     first.kill()
     thread.join()
     begun = time.monotonic()
     assert second.post("/api/campaigns/c/ask").status_code == 200  # waits until the lease of the dead runs out
     assert time.monotonic() - begun < 25
+    assert workers
+    assert not any(Path(f"/proc/{worker}").exists() for worker in workers)  # nobody was there to end them
     status: dict[str, Any] = second.client.get("/api/campaigns/c").json()
     assert status["scores"]["labels_behind"] == 0
     assert second.client.get("/api/campaigns/c/verify").json()["ok"]
-
-
-@pytest.mark.soak
-def test_ten_thousand_deliveries_of_fifty_clients_through_five_kills(database: str) -> None:
-    held(database, clients=50, deliveries=10_000, kills=5)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from tests.server.conftest import Running
 from tests.server.test_api import rows
@@ -52,7 +52,7 @@ def children(process: int) -> list[int]:
 @pytest.fixture(scope="module")
 def slow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     folder: Path = tmp_path_factory.mktemp("fits")
-    (folder / "slow_learner.py").write_text(SLOW.format(seconds=1.5))
+    (folder / "slow_learner.py").write_text(SLOW.format(seconds=1.0))
     database, path = f"sqlite:///{folder / 'ledger.db'}", f"{folder}:{os.environ.get('PYTHONPATH', '')}"
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(folder)
@@ -80,39 +80,35 @@ def collect(server: Running, name: str, k: int, **ask: Any) -> float:
 def test_an_ask_waits_for_fresh_scores_but_not_longer_than_it_wants(slow: Running) -> None:
     for k in range(3):
         collect(slow, "always", k, max_wait=0)
-    assert collect(slow, "always", 3, max_wait=0.2) < 1.2
-    assert collect(slow, "always", 4) > 1.0  # it waited for the fit
+    assert collect(slow, "always", 3, max_wait=0.1) < 1.0
+    assert collect(slow, "always", 4) > 0.5  # it waited for the fit
     scores = slow.client.get("/api/campaigns/always").json()["scores"]
     assert scores["labels_behind"] <= 4
 
 
 def test_background_fits_hold_nobody_up(slow: Running) -> None:
-    assert max(collect(slow, "later", k) for k in range(4)) < 1.0
-    with httpx.Client(base_url=slow.url, trust_env=False) as client:
-        for _ in range(40):
-            if client.get("/api/campaigns/later").json()["scores"]["labels_behind"] == 0:
-                break
-            time.sleep(0.2)
-        else:
-            raise AssertionError("no refit came")
+    assert max(collect(slow, "later", k) for k in range(4)) < 0.9
+    for _ in range(100):
+        if slow.client.get("/api/campaigns/later").json()["scores"]["labels_behind"] == 0:
+            return
+        time.sleep(0.1)
+    raise AssertionError("no refit came")
 
 
 def test_a_worker_that_is_killed_is_replaced_and_its_job_done_again(slow: Running) -> None:
     collect(slow, "always", 9, max_wait=0)
-    with httpx.Client(base_url=slow.url, trust_env=False, timeout=30) as client:
-        import threading
 
-        def kill() -> None:
-            time.sleep(0.7)
-            for process in children(slow.process.pid):
-                os.kill(process, signal.SIGKILL)
+    def kill() -> None:
+        time.sleep(0.4)
+        for process in children(slow.process.pid):
+            os.kill(process, signal.SIGKILL)
 
-        thread = threading.Thread(target=kill)
-        thread.start()
-        refitted = client.post("/api/campaigns/always/refit")
-        thread.join()
-        assert refitted.status_code == 200, refitted.text
-        assert client.get("/api/campaigns/always").json()["scores"]["labels_behind"] == 0
+    thread = threading.Thread(target=kill)
+    thread.start()
+    refitted = slow.post("/api/campaigns/always/refit")
+    thread.join()
+    assert refitted.json() == {"refitted": True}
+    assert slow.client.get("/api/campaigns/always").json()["scores"]["labels_behind"] == 0
 
 
 @pytest.mark.parametrize(
@@ -139,19 +135,3 @@ def test_plain_settings_are_taken(slow: Running) -> None:
         201,
         422,
     )
-
-
-def test_workers_end_with_a_server_that_is_killed(slow: Running, start: Any, tmp_path: Path) -> None:
-    server = start(f"sqlite:///{tmp_path / 'a.db'}")
-    server.post("/api/campaigns", {"name": "c", "groups": ["u", "v"], "budget": 40, "batch": 2})
-    collect(server, "c", 0)
-    server.post("/api/campaigns/c/refit")
-    workers = children(server.process.pid)
-    assert workers
-    server.kill()
-    for _ in range(100):
-        if not any(Path(f"/proc/{worker}").exists() for worker in workers):
-            break
-        time.sleep(0.05)
-    else:
-        raise AssertionError("a worker lives on")

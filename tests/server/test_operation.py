@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 import threading
 import time
@@ -106,14 +105,3 @@ def test_ready_says_when_the_database_is_away_and_back(cluster: Any, start: Star
     assert get("/ready").status_code == 200
     told = server.post("/api/campaigns/c/requests/1/tell", {"X": [[0.0], [1.0]], "y": [0, 1]})
     assert told.json()["rows"] == 2
-
-
-def test_the_log_is_json_with_the_ids_that_answers_carry(start: Start, tmp_path: Path) -> None:
-    server = start(f"sqlite:///{tmp_path / 'a.db'}")
-    number = server.client.get("/api/me").headers["x-request-id"]
-    server.client.get("/health")  # the line is written once the answer is out
-    lines = [json.loads(line) for line in server.log.splitlines()]
-    found = next(line for line in lines if line.get("request") == number)
-    assert (found["path"], found["status"], found["method"]) == ("/api/me", 200, "GET")
-    text = server.client.get("/metrics").text
-    assert 'evenhand_requests_total{method="GET",route="/api/me",status="200"} 1.0' in text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import Awaitable, Callable
 
 import anyio.to_thread
@@ -22,10 +23,10 @@ _SENDERS = 20
 
 async def watch(parts: Parts, stopping: asyncio.Event) -> None:
     """Look around every two seconds until the server stops; a database that is away is tried again."""
-    sending = _Sending(parts)
+    sending, looking = _Sending(parts), _Looking(parts)
 
     async def look() -> None:
-        await anyio.to_thread.run_sync(_look, parts)
+        await anyio.to_thread.run_sync(looking.around)
 
     # apart: a receiver of webhooks that is slow holds up neither leases nor refits
     await asyncio.gather(_often(look, stopping), _often(sending.begin, stopping))
@@ -46,28 +47,40 @@ async def _often(step: Callable[[], Awaitable[None]], stopping: asyncio.Event) -
             continue
 
 
-def _look(parts: Parts) -> None:
-    for number in parts.campaigns.ledger.campaigns().values():
-        campaign = parts.campaigns.by_number(number)
-        try:
-            _look_after(campaign, parts)
-        except LedgerError:
-            raise
-        except EvenhandError as error:
-            # a campaign whose strategy or learner this process may not import: others can still be looked after
-            _LOG.debug("campaign %r: %s", campaign.name, error)
+class _Looking:
+    """Leases and refits of all campaigns; one that nothing happened to since the last time costs nothing."""
 
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._quiet: dict[int, tuple[int, float]] = {}  # the newest event of a campaign, and when its next lease ends
 
-def _look_after(campaign: Campaign, parts: Parts) -> None:
-    """Write down leases that have ended, and refit where that is left to the background."""
-    store = campaign.store
-    state = store.refresh()
-    if state.closed is not None:
-        return
-    if state.overdue(store.now()):
-        store.write(lambda state, writer: None)
-    if state.settings["refit"] == "background":
-        parts.worker.wanted(campaign)
+    def around(self) -> None:
+        """Look at every campaign once."""
+        now = self._parts.campaigns.ledger.clock()
+        for number, seq in self._parts.campaigns.ledger.newest().items():
+            known, until = self._quiet.get(number, (0, 0.0))
+            if known == seq and now < until:
+                continue
+            self._quiet.pop(number, None)
+            campaign = self._parts.campaigns.by_number(number)
+            try:
+                self._look_after(campaign)
+            except LedgerError:
+                raise
+            except EvenhandError as error:
+                # a campaign whose strategy or learner this process may not import: others can still be looked after
+                _LOG.debug("campaign %r: %s", campaign.name, error)
+
+    def _look_after(self, campaign: Campaign) -> None:
+        """Write down leases that have ended, and refit where that is left to the background."""
+        store = campaign.store
+        state = store.refresh()
+        if state.closed is None and state.overdue(store.now()):
+            store.write(lambda state, writer: None)
+        if state.settings["refit"] == "background" and self._parts.worker.begins(campaign):
+            return  # until the fit is done
+        ends = [request["until"] for request in state.open.values() if request["until"] is not None]
+        self._quiet[store.number] = (store.state.seq, min(ends, default=math.inf) if state.closed is None else math.inf)
 
 
 class _Sending:

@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from evenhand.campaign import Campaign
+from evenhand.campaign.state import State
 from evenhand.server import jobs
 from evenhand.server.observing import Observer
 from evenhand.server.problems import Problem
@@ -98,18 +99,21 @@ class Worker:
         future.add_done_callback(self._count)
         return future
 
+    def begins(self, campaign: Campaign) -> bool:
+        """Begin a refit where labels came since the last; False where there is nothing to fit."""
+        wanted = _newest(campaign.store.refresh())
+        if wanted is not None:
+            self.refit_soon(campaign)
+        return wanted is not None
+
     def wanted(self, campaign: Campaign) -> int | None:
         """The event that scores should rest on before the next ask; a refit in the background is begun, not waited for."""
         state = campaign.store.refresh()
-        if state.settings["learner"] is None or not state.fresh or state.columns is None or state.closed is not None:
-            return None
-        newest = max(state.arrived)
-        if state.failure is not None and state.failure["rests_on"] >= newest:  # it would only fail again
-            return None
         if state.settings["refit"] == "background":
-            self.refit_soon(campaign)
+            self.begins(campaign)
             return None
-        return newest if campaign.store.trainer.due(state) else None
+        wanted = _newest(state)
+        return wanted if wanted is not None and campaign.store.trainer.due(state) else None
 
     async def bring_up(self, campaign: Campaign, wanted: int, seconds: float) -> None:
         """Have the scores rest on an event at least; waits so long at most, and the ask says how old its scores are."""
@@ -138,6 +142,15 @@ class Worker:
             self._pool.shutdown(wait=False, cancel_futures=True)
         for process in multiprocessing.active_children():
             process.terminate()
+
+
+def _newest(state: State) -> int | None:
+    """The event of the newest labels, where a fit would give other scores; None where it would not."""
+    if state.settings["learner"] is None or not state.fresh or state.columns is None or state.closed is not None:
+        return None
+    newest = max(state.arrived)
+    # a learner that failed on these labels would only fail again
+    return newest if state.failure is None or state.failure["rests_on"] < newest else None
 
 
 def _is_unscored(campaign: Campaign, wanted: int) -> bool:
