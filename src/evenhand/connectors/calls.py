@@ -49,11 +49,11 @@ class Calls:
             raise InputError(f"the address {url!r} must begin with http:// or https://")
         self.url, self._key = url.rstrip("/"), key
         self.clock: datetime | None = None
+        if not key.isascii() or not key.isprintable():
+            raise InputError("the access token has characters that no token has: copy it anew")
         self._http = httpx.Client(base_url=self.url, timeout=timeout, trust_env=False)
         # a personal token is a JSON web token, three parts with dots between them
         self._personal = key.count(".") == 2
-        if not key.isascii() or not key.isprintable():
-            raise InputError("the access token has characters that no token has: copy it anew")
         if not self._personal:
             self._http.headers["Authorization"] = f"Token {key}"
 

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
-from typing import Any
+from typing import Any, Self
 
 from evenhand.connectors.base import OURS, Answer, Shown, Task
 from evenhand.connectors.calls import Calls, Gone
@@ -42,7 +42,7 @@ class LabelStudio:
     ) -> None:
         self.project, self.name = int(project), f"label-studio:{int(project)}"
         self._label, self._call = label, Calls(url, key, timeout)
-        self._control = self._find_control()
+        self._control: str | None = None
         self._people: dict[int, str] = {}
         self._marked: dict[str, Mapping[str, Any]] = {}
 
@@ -53,6 +53,12 @@ class LabelStudio:
         """Let go of the connections."""
         self._call.close()
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
     # ---------------------------------------------------------------- the contract
 
     def tasks(self, after: str | None) -> tuple[list[Task], str | None]:
@@ -60,6 +66,8 @@ class LabelStudio:
         try:
             self._control = self._find_control()
         except InputError as error:
+            if self._control is None:
+                raise
             raise ToolError(str(error)) from None  # it was well before, and may be again
         began = self._call.clock
         cursor = None if began is None else (began - _OVERLAP).strftime("%Y-%m-%dT%H:%M:%S.000000Z")

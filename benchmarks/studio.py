@@ -1,0 +1,249 @@
+"""A Label Studio server to try the connector with: installed where it is not, started, and used as people use it.
+
+    EVENHAND_LABEL_STUDIO=/path/to/bin/label-studio     the program, where it is installed already
+
+Everything goes through Label Studio's own HTTP API: accounts by invitation, a project, annotations by the accounts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+PROGRAM = "EVENHAND_LABEL_STUDIO"
+PASSWORD = "a password for tests"
+CONFIG = """<View>
+  <Text name="text" value="$text"/>
+  <Choices name="sentiment" toName="text" choice="single"><Choice value="good"/><Choice value="bad"/></Choices>
+</View>"""
+_START_SECONDS = 600
+
+
+def program(folder: Path) -> Path:
+    """The `label-studio` program: the one named in the environment, or one installed into the folder."""
+    if named := os.environ.get(PROGRAM):
+        return Path(named)
+    found = folder / "label-studio" / "bin" / "label-studio"
+    if not found.exists():
+        subprocess.run([sys.executable, "-m", "venv", str(found.parents[1])], check=True)
+        pip = [str(found.with_name("python")), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        subprocess.run([*pip, "label-studio"], check=True)
+    return found
+
+
+def release(binary: Path) -> str:
+    """Which Label Studio it is."""
+    code = "from importlib.metadata import version; print(version('label-studio'))"
+    return subprocess.run(
+        [str(binary.with_name("python")), "-c", code], check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
+class Server:
+    """A server process over a folder of its own; started again it has the same data."""
+
+    def __init__(self, binary: Path, folder: Path) -> None:
+        self.binary, self.folder, self.key = binary, folder, secrets.token_hex(20)
+        folder.mkdir(parents=True, exist_ok=True)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = int(free.getsockname()[1])
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> float:
+        """Start it; gives the seconds until it answers."""
+        environment = {
+            # a folder with a label_studio.py in it would hide the package of that name
+            **{name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
+            "LABEL_STUDIO_USERNAME": "lead@example.org",
+            "LABEL_STUDIO_PASSWORD": PASSWORD,
+            "LABEL_STUDIO_USER_TOKEN": self.key,
+            "LABEL_STUDIO_ENABLE_LEGACY_API_TOKEN": "true",
+            "COLLECT_ANALYTICS": "false",
+            "LATEST_VERSION_CHECK": "false",
+            "SENTRY_DSN": "",
+            "FRONTEND_SENTRY_DSN": "",
+        }
+        command = [str(self.binary), "start", "--no-browser", "--internal-host", "127.0.0.1", "-p", str(self.port)]
+        began = time.monotonic()
+        with (self.folder / "server.log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [*command, "--data-dir", str(self.folder / "data")], env=environment, stdout=log, stderr=log
+            )
+        while time.monotonic() - began < _START_SECONDS:
+            try:
+                if httpx.get(f"{self.url}/health", timeout=10, trust_env=False).status_code == 200:
+                    return time.monotonic() - began
+            except httpx.TransportError:
+                pass
+            if self.process.poll() is not None:
+                break
+            time.sleep(0.5)
+        raise SystemExit(f"Label Studio did not start: see {self.folder / 'server.log'}")
+
+    def stop(self) -> None:
+        """Stop it."""
+        if self.process is not None:
+            self.process.terminate()
+            self.process.wait(60)
+
+
+class Account:
+    """Somebody with an access token, and what they do."""
+
+    def __init__(self, url: str, key: str, email: str) -> None:
+        self.email, self.key = email, key
+        self.http = httpx.Client(base_url=url, headers={"Authorization": f"Token {key}"}, timeout=120, trust_env=False)
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self.http.close()
+
+    def call(self, method: str, path: str, **options: Any) -> Any:
+        """A call; the server may be starting again, or its database busy."""
+        for attempt in range(60):
+            try:
+                answer = self.http.request(method, path, **options)
+            except httpx.TransportError:
+                pass
+            else:
+                if answer.status_code < 500:
+                    answer.raise_for_status()
+                    return answer.json() if answer.content else None
+            time.sleep(min(0.1 * 2**attempt, 5.0))
+        raise SystemExit(f"{method} {path}: no answer")
+
+    def say(self, task: int | str, label: str, control: str = "sentiment", kind: str = "choices") -> int:
+        """Annotate a task; gives the annotation's number."""
+        return int(self.call("POST", f"/api/tasks/{task}/annotations/", json=_result(label, control, kind))["id"])
+
+    def skip(self, task: int | str) -> int:
+        """Skip a task."""
+        body = {"result": [], "was_cancelled": True}
+        return int(self.call("POST", f"/api/tasks/{task}/annotations/", json=body)["id"])
+
+    def change(self, annotation: int, label: str, control: str = "sentiment", kind: str = "choices") -> None:
+        """Change an annotation."""
+        self.call("PATCH", f"/api/annotations/{annotation}/", json=_result(label, control, kind))
+
+    def unsay(self, annotation: int) -> None:
+        """Delete an annotation."""
+        self.call("DELETE", f"/api/annotations/{annotation}/")
+
+    def personal_token(self) -> str:
+        """A personal access token."""
+        return str(self.call("POST", "/api/token/", json={})["token"])
+
+    def tab(self, project: int, title: str = "Evenhand: label next") -> dict[str, Any] | None:
+        """The tab that people label in."""
+        views = self.call("GET", "/api/dm/views/", params={"project": project})
+        found: list[dict[str, Any]] = [view for view in views if view["data"].get("title") == title]
+        return found[0] if found else None
+
+    def in_tab(self, project: int) -> list[dict[str, Any]]:
+        """The tasks in the tab, in its order."""
+        view = self.tab(project)
+        if view is None:
+            return []
+        options = {"view": view["id"], "project": project, "page": 1, "page_size": 1000, "fields": "all"}
+        tasks: list[dict[str, Any]] = self.call("GET", "/api/tasks", params=options)["tasks"]
+        return tasks
+
+    def next_task(self, project: int) -> int | None:
+        """The task that 'Label All Tasks' in the tab shows this person next; None if there is none."""
+        view = self.tab(project)
+        if view is None:
+            return None
+        everything = {"selectedItems": {"all": True, "excluded": []}}
+        wanted = {name: view["data"][name] for name in ("filters", "ordering")}
+        options = {"id": "next_task", "project": project, "tabID": view["id"]}
+        try:
+            return int(self.call("POST", "/api/dm/actions", params=options, json={**everything, **wanted})["id"])
+        except httpx.HTTPStatusError as error:
+            if error.response.status_code == 404:
+                return None
+            raise
+
+
+class Lead(Account):
+    """Who owns the project."""
+
+    def invite(self, email: str) -> Account:
+        """An account of somebody's own, made as people make theirs: by the link of an invitation."""
+        link = str(self.call("GET", "/api/invite")["invite_url"])
+        with httpx.Client(base_url=self.http.base_url, timeout=120, trust_env=False) as browser:
+            token = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', browser.get(link).text)
+            if token is None:
+                raise SystemExit("Label Studio's page for signing up has changed")
+            form = {"csrfmiddlewaretoken": token[1], "email": email, "password": PASSWORD, "allow_newsletters": "false"}
+            browser.post(link, data=form, headers={"Referer": f"{self.http.base_url}{link}"})
+            key = str(browser.get("/api/current-user/token").json()["token"])
+        return Account(str(self.http.base_url), key, email)
+
+    def project(self, title: str, rows: Sequence[Mapping[str, Any]], config: str = CONFIG, overlap: int = 1) -> int:
+        """A project with one task for each row; gives its number."""
+        about = {"title": title, "label_config": config, "maximum_annotations": overlap}
+        number = int(self.call("POST", "/api/projects/", json=about)["id"])
+        self.add(number, rows)
+        return number
+
+    def add(self, project: int, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Import tasks."""
+        self.call("POST", f"/api/projects/{project}/import", json=[{"data": dict(row)} for row in rows])
+
+    def tasks(self, project: int) -> list[dict[str, Any]]:
+        """Every task with its annotations, as Label Studio exports them: another way than the connector's."""
+        options = {"exportType": "JSON", "download_all_tasks": "true"}
+        found: list[dict[str, Any]] = self.call("GET", f"/api/projects/{project}/export", params=options)
+        return found
+
+    def delete_task(self, task: int | str) -> None:
+        """Delete a task."""
+        self.call("DELETE", f"/api/tasks/{task}/")
+
+    def configure(self, project: int, config: str) -> None:
+        """Change the labelling set-up."""
+        self.call("PATCH", f"/api/projects/{project}/", json={"label_config": config})
+
+
+def _result(label: str, control: str, kind: str) -> dict[str, Any]:
+    value: Any = [label]
+    if kind == "rating":
+        value = int(label)
+    elif kind == "taxonomy":
+        value = [label.split(" / ")]
+    elif kind == "textarea":
+        kind, value = "textarea", [label]
+    name = "text" if kind == "textarea" else kind
+    return {"result": [{"from_name": control, "to_name": "text", "type": kind, "value": {name: value}}]}
+
+
+def clean(value: Any) -> Any:
+    """What an answer holds without what is nobody's business: tokens, and fields about accounts."""
+    if isinstance(value, list):
+        return [clean(item) for item in value]
+    if isinstance(value, dict):
+        return {name: clean(item) for name, item in value.items() if name not in _PRIVATE}
+    return value
+
+
+_PRIVATE = frozenset(
+    ("token", "unique_id", "task_data_login", "task_data_password", "avatar", "phone", "last_activity")
+)
+
+
+def as_json(value: object) -> str:
+    """JSON on one line."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
