@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import tempfile
-import uuid
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
 import pytest
+from tests.helpers import new_schema
 
 # how long an example takes says nothing about it being right, and the first one may compile something
 hypothesis.settings.register_profile("evenhand", deadline=None)
@@ -31,13 +31,8 @@ def postgres_server() -> Iterator[str]:
 
 @pytest.fixture
 def postgres_url(postgres_server: str) -> str:
-    """A schema of its own, which is quicker to make than a database."""
-    import psycopg
-
-    name = f"t{uuid.uuid4().hex}"
-    with psycopg.connect(postgres_server, autocommit=True) as connection:
-        connection.execute(f"CREATE SCHEMA {name}")
-    return f"{postgres_server}&options=-c%20search_path%3D{name}"
+    """A schema of its own on that server."""
+    return new_schema(postgres_server)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from tests.helpers import Shell
 from typer.testing import CliRunner
 
 import evenhand as eh
-from evenhand.cli.campaign import app
 from evenhand.errors import InputError, LedgerError
 
 runner = CliRunner()
@@ -27,22 +27,8 @@ BAD_NAMES = ["", "  ", "\t", "a\nb", "a\0b", "a\x1bb", "\ud800", "x" * 501]
 X2, Y2 = np.eye(2), ["no", "yes"]
 
 
-class Shell:
-    """Runs commands on one database."""
-
-    def __init__(self, folder: Path) -> None:
-        self.file = folder / "c.db"
-        self.db = f"sqlite:///{self.file}"
-
-    def __call__(self, *words: object, code: int = 0, stdin: str | None = None) -> str:
-        done = runner.invoke(app, [str(words[0]), "--db", self.db, *map(str, words[1:])], input=stdin)
-        assert done.exit_code == code, (done.output, done.exception)
-        assert "Traceback" not in done.output
-        return done.output
-
-    def json(self, *words: object, code: int = 0) -> Any:
-        text = self(words[0], "--json", *words[1:], code=code)
-        return json.JSONDecoder().raw_decode(text[text.index("{") :])[0]
+class DatabaseShell(Shell):
+    """Also looks into the database."""
 
     def sql(self, statement: str) -> list[Any]:
         with sqlite3.connect(self.file) as connection:
@@ -55,9 +41,9 @@ class Shell:
 
 
 @pytest.fixture
-def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
+def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DatabaseShell:
     monkeypatch.chdir(tmp_path)
-    return Shell(tmp_path)
+    return DatabaseShell(tmp_path)
 
 
 @pytest.fixture(scope="module")
@@ -74,14 +60,14 @@ def half_told(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def survey(shell: Shell, half_told: Path) -> Shell:
+def survey(shell: DatabaseShell, half_told: Path) -> DatabaseShell:
     """A copy of that database, beside the file that was told."""
     shutil.copy(half_told / "whole.db", shell.file)
     shutil.copy(half_told / "good.csv", "good.csv")
     return shell
 
 
-def refused(shell: Shell, *words: object, stdin: str | None = None) -> str:
+def refused(shell: DatabaseShell, *words: object, stdin: str | None = None) -> str:
     """What the command says; it exits with 2 and changes nothing."""
     before = shell.stored()
     message = shell(*words, code=2, stdin=stdin)
@@ -93,7 +79,7 @@ def refused(shell: Shell, *words: object, stdin: str | None = None) -> str:
 
 
 @pytest.mark.parametrize("name", ODD_NAMES)
-def test_odd_names_are_names(shell: Shell, name: str) -> None:
+def test_odd_names_are_names(shell: DatabaseShell, name: str) -> None:
     shell(
         "create",
         "--group",
@@ -125,7 +111,7 @@ def test_odd_names_are_names(shell: Shell, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", BAD_NAMES)
-def test_names_that_cannot_be(shell: Shell, name: str) -> None:
+def test_names_that_cannot_be(shell: DatabaseShell, name: str) -> None:
     url = shell.db
     for make in (
         lambda: eh.Campaign(["u", name], "uniform", budget=40),
@@ -139,7 +125,7 @@ def test_names_that_cannot_be(shell: Shell, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", BAD_NAMES[:4])
-def test_names_that_cannot_be_from_the_shell(shell: Shell, name: str) -> None:
+def test_names_that_cannot_be_from_the_shell(shell: DatabaseShell, name: str) -> None:
     shell("create", "there", "--group", "u", "--budget", 8)
     for words in (["c", "--group", "u", "--group", name], [name, "--group", "u"]):
         message = refused(shell, "create", "--budget", 8, *words)
@@ -205,7 +191,7 @@ def test_budgets_that_cannot_be(survey: Shell, budget: int) -> None:
 
 
 @pytest.mark.parametrize("setting", ["batch", "warmup", "refit", "seed"])
-def test_other_settings_beyond_64_bits(shell: Shell, setting: str) -> None:
+def test_other_settings_beyond_64_bits(shell: DatabaseShell, setting: str) -> None:
     shell("create", "there", "--group", "u", "--budget", 8)
     if setting == "seed":  # any whole number is a seed
         shell("create", "c", "--group", "u", "--budget", 8, "--seed", 2**70)
@@ -266,7 +252,7 @@ def _seqs(c: eh.Campaign, after: int, limit: int | None) -> Any:
         return type(error)
 
 
-def test_more_requests_than_anybody_wants(shell: Shell) -> None:
+def test_more_requests_than_anybody_wants(shell: DatabaseShell) -> None:
     shell("create", "s", "--group", "u", "--group", "v", "--budget", 40, "--strategy", "uniform")
     message = refused(shell, "ask", "s", "--count", 1_000_000_000)
     assert "--count 1000000000 is more than 1,000: give --all" in message
@@ -298,7 +284,7 @@ def test_values_nothing_can_be_learned_from(survey: Shell, value: str) -> None:
     assert c.model() is not None
 
 
-def test_values_of_images(shell: Shell) -> None:
+def test_values_of_images(shell: DatabaseShell) -> None:
     c = eh.Campaign(["u"], "uniform", budget=40)
     c.ask()
     for value in (1e160, np.nan, np.inf):
@@ -308,7 +294,7 @@ def test_values_of_images(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize("n", [0, 2.5, -1, 41, 1e12, 2**70, float("nan"), float("inf"), "many", None])
-def test_losses_of_more_examples_than_can_be(shell: Shell, n: Any) -> None:
+def test_losses_of_more_examples_than_can_be(shell: DatabaseShell, n: Any) -> None:
     shell("create", "s", "--group", "u", "--budget", 40, "--learner", "none")
     shell("ask", "s")
     shell("tell", "s", 1, "-n", 2)
@@ -322,7 +308,7 @@ def test_losses_of_more_examples_than_can_be(shell: Shell, n: Any) -> None:
 
 
 @pytest.mark.parametrize("loss", ["1e308", "nan", "inf", "x", "-1"])
-def test_losses_that_cannot_be(shell: Shell, loss: str) -> None:
+def test_losses_that_cannot_be(shell: DatabaseShell, loss: str) -> None:
     shell("create", "s", "--group", "u", "--budget", 40, "--learner", "none")
     shell("ask", "s")
     shell("tell", "s", 1, "-n", 2)
@@ -331,7 +317,7 @@ def test_losses_that_cannot_be(shell: Shell, loss: str) -> None:
     shell("status", "s")
 
 
-def test_losses_as_they_should_not_be_written(shell: Shell) -> None:
+def test_losses_as_they_should_not_be_written(shell: DatabaseShell) -> None:
     shell("create", "s", "--group", "u", "--budget", 40, "--learner", "none")
     Path("list.json").write_text("[1, 2]")
     Path("broken.json").write_text("{")
@@ -381,7 +367,7 @@ def test_exports_never_replace_a_file(survey: Shell) -> None:
     assert [path.name for path in Path().glob(".*.partial")] == []
 
 
-def test_formulas_in_an_export_are_only_text(shell: Shell) -> None:
+def test_formulas_in_an_export_are_only_text(shell: DatabaseShell) -> None:
     nasty = ["=cmd()", "+x", "-x", "@sum(a1)", "\t=x"[1:], "-1", "plain"]
     c = eh.Campaign.create(shell.db, "s", ["=g()"], "uniform", None, budget=40, batch=4)
     c.ask()
@@ -405,7 +391,7 @@ def test_formulas_in_an_export_are_only_text(shell: Shell) -> None:
         assert a.X["=name"].tolist() == b.X["=name"].tolist()
 
 
-def test_an_apostrophe_of_ones_own_survives_an_export(shell: Shell) -> None:
+def test_an_apostrophe_of_ones_own_survives_an_export(shell: DatabaseShell) -> None:
     c = eh.Campaign.create(shell.db, "s", ["u"], "uniform", None, budget=40)
     c.ask()
     c.tell(1, X2, ["'=x", "'tis"], ids=["'-a", "b"])
@@ -463,7 +449,7 @@ def test_lines_that_are_no_objects(survey: Shell, line: str) -> None:
     assert "not a JSON object" in refused(survey, "tell", "s", 1, "-", stdin=f"{good}\n{line}\n")
 
 
-def test_labels_of_files_where_classes_are_numbers(shell: Shell) -> None:
+def test_labels_of_files_where_classes_are_numbers(shell: DatabaseShell) -> None:
     shell("create", "s", "--group", "u", "--budget", 40, "--class", "0", "--class", "1")
     shell("ask", "s")
     message = refused(shell, "tell", "s", 1, "-", stdin="a,label\n1,0\n2,yes\n")
@@ -514,7 +500,7 @@ def test_a_ledger_that_lost_its_end_while_it_was_open(survey: Shell) -> None:
     assert survey.stored() == before
 
 
-def test_a_file_that_is_no_ledger(shell: Shell) -> None:
+def test_a_file_that_is_no_ledger(shell: DatabaseShell) -> None:
     shell.file.write_bytes(b"nonsense" * 1000)
     assert "not a usable SQLite database" in shell("status", "s", code=1)
     shell.file.unlink()
@@ -541,7 +527,7 @@ def test_another_clock_on_the_collectors_machine(postgres_url: str, monkeypatch:
     assert c.verify().ok
 
 
-def test_a_clock_that_goes_back(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_clock_that_goes_back(shell: DatabaseShell, monkeypatch: pytest.MonkeyPatch) -> None:
     c = eh.Campaign.create(shell.db, "s", ["u"], "uniform", None, budget=40)
     c.ask()
     monkeypatch.setattr(time, "time", lambda: 5.0)

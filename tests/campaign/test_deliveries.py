@@ -14,22 +14,13 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
+from tests.helpers import Clock
 
 import evenhand as eh
 from evenhand.ledger import Ledger, MemoryLedger
 from evenhand.ledger.database import DatabaseLedger
 
 Make = Create = Callable[..., eh.Campaign]
-
-
-class Clock:
-    """A clock that goes when it is told to."""
-
-    def __init__(self) -> None:
-        self.now = 1e9
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture(scope="module")

@@ -9,22 +9,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from tests.helpers import Clock
 
 import evenhand as eh
 from evenhand.campaign import training
 from evenhand.campaign.state import State
 from evenhand.ledger import Event, Ledger, MemoryLedger
 from evenhand.ledger.database import DatabaseLedger
-
-
-class Clock:
-    """Time that goes on when told to."""
-
-    def __init__(self) -> None:
-        self.now = 1e9
-
-    def __call__(self) -> float:
-        return self.now
 
 
 class Slow:

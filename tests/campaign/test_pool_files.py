@@ -9,7 +9,6 @@ import re
 import shlex
 import shutil
 import uuid
-import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from tests.helpers import Shell, label_of, new_schema, pool_frame
 from typer.testing import CliRunner
 
 import evenhand as eh
@@ -37,21 +37,8 @@ NASTY = [
 ]  # fmt: skip
 
 
-class Shell:
-    """Runs commands on one database."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.db = f"sqlite:///{folder / 'c.db'}"
-
-    def __call__(self, *words: object, code: int = 0, stdin: str | bytes | None = None) -> str:
-        done = runner.invoke(app, [*map(str, words), "--db", self.db], input=stdin)
-        assert done.exit_code == code, f"{done.exit_code}: {done.output}\n{done.exception!r}"
-        return done.output
-
-    def json(self, *words: object, code: int = 0, **given: Any) -> Any:
-        text = self(*words, "--json", code=code, **given)
-        return json.JSONDecoder().raw_decode(text[text.index("{") :])[0]
+class PoolShell(Shell):
+    """Also opens the campaigns, and checks that a command changed nothing."""
 
     def open(self, name: str = "survey") -> eh.Campaign:
         return eh.Campaign.open(self.db, name)
@@ -68,9 +55,9 @@ class Shell:
 
 
 @pytest.fixture
-def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
+def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PoolShell:
     monkeypatch.chdir(tmp_path)
-    return Shell(tmp_path)
+    return PoolShell(tmp_path)
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgresql"])
@@ -80,12 +67,7 @@ def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ledger]:
         return
     url = f"sqlite:///{tmp_path / 'l.db'}?synchronous=normal"
     if request.param == "postgresql":
-        import psycopg
-
-        server, name = request.getfixturevalue("postgres_server"), f"f{uuid.uuid4().hex}"
-        with psycopg.connect(server, autocommit=True) as connection:
-            connection.execute(f"CREATE SCHEMA {name}")
-        url = f"{server}&options=-c%20search_path%3D{name}&synchronous=normal"
+        url = f"{new_schema(request.getfixturevalue('postgres_server'))}&synchronous=normal"
     with DatabaseLedger(url, create=True) as found:
         yield found
 
@@ -96,17 +78,6 @@ def made(ledger: Ledger | None = None, groups: Any = ("u", "v"), learner: Any = 
     return eh.Campaign.create(
         ledger, f"c{len(ledger.campaigns())}", groups and list(groups), "uniform", learner, **asked
     )
-
-
-def frame(n: int = 40, first: int = 0) -> pd.DataFrame:
-    k = np.arange(first, first + n)
-    return pd.DataFrame(
-        {"id": [f"e{i}" for i in k], "group": np.where(k % 2, "v", "u"), "x": np.sin(k * 1.7), "w": np.cos(k * 0.3)}
-    )
-
-
-def answer(name: str) -> str:
-    return "yes" if zlib.crc32(name.encode()) % 2 else "no"
 
 
 def everything(c: eh.Campaign) -> dict[str, Any]:
@@ -169,7 +140,7 @@ def fill(todo: Path, done: Path, label: Callable[[dict[str, str]], str], **how: 
 # -------------------------------------------------------------------- the shell
 
 
-def test_from_an_unlabelled_file_to_a_model(shell: Shell, tmp_path: Path) -> None:
+def test_from_an_unlabelled_file_to_a_model(shell: PoolShell, tmp_path: Path) -> None:
     people(tmp_path / "people.csv")
     shell("create", "survey", "--budget", 24, "--batch", 2, "--learner", "table")
     found = shell.json("pool", "survey", "people.csv", "--id", "person", "--group", "sex", "--group", "age:30,60")
@@ -185,7 +156,7 @@ def test_from_an_unlabelled_file_to_a_model(shell: Shell, tmp_path: Path) -> Non
         assert {"person", "request", "sex", "age", "city", "score", "label"} <= set(todo.columns)
         assert todo["label"].isna().all()
         assert todo["person"].str.len().eq(3).all()
-        fill(tmp_path / f"todo{turns}.csv", tmp_path / f"done{turns}.csv", lambda row: answer(row["person"]))
+        fill(tmp_path / f"todo{turns}.csv", tmp_path / f"done{turns}.csv", lambda row: label_of(row["person"]))
         told = shell.json("tell", "survey", f"done{turns}.csv", "--collector", "ann")
         assert told["rows"] == len(todo)
         turns += 1
@@ -194,15 +165,15 @@ def test_from_an_unlabelled_file_to_a_model(shell: Shell, tmp_path: Path) -> Non
     assert status["pool"]["left"] == 36
     shell("export", "survey", "data.csv")
     data = pd.read_csv(tmp_path / "data.csv", dtype={"person": str})
-    assert data["label"].tolist() == [answer(name) for name in data["person"]]
+    assert data["label"].tolist() == [label_of(name) for name in data["person"]]
     assert shell.json("verify", "survey")["ok"]
     with shell.open() as c:
         people_again = pd.read_csv(tmp_path / "people.csv")
         assert set(c.final_model().predict(people_again)) <= {"yes", "no"}
 
 
-def test_status_in_words_knows_the_pool(shell: Shell, tmp_path: Path) -> None:
-    frame(12).to_csv(tmp_path / "pool.csv", index=False)
+def test_status_in_words_knows_the_pool(shell: PoolShell, tmp_path: Path) -> None:
+    pool_frame(12).to_csv(tmp_path / "pool.csv", index=False)
     shell("create", "survey", "--budget", 40)
     shell("pool", "survey", "pool.csv")
     words = shell("status", "survey")
@@ -212,8 +183,8 @@ def test_status_in_words_knows_the_pool(shell: Shell, tmp_path: Path) -> None:
     assert "used up" in words
 
 
-def test_a_file_told_again_and_again(shell: Shell, tmp_path: Path) -> None:
-    frame().to_csv(tmp_path / "pool.csv", index=False)
+def test_a_file_told_again_and_again(shell: PoolShell, tmp_path: Path) -> None:
+    pool_frame().to_csv(tmp_path / "pool.csv", index=False)
     shell("create", "survey", "--budget", 40, "--batch", 2)
     shell("pool", "survey", "pool.csv")
     shell("ask", "survey", "--count", 3, "--out", "todo.csv")
@@ -223,7 +194,7 @@ def test_a_file_told_again_and_again(shell: Shell, tmp_path: Path) -> None:
         fill(
             tmp_path / "todo.csv",
             tmp_path / "half.csv",
-            lambda row, k=k: answer(row["id"]) if row["id"] in ids[:k] else "",
+            lambda row, k=k: label_of(row["id"]) if row["id"] in ids[:k] else "",
         )
         if not k:
             assert "no row of half.csv has a label yet" in shell("tell", "survey", "half.csv", code=2)
@@ -235,12 +206,12 @@ def test_a_file_told_again_and_again(shell: Shell, tmp_path: Path) -> None:
     assert "already told" in shell("tell", "survey", "half.csv")
     same()
     with shell.open() as c:
-        assert everything(c) == {name: answer(name) for name in ids}
+        assert everything(c) == {name: label_of(name) for name in ids}
         sound(c)
 
 
-def test_never_onto_a_file_that_is_there(shell: Shell, tmp_path: Path) -> None:
-    frame().to_csv(tmp_path / "pool.csv", index=False)
+def test_never_onto_a_file_that_is_there(shell: PoolShell, tmp_path: Path) -> None:
+    pool_frame().to_csv(tmp_path / "pool.csv", index=False)
     shell("create", "survey", "--budget", 40)
     shell("pool", "survey", "pool.csv")
     same = shell.nothing_changes()
@@ -250,8 +221,8 @@ def test_never_onto_a_file_that_is_there(shell: Shell, tmp_path: Path) -> None:
     same()
 
 
-def test_a_file_that_cannot_be_written_costs_no_request(shell: Shell, tmp_path: Path) -> None:
-    frame().to_csv(tmp_path / "pool.csv", index=False)
+def test_a_file_that_cannot_be_written_costs_no_request(shell: PoolShell, tmp_path: Path) -> None:
+    pool_frame().to_csv(tmp_path / "pool.csv", index=False)
     shell("create", "survey", "--budget", 40)
     shell("pool", "survey", "pool.csv")
     same = shell.nothing_changes()
@@ -259,22 +230,22 @@ def test_a_file_that_cannot_be_written_costs_no_request(shell: Shell, tmp_path: 
     same()
 
 
-def test_out_needs_a_pool(shell: Shell) -> None:
+def test_out_needs_a_pool(shell: PoolShell) -> None:
     shell("create", "survey", "--group", "u", "--group", "v", "--budget", 40)
     same = shell.nothing_changes()
     assert "pool" in shell("ask", "survey", "--out", "todo.csv", code=2)
     same()
 
 
-def test_no_pool_yet(shell: Shell) -> None:
+def test_no_pool_yet(shell: PoolShell) -> None:
     shell("create", "survey", "--budget", 40)
     found = shell.json("ask", "survey", code=3)
     assert found["reason"] == "no pool yet"
     shell("status", "survey")
 
 
-def test_skip_from_the_shell(shell: Shell, tmp_path: Path) -> None:
-    frame().to_csv(tmp_path / "pool.csv", index=False)
+def test_skip_from_the_shell(shell: PoolShell, tmp_path: Path) -> None:
+    pool_frame().to_csv(tmp_path / "pool.csv", index=False)
     shell("create", "survey", "--budget", 40)
     shell("pool", "survey", "pool.csv")
     names = shell.json("ask", "survey")["requests"][0]["examples"]
@@ -283,23 +254,23 @@ def test_skip_from_the_shell(shell: Shell, tmp_path: Path) -> None:
     assert "no example" in shell("skip", "survey", "stranger", code=2)
 
 
-def test_labels_from_standard_input_json_lines_and_parquet(shell: Shell, tmp_path: Path) -> None:
-    frame().to_csv(tmp_path / "pool.csv", index=False)
+def test_labels_from_standard_input_json_lines_and_parquet(shell: PoolShell, tmp_path: Path) -> None:
+    pool_frame().to_csv(tmp_path / "pool.csv", index=False)
     shell("create", "survey", "--budget", 40)
     shell("pool", "survey", "pool.csv")
     a, b = (r["examples"] for r in shell.json("ask", "survey", "--count", 2)["requests"])
-    (tmp_path / "a.jsonl").write_text("".join(json.dumps({"id": n, "label": answer(n)}) + "\n" for n in a))
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps({"id": n, "label": label_of(n)}) + "\n" for n in a))
     assert shell.json("tell", "survey", "a.jsonl")["rows"] == 2
-    pd.DataFrame({"id": b[:1], "label": [answer(b[0])]}).to_parquet(tmp_path / "b.parquet")
+    pd.DataFrame({"id": b[:1], "label": [label_of(b[0])]}).to_parquet(tmp_path / "b.parquet")
     assert shell.json("tell", "survey", "b.parquet")["rows"] == 1
-    assert shell.json("tell", "survey", "-", stdin=f"id,label\n{b[1]},{answer(b[1])}\n")["rows"] == 1
+    assert shell.json("tell", "survey", "-", stdin=f"id,label\n{b[1]},{label_of(b[1])}\n")["rows"] == 1
 
 
 PAGE = Path(__file__).parents[2] / "docs" / "pools.md"
 BLOCK = re.compile(r"^```(python|sh|text)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
-def test_the_guide_says_what_happens(shell: Shell, tmp_path: Path) -> None:
+def test_the_guide_says_what_happens(shell: PoolShell, tmp_path: Path) -> None:
     """Every command of the page, in order, prints what the page says; `…` is a time."""
     said, told = "", 0
     for kind, block in BLOCK.findall(PAGE.read_text(encoding="utf-8")):
@@ -353,7 +324,7 @@ def test_the_guide_says_what_happens(shell: Shell, tmp_path: Path) -> None:
     ],
 )
 def test_a_bad_file_exits_with_2_and_nothing_is_stored(
-    shell: Shell, tmp_path: Path, text: str, options: tuple[str, ...], message: str
+    shell: PoolShell, tmp_path: Path, text: str, options: tuple[str, ...], message: str
 ) -> None:
     shell("create", "survey", "--group", "u", "--group", "v", "--budget", 40, "--learner", "table")
     (tmp_path / "pool.csv").write_text(text)
@@ -380,13 +351,13 @@ def test_a_bad_file_exits_with_2_and_nothing_is_stored(
     ],
 )
 def test_a_bad_delivery_exits_with_2_and_nothing_is_stored(
-    shell: Shell, tmp_path: Path, text: str, message: str
+    shell: PoolShell, tmp_path: Path, text: str, message: str
 ) -> None:
-    frame().to_csv(tmp_path / "pool.csv", index=False)
+    pool_frame().to_csv(tmp_path / "pool.csv", index=False)
     shell("create", "survey", "--budget", 40)
     shell("pool", "survey", "pool.csv")
     a, b = shell.json("ask", "survey")["requests"][0]["examples"]
-    free = next(name for name in frame()["id"] if name not in (a, b))
+    free = next(name for name in pool_frame()["id"] if name not in (a, b))
     (tmp_path / "done.csv").write_text(text.format(a=a, b=b, free=free, long="x" * 501))
     same = shell.nothing_changes()
     said = shell("tell", "survey", "done.csv", code=2)
@@ -394,8 +365,8 @@ def test_a_bad_delivery_exits_with_2_and_nothing_is_stored(
     same()
 
 
-def test_what_was_not_understood_is_listed(shell: Shell, tmp_path: Path) -> None:
-    frame().to_csv(tmp_path / "pool.csv", index=False)
+def test_what_was_not_understood_is_listed(shell: PoolShell, tmp_path: Path) -> None:
+    pool_frame().to_csv(tmp_path / "pool.csv", index=False)
     shell("create", "survey", "--budget", 40)
     shell("pool", "survey", "pool.csv")
     a, b = shell.json("ask", "survey")["requests"][0]["examples"]
@@ -411,8 +382,8 @@ def test_what_was_not_understood_is_listed(shell: Shell, tmp_path: Path) -> None
     assert (tmp_path / "why.csv").exists()
 
 
-def test_tell_needs_to_know_what_is_meant(shell: Shell, tmp_path: Path) -> None:
-    frame().to_csv(tmp_path / "pool.csv", index=False)
+def test_tell_needs_to_know_what_is_meant(shell: PoolShell, tmp_path: Path) -> None:
+    pool_frame().to_csv(tmp_path / "pool.csv", index=False)
     shell("create", "survey", "--budget", 40)
     shell("pool", "survey", "pool.csv")
     request = shell.json("ask", "survey")["requests"][0]
@@ -519,12 +490,12 @@ WORDS = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_
 @given(names=st.lists(WORDS, min_size=4, max_size=8, unique=True), how=st.sampled_from(list(SPREADSHEETS.values())))
 @example(names=["''=a", "'=a", "=a", "'a"], how={})
 def test_any_ids_come_back(tmp_path: Path, names: list[str], how: dict[str, Any]) -> None:
-    round_trip(names, [answer(name) for name in names], tmp_path, how)
+    round_trip(names, [label_of(name) for name in names], tmp_path, how)
 
 
 def test_blank_lines_that_spreadsheets_leave(tmp_path: Path) -> None:
     c = made()
-    c.pool(frame(10))
+    c.pool(pool_frame(10))
     a, b = c.ask().examples
     (tmp_path / "done.csv").write_text(f"id;label\r\n{a};yes\r\n{b};no\r\n;\r\n;\r\n", encoding="utf-8-sig")
     names, labels, _ = c.labels_in(tmp_path / "done.csv")
@@ -533,7 +504,7 @@ def test_blank_lines_that_spreadsheets_leave(tmp_path: Path) -> None:
 
 def test_columns_with_our_names(tmp_path: Path) -> None:
     c = made(label="request", group="sex")
-    c.pool(frame(10).assign(request_=1, sex=frame(10)["group"], sex_=2), group="sex")
+    c.pool(pool_frame(10).assign(request_=1, sex=pool_frame(10)["group"], sex_=2), group="sex")
     requests = c.ask_many(2)
     names, rows = c.to_label(requests)
     assert len(set(names)) == len(names)
@@ -554,7 +525,7 @@ def same_campaign(one: eh.Campaign, other: eh.Campaign) -> None:
         while len(asked) < 12:
             request = c.ask()
             asked.append((request.group, request.examples))
-            c.tell_labels({name: answer(name) for name in request.examples})
+            c.tell_labels({name: label_of(name) for name in request.examples})
         found.append((asked, c.training_set().X.to_numpy().tolist()))
     assert found[0] == found[1]
 
@@ -574,7 +545,7 @@ def same_campaign(one: eh.Campaign, other: eh.Campaign) -> None:
     ids=["plain", "BOM", "semicolons", "decimal comma", "excel", "tabs", "quoted", "shuffled"],
 )
 def test_a_csv_file_is_the_same_pool(ledger: Ledger, tmp_path: Path, write: Any) -> None:
-    rows = frame().assign(n=np.arange(40), note=[f'a "{k}", b;\nc' for k in range(40)])
+    rows = pool_frame().assign(n=np.arange(40), note=[f'a "{k}", b;\nc' for k in range(40)])
     write(rows, tmp_path / "pool.csv")
     one, other = made(ledger, learner="table"), made(learner="table")
     one.pool(tmp_path / "pool.csv")
@@ -595,7 +566,7 @@ def test_a_decimal_comma_anywhere(tmp_path: Path, first: str) -> None:
 
 
 def test_a_csv_file_is_copied(tmp_path: Path) -> None:
-    frame().to_csv(tmp_path / "pool.csv", index=False)
+    pool_frame().to_csv(tmp_path / "pool.csv", index=False)
     c = made()
     c.pool(tmp_path / "pool.csv")
     (tmp_path / "pool.csv").unlink()
@@ -603,9 +574,9 @@ def test_a_csv_file_is_copied(tmp_path: Path) -> None:
     sound(c)
 
 
-def test_half_labelled_files(shell: Shell, tmp_path: Path) -> None:
+def test_half_labelled_files(shell: PoolShell, tmp_path: Path) -> None:
     for learner, values in (("table", ["yes", "no"]), ("logistic", ["0", "1"])):
-        half = frame().assign(label=[values[k % 2] if k < 10 else "" for k in range(40)])
+        half = pool_frame().assign(label=[values[k % 2] if k < 10 else "" for k in range(40)])
         half.to_csv(tmp_path / f"{learner}.csv", index=False)
         shell("create", learner, "--group", "u", "--group", "v", "--budget", 20, "--learner", learner)
         assert "10 labelled rows taken in" in shell("pool", learner, f"{learner}.csv")
@@ -623,8 +594,8 @@ def test_half_labelled_files(shell: Shell, tmp_path: Path) -> None:
 
 def test_labels_that_came_since_are_taken_in_when_pool_is_called_again(tmp_path: Path) -> None:
     c = made()
-    c.pool(frame())
-    found = c.pool(frame().assign(label=["yes", "no", *[None] * 38]))
+    c.pool(pool_frame())
+    found = c.pool(pool_frame().assign(label=["yes", "no", *[None] * 38]))
     assert found.labelled == 2 or found.known == 40
     assert everything(c) in ({"e0": "yes", "e1": "no"}, {})
     sound(c)
@@ -665,10 +636,10 @@ def few_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("few_ahead")
 def test_parquet_is_the_same_pool(ledger: Ledger, tmp_path: Path, shape: str) -> None:
-    path = write_parquet(frame(), tmp_path, shape)
+    path = write_parquet(pool_frame(), tmp_path, shape)
     one, other = made(ledger, learner="table"), made(learner="table")
     one.pool(path)
-    other.pool(frame())
+    other.pool(pool_frame())
     same_campaign(one, other)
     assert one.status()["pool"]["files"] == [str(path)]
     sound(one)
@@ -676,19 +647,19 @@ def test_parquet_is_the_same_pool(ledger: Ledger, tmp_path: Path, shape: str) ->
 
 @pytest.mark.usefixtures("few_ahead")
 def test_rows_are_copied_little_by_little(ledger: Ledger, tmp_path: Path) -> None:
-    path = write_parquet(frame(), tmp_path, "file")
+    path = write_parquet(pool_frame(), tmp_path, "file")
     c = made(ledger)
     c.pool(path)
 
     def copied() -> int:
         with c.store.moment() as (reader, _):
-            return sum(e.features is not None for e in reader.find(list(frame()["id"])).values())
+            return sum(e.features is not None for e in reader.find(list(pool_frame()["id"])).values())
 
     assert copied() <= 2 * 4
     asked = [name for r in c.ask_many(4) for name in r.examples]
     assert 8 <= copied() <= 8 + 2 * 12
     names, rows = c.to_label(c.open_requests)
-    plain = frame().set_index("id")
+    plain = pool_frame().set_index("id")
     assert [row[names.index("x")] for row in rows] == [plain.loc[row[0], "x"] for row in rows]
     assert len(set(asked) | set(rest(c))) == 40
     sound(c)
@@ -703,7 +674,7 @@ def touch(path: Path) -> None:
 
 @pytest.mark.usefixtures("few_ahead")
 def test_a_file_that_was_only_touched_is_the_same(tmp_path: Path, shape: str) -> None:
-    path = write_parquet(frame(), tmp_path, shape)
+    path = write_parquet(pool_frame(), tmp_path, shape)
     c = made()
     c.pool(path)
     touch(path)
@@ -712,11 +683,11 @@ def test_a_file_that_was_only_touched_is_the_same(tmp_path: Path, shape: str) ->
 
 @pytest.mark.usefixtures("few_ahead")
 def test_a_changed_file_is_refused_until_pool_is_called_again(ledger: Ledger, tmp_path: Path, shape: str) -> None:
-    path = write_parquet(frame(), tmp_path, shape)
+    path = write_parquet(pool_frame(), tmp_path, shape)
     c = made(ledger)
     c.pool(path)
     first = c.ask()
-    changed = frame(38, 4).assign(x=7.0)  # e0 to e3 are gone, e40 and e41 are new
+    changed = pool_frame(38, 4).assign(x=7.0)  # e0 to e3 are gone, e40 and e41 are new
     write_parquet(changed, tmp_path, shape)
     before = c.events()
     with pytest.raises(InputError, match="has changed: call pool again"):
@@ -732,29 +703,29 @@ def test_a_changed_file_is_refused_until_pool_is_called_again(ledger: Ledger, tm
     assert len(pool) - len(rest(c)) <= 2, "one example of a group is no pair"
     names, rows = c.to_label(c.open_requests)
     assert {row[names.index("x")] for row in rows if row[0] not in handed_out} == {7.0}
-    c.tell_labels({name: answer(name) for name in first.examples})
+    c.tell_labels({name: label_of(name) for name in first.examples})
     sound(c)
 
 
 def test_a_changed_file_is_refused_also_when_its_rows_were_copied(ledger: Ledger, tmp_path: Path, shape: str) -> None:
     """SPEC 11: a changed file is an error until `pool` is called again, however many rows are ahead."""
-    path = write_parquet(frame(), tmp_path, shape)
+    path = write_parquet(pool_frame(), tmp_path, shape)
     c = made(ledger)
     c.pool(path)
-    write_parquet(frame().assign(x=7.0), tmp_path, shape)
+    write_parquet(pool_frame().assign(x=7.0), tmp_path, shape)
     with pytest.raises(InputError, match="has changed"):
         c.ask()
     assert any("has changed" in problem for problem in c.verify().problems)
 
 
 def test_another_process_registers_it_anew(tmp_path: Path) -> None:
-    path = write_parquet(frame(), tmp_path, "file")
+    path = write_parquet(pool_frame(), tmp_path, "file")
     url = f"sqlite:///{tmp_path / 'l.db'}"
     eh.Campaign.create(url, "c", None, "uniform", None, budget=40).release()
     one, other = (eh.Campaign.open(url, "c") for _ in range(2))
     one.pool(path)
     other.ask()
-    write_parquet(frame(44).assign(x=7.0), tmp_path, "file")
+    write_parquet(pool_frame(44).assign(x=7.0), tmp_path, "file")
     one.pool(path)
     assert len(other.ask().examples) == 2
     sound(other)
@@ -762,7 +733,7 @@ def test_another_process_registers_it_anew(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("few_ahead")
 def test_a_file_that_vanished(ledger: Ledger, tmp_path: Path, shape: str) -> None:
-    path = write_parquet(frame(), tmp_path, shape)
+    path = write_parquet(pool_frame(), tmp_path, shape)
     c = made(ledger)
     c.pool(path)
     moved = tmp_path / "elsewhere" / path.name
@@ -773,13 +744,13 @@ def test_a_file_that_vanished(ledger: Ledger, tmp_path: Path, shape: str) -> Non
     handed_out = {name for r in c.open_requests for name in r.examples}
     c.pool(moved)
     assert c.status()["pool"]["left"] == 40 - len(handed_out), "the message says: call pool again with another"
-    assert set(rest(c)) <= set(frame()["id"]) - handed_out
+    assert set(rest(c)) <= set(pool_frame()["id"]) - handed_out
     sound(c)
 
 
 @pytest.mark.usefixtures("few_ahead")
 def test_put_back_it_goes_on(tmp_path: Path) -> None:
-    path = write_parquet(frame(), tmp_path, "file")
+    path = write_parquet(pool_frame(), tmp_path, "file")
     c = made()
     c.pool(path)
     shutil.copy2(path, tmp_path / "copy")
@@ -792,7 +763,7 @@ def test_put_back_it_goes_on(tmp_path: Path) -> None:
 
 
 def test_pool_again_with_the_same_file_changes_nothing(ledger: Ledger, tmp_path: Path, shape: str) -> None:
-    path = write_parquet(frame(), tmp_path, shape)
+    path = write_parquet(pool_frame(), tmp_path, shape)
     c = made(ledger)
     c.pool(path)
     held = set(c.ask().examples)
@@ -800,19 +771,19 @@ def test_pool_again_with_the_same_file_changes_nothing(ledger: Ledger, tmp_path:
         c.pool(path)
         assert c.status()["pool"]["left"] == 38
         sound(c)
-    assert set(rest(c)) == set(frame()["id"]) - held
+    assert set(rest(c)) == set(pool_frame()["id"]) - held
 
 
 def test_pool_again_keeps_what_happened(ledger: Ledger, tmp_path: Path) -> None:
     """Skipped, labelled, held and erased examples stay as they are."""
-    path = write_parquet(frame(), tmp_path, "file")
+    path = write_parquet(pool_frame(), tmp_path, "file")
     c = made(ledger)
     c.pool(path)
     one, two = c.ask_many(2)
-    c.tell_labels({name: answer(name) for name in one.examples})
-    free = [name for name in frame()["id"] if name not in {*one.examples, *two.examples}]
+    c.tell_labels({name: label_of(name) for name in one.examples})
+    free = [name for name in pool_frame()["id"] if name not in {*one.examples, *two.examples}]
     c.skip(free[0])
-    write_parquet(frame().assign(x=7.0), tmp_path, "file")
+    write_parquet(pool_frame().assign(x=7.0), tmp_path, "file")
     c.pool(path)
     sound(c)
     assert [r.examples for r in c.open_requests] == [two.examples]
@@ -822,21 +793,21 @@ def test_pool_again_keeps_what_happened(ledger: Ledger, tmp_path: Path) -> None:
 
 def test_two_files_and_a_frame(ledger: Ledger, tmp_path: Path) -> None:
     paths = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
-    frame(20).to_parquet(paths[0], index=False)
-    frame(20, 20).to_parquet(paths[1], index=False)
+    pool_frame(20).to_parquet(paths[0], index=False)
+    pool_frame(20, 20).to_parquet(paths[1], index=False)
     c = made(ledger)
     for path in paths:
         c.pool(path)
-    c.pool(frame(10, 40))
+    c.pool(pool_frame(10, 40))
     one = made()
-    one.pool(frame(50))
+    one.pool(pool_frame(50))
     assert [r.examples for r in c.ask_many(6)] == [r.examples for r in one.ask_many(6)]
-    frame(22).assign(x=0.5).to_parquet(paths[0], index=False)
+    pool_frame(22).assign(x=0.5).to_parquet(paths[0], index=False)
     found = c.pool(paths[0])
     assert found.known <= 22
     sound(c)
     overlap = tmp_path / "c.parquet"
-    frame(60).to_parquet(overlap, index=False)
+    pool_frame(60).to_parquet(overlap, index=False)
     assert sum(c.pool(overlap).groups.values()) == 10
     sound(c)
     c.pool(overlap)
@@ -845,14 +816,14 @@ def test_two_files_and_a_frame(ledger: Ledger, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("few_ahead")
 def test_extra_labels_bring_their_rows(ledger: Ledger, tmp_path: Path, shape: str) -> None:
-    path = write_parquet(frame(), tmp_path, shape)
+    path = write_parquet(pool_frame(), tmp_path, shape)
     c = made(ledger, learner="table")
     c.pool(path)
     with c.store.moment() as (reader, _):
         far = [e.id for e in reader.next_in_pool("u", 40) if e.features is None][-3:]
     assert len(far) == 3
-    c.tell_labels({name: answer(name) for name in far}, extra=True)
-    rows = frame().set_index("id")
+    c.tell_labels({name: label_of(name) for name in far}, extra=True)
+    rows = pool_frame().set_index("id")
     for part in (c.training_set, c.validation_set):
         try:
             found = part()
@@ -862,19 +833,19 @@ def test_extra_labels_bring_their_rows(ledger: Ledger, tmp_path: Path, shape: st
     sound(c)
     with c.store.moment() as (reader, _):
         other = next(e.id for e in reader.next_in_pool("v", 40)[::-1] if e.features is None)
-    write_parquet(frame().assign(x=7.0), tmp_path, shape)
+    write_parquet(pool_frame().assign(x=7.0), tmp_path, shape)
     with pytest.raises(InputError, match="has changed"):
         c.tell_labels({other: "yes"}, extra=True)
 
 
 def test_a_late_label_of_an_id_that_vanished(ledger: Ledger, tmp_path: Path) -> None:
-    path = write_parquet(frame(), tmp_path, "file")
+    path = write_parquet(pool_frame(), tmp_path, "file")
     c = made(ledger)
     c.pool(path)
     request = c.ask()
     c.abandon(request)
     gone = request.examples[0]
-    write_parquet(frame().query("id != @gone"), tmp_path, "file")
+    write_parquet(pool_frame().query("id != @gone"), tmp_path, "file")
     c.pool(path)
     sound(c)
     c.tell_labels({gone: "yes"})
@@ -882,10 +853,10 @@ def test_a_late_label_of_an_id_that_vanished(ledger: Ledger, tmp_path: Path) -> 
 
 
 def test_an_export_never_replaces_the_pool(tmp_path: Path, shape: str) -> None:
-    path = write_parquet(frame(), tmp_path, shape)
+    path = write_parquet(pool_frame(), tmp_path, shape)
     c = made()
     c.pool(path)
-    c.tell_labels({name: answer(name) for name in c.ask().examples})
+    c.tell_labels({name: label_of(name) for name in c.ask().examples})
     target = path if path.is_file() else path / "export.parquet"
     with pytest.raises(InputError, match="the pool's own file"):
         c.export(target, force=True)
@@ -893,23 +864,23 @@ def test_an_export_never_replaces_the_pool(tmp_path: Path, shape: str) -> None:
 
 
 def test_half_labelled_parquet(ledger: Ledger, tmp_path: Path, shape: str) -> None:
-    half = frame().assign(label=[answer(f"e{k}") if k % 4 == 0 else None for k in range(40)])
+    half = pool_frame().assign(label=[label_of(f"e{k}") if k % 4 == 0 else None for k in range(40)])
     path = write_parquet(half, tmp_path, shape)
     c = made(ledger, learner="table")
     found = c.pool(path)
     assert (found.labelled, sum(found.groups.values())) == (10, 30)
-    assert everything(c) == {f"e{k}": answer(f"e{k}") for k in range(0, 40, 4)}
+    assert everything(c) == {f"e{k}": label_of(f"e{k}") for k in range(0, 40, 4)}
     sound(c)
 
 
-def test_bad_parquet_is_refused(shell: Shell, tmp_path: Path) -> None:
+def test_bad_parquet_is_refused(shell: PoolShell, tmp_path: Path) -> None:
     shell("create", "survey", "--group", "u", "--group", "v", "--budget", 40)
     (tmp_path / "empty").mkdir()
     (tmp_path / "broken.parquet").write_bytes(b"PAR1 nothing PAR1")
     (tmp_path / "mixed").mkdir()
-    frame(10).to_parquet(tmp_path / "mixed" / "a.parquet", index=False)
-    frame(10, 10).drop(columns="w").to_parquet(tmp_path / "mixed" / "b.parquet", index=False)
-    pd.concat([frame(10), frame(3)]).to_parquet(tmp_path / "twice.parquet", index=False)
+    pool_frame(10).to_parquet(tmp_path / "mixed" / "a.parquet", index=False)
+    pool_frame(10, 10).drop(columns="w").to_parquet(tmp_path / "mixed" / "b.parquet", index=False)
+    pd.concat([pool_frame(10), pool_frame(3)]).to_parquet(tmp_path / "twice.parquet", index=False)
     same = shell.nothing_changes()
     for name, message in (
         ("empty", "no .parquet file"),
@@ -923,12 +894,12 @@ def test_bad_parquet_is_refused(shell: Shell, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("few_ahead")
-def test_a_changed_file_exits_with_2(shell: Shell, tmp_path: Path) -> None:
-    path = write_parquet(frame(), tmp_path, "file")
+def test_a_changed_file_exits_with_2(shell: PoolShell, tmp_path: Path) -> None:
+    path = write_parquet(pool_frame(), tmp_path, "file")
     shell("create", "survey", "--group", "u", "--group", "v", "--budget", 40, "--learner", "none")
     shell("pool", "survey", path)
     shell("ask", "survey", "--count", 2)
-    write_parquet(frame().assign(x=7.0), tmp_path, "file")
+    write_parquet(pool_frame().assign(x=7.0), tmp_path, "file")
     same = shell.nothing_changes()
     assert "has changed" in shell("ask", "survey", "--count", 10, code=2)
     same()
@@ -939,7 +910,7 @@ def test_a_changed_file_exits_with_2(shell: Shell, tmp_path: Path) -> None:
 def test_a_path_relative_to_here_is_found_from_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("evenhand.campaign.pools.AHEAD", 2)
-    write_parquet(frame(), tmp_path, "file")
+    write_parquet(pool_frame(), tmp_path, "file")
     c = made()
     c.pool("pool.parquet")
     (tmp_path / "other").mkdir()

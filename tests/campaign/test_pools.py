@@ -6,8 +6,6 @@ import hashlib
 import os
 import threading
 import time
-import uuid
-import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,6 +20,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+from tests.helpers import Clock, label_of, new_schema, pool_frame
 
 import evenhand as eh
 from evenhand.campaign.pools import fetch_ahead
@@ -41,16 +40,6 @@ ON_SERVER = {
     "test_what_cannot_be_skipped", "test_labelled_pool_rows_are_corrected_withdrawn_and_erased",
 }  # fmt: skip
 """What runs on a server too: uploading a table takes half a second, and the rest is the same code."""
-
-
-class Clock:
-    """Time that goes on when told to."""
-
-    def __init__(self) -> None:
-        self.now = 1e9
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture(scope="module")
@@ -74,12 +63,7 @@ def ledger(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 def url_of(request: pytest.FixtureRequest, folders: pytest.TempPathFactory) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{folders.mktemp('pools') / 'l.db'}?synchronous=normal"
-    import psycopg
-
-    server, name = request.getfixturevalue("postgres_server"), f"p{uuid.uuid4().hex}"
-    with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(f"CREATE SCHEMA {name}")
-    return f"{server}&options=-c%20search_path%3D{name}&synchronous=normal"
+    return f"{new_schema(request.getfixturevalue('postgres_server'))}&synchronous=normal"
 
 
 def made(
@@ -100,20 +84,8 @@ def make(ledger: Ledger) -> Make:
     return made_here
 
 
-def frame(n: int = 40, first: int = 0) -> pd.DataFrame:
-    k = np.arange(first, first + n)
-    return pd.DataFrame(
-        {"id": [f"e{i}" for i in k], "group": np.where(k % 2, "v", "u"), "x": np.sin(k * 1.7), "w": np.cos(k * 0.3)}
-    )
-
-
-def answer(name: str) -> str:
-    """The label of an example, always the same."""
-    return "yes" if zlib.crc32(name.encode()) % 2 else "no"
-
-
 def tell(c: eh.Campaign, request: eh.campaign.Request) -> Any:
-    return c.tell_labels({name: answer(name) for name in request.examples})
+    return c.tell_labels({name: label_of(name) for name in request.examples})
 
 
 def run(c: eh.Campaign) -> list[tuple[int, str, tuple[str, ...]]]:
@@ -199,11 +171,11 @@ def unchanged(c: eh.Campaign) -> Callable[[], None]:
 
 def test_a_pool_names_the_examples(make: Make) -> None:
     c = make(learner="table", batch=2)
-    found = c.pool(frame())
+    found = c.pool(pool_frame())
     assert (found.groups, found.known, found.labelled) == ({"u": 20, "v": 20}, 0, 0)
     request = c.ask()
     assert (len(request.examples), request.size, request.outstanding) == (4, 4, 4)
-    assert set(request.examples) <= set(frame().query("group == @request.group")["id"])
+    assert set(request.examples) <= set(pool_frame().query("group == @request.group")["id"])
     assert request.as_dict()["examples"] == list(request.examples)
     assert c.open_requests[0].examples == request.examples
     receipt = tell(c, request)
@@ -212,15 +184,15 @@ def test_a_pool_names_the_examples(make: Make) -> None:
     run(c)
     assert c.labels_used == 40
     assert c.done
-    assert {name: answer(name) for name in everything(c)} == everything(c)
+    assert {name: label_of(name) for name in everything(c)} == everything(c)
     sound(c)
 
 
 def test_the_columns_are_those_of_the_row(make: Make) -> None:
     c = make()
-    c.pool(frame())
+    c.pool(pool_frame())
     run(c)
-    rows = frame().set_index("id")
+    rows = pool_frame().set_index("id")
     examples = c.training_set()
     assert list(examples.X.columns) == ["x", "w"]
     assert examples.X.to_numpy().tolist() == rows.loc[examples.ids, ["x", "w"]].to_numpy().tolist()
@@ -241,8 +213,8 @@ def test_the_columns_are_those_of_the_row(make: Make) -> None:
 )
 def test_all_frames_are_one_pool(kind: Any) -> None:
     plain, other = made(MemoryLedger(), None, learner="table"), made(MemoryLedger(), None, learner="table")
-    plain.pool(frame())
-    other.pool(kind(frame()))
+    plain.pool(pool_frame())
+    other.pool(kind(pool_frame()))
     assert run(plain) == run(other)
     assert (plain.training_set().X.to_numpy() == other.training_set().X.to_numpy()).all()
     sound(other)
@@ -250,13 +222,13 @@ def test_all_frames_are_one_pool(kind: Any) -> None:
 
 def test_a_table_in_pieces_is_one_table(make: Make) -> None:
     """Arrow and polars keep what was put together in chunks."""
-    parts = [frame(10), frame(25, 10), frame(5, 35)]
+    parts = [pool_frame(10), pool_frame(25, 10), pool_frame(5, 35)]
     arrow = [pa.Table.from_pandas(part, preserve_index=False) for part in parts]
     for whole in (pa.concat_tables(arrow), pl.concat([pl.from_arrow(part) for part in arrow], rechunk=False)):
         c = make()
         c.pool(whole)
         run(c)
-        examples, rows = c.training_set(), frame().set_index("id")
+        examples, rows = c.training_set(), pool_frame().set_index("id")
         assert examples.X.to_numpy().tolist() == rows.loc[examples.ids, ["x", "w"]].to_numpy().tolist()
 
 
@@ -264,7 +236,7 @@ def test_the_order_of_the_rows_does_not_matter(make: Make) -> None:
     asked = []
     for k in range(3):
         c = make(learner="table", strategy="optimistic", batch=2)
-        c.pool(frame().sample(frac=1, random_state=k))
+        c.pool(pool_frame().sample(frac=1, random_state=k))
         asked.append(run(c))
     assert asked[0] == asked[1] == asked[2]
 
@@ -272,7 +244,7 @@ def test_the_order_of_the_rows_does_not_matter(make: Make) -> None:
 def test_the_ledgers_agree(ledger: Ledger) -> None:
     c, memory = made(ledger, learner="table"), made(MemoryLedger(), learner="table")
     for each in (c, memory):
-        each.pool(frame())
+        each.pool(pool_frame())
     assert run(c) == run(memory)
 
 
@@ -280,25 +252,25 @@ def test_the_seed_decides(make: Make) -> None:
     asked = []
     for seed in (1, 2, 1):
         c = make(seed=seed)
-        c.pool(frame())
+        c.pool(pool_frame())
         asked.append(run(c))
     assert asked[0] == asked[2] != asked[1]
 
 
 def test_in_parts_or_at_once_is_the_same(make: Make) -> None:
     whole, parts = make(), make()
-    whole.pool(frame())
+    whole.pool(pool_frame())
     for first in (30, 0, 10, 20):
-        parts.pool(frame(10, first))
+        parts.pool(pool_frame(10, first))
     assert run(whole) == run(parts)
     sound(parts)
 
 
 def test_what_is_added_later_mixes_in(make: Make) -> None:
     c = make(budget=80)
-    c.pool(frame(20))
+    c.pool(pool_frame(20))
     early = [name for _ in range(4) for name in c.ask().examples]
-    known = c.pool(frame(60))
+    known = c.pool(pool_frame(60))
     assert (known.known, sum(known.groups.values())) == (20, 40)
     later = [name for r in c.ask_many(12) for name in r.examples]
     assert not set(early) & set(later)
@@ -316,9 +288,9 @@ def test_a_place_is_a_hash_of_seed_and_id() -> None:
         return hashlib.blake2b(name.encode(), digest_size=8, key=b"1").digest()
 
     c = eh.Campaign(GROUPS, "uniform", budget=40, batch=10, seed=1)
-    c.pool(frame(40))
+    c.pool(pool_frame(40))
     for request in c.ask_many(2):
-        mine = frame(40).query("group == @request.group")["id"]
+        mine = pool_frame(40).query("group == @request.group")["id"]
         assert request.examples == tuple(sorted(mine, key=place))
 
 
@@ -327,22 +299,22 @@ def test_groups_come_from_the_pool(make: Make) -> None:
     with pytest.raises(NothingToAsk, match="no pool yet"):
         c.ask()
     assert c.status()["groups"] == {}
-    c.pool(frame())
+    c.pool(pool_frame())
     assert c.groups == GROUPS
     run(c)
     sound(c)
     with pytest.raises(InputError, match="unknown group 'z'"):
-        c.pool(frame(2, 100).assign(group="z"))
+        c.pool(pool_frame(2, 100).assign(group="z"))
 
 
 def test_shares_come_from_the_pool(make: Make) -> None:
     c = make(None, strategy="uncurated")
-    c.pool(frame().iloc[:30].assign(group=["u"] * 24 + ["v"] * 6))
+    c.pool(pool_frame().iloc[:30].assign(group=["u"] * 24 + ["v"] * 6))
     assert c.settings["population"] == pytest.approx([0.8, 0.2])
 
 
 def test_bins_and_intersections_are_named_as_tables_name_them(make: Make) -> None:
-    people = frame().assign(age=np.arange(40) + 15, sex=np.where(np.arange(40) % 3, "f", "m"))
+    people = pool_frame().assign(age=np.arange(40) + 15, sex=np.where(np.arange(40) % 3, "f", "m"))
     c = make(None, group="who")
     c.pool(people, group=["sex", "age:30,45"])
     table = eh.Table(
@@ -362,13 +334,13 @@ def test_bins_and_intersections_are_named_as_tables_name_them(make: Make) -> Non
 
 def test_features_can_be_chosen(make: Make) -> None:
     c = make(learner="logistic")
-    c.pool(frame().assign(note="text"), features=["w"])
+    c.pool(pool_frame().assign(note="text"), features=["w"])
     run(c)
     assert list(c.training_set().X.columns) == ["w"]
     names, rows = c.to_label([])
     assert (names, rows) == (["id", "request", "group_", "group", "x", "w", "note", "label"], [])
     other = make(learner="logistic")
-    other.pool(frame().assign(note="text"), ignore=["note"])
+    other.pool(pool_frame().assign(note="text"), ignore=["note"])
     run(other)
     assert list(other.training_set().X.columns) == ["x", "w"]
     sound(other)
@@ -376,7 +348,7 @@ def test_features_can_be_chosen(make: Make) -> None:
 
 def test_the_group_can_be_a_feature(make: Make) -> None:
     c = make(learner="table")
-    c.pool(frame(), features=["group", "x"])
+    c.pool(pool_frame(), features=["group", "x"])
     run(c)
     assert sorted(c.training_set().X.columns) == ["group", "x"]
     sound(c)
@@ -387,7 +359,7 @@ def test_the_group_can_be_a_feature(make: Make) -> None:
 
 @pytest.mark.parametrize("learner", ["table", "logistic"])
 def test_labelled_rows_are_taken_in_as_add_does(make: Make, learner: str) -> None:
-    half = frame().assign(label=[answer(f"e{k}") if k < 10 else None for k in range(40)])
+    half = pool_frame().assign(label=[label_of(f"e{k}") if k < 10 else None for k in range(40)])
     c = make(learner=learner, budget=20)
     found = c.pool(half)
     assert (found.groups, found.labelled) == ({"u": 15, "v": 15}, 10)
@@ -402,7 +374,7 @@ def test_labelled_rows_are_taken_in_as_add_does(make: Make, learner: str) -> Non
 @pytest.mark.parametrize("learner", [None, "table", "logistic"])
 def test_a_half_labelled_table_may_bring_the_groups(make: Make, learner: Any) -> None:
     c = make(None, learner=learner, budget=8)
-    found = c.pool(frame(20).assign(label=[answer(f"e{k}") if k < 4 else None for k in range(20)]))
+    found = c.pool(pool_frame(20).assign(label=[label_of(f"e{k}") if k < 4 else None for k in range(20)]))
     assert (found.groups, found.labelled) == ({"u": 8, "v": 8}, 4)
     run(c)
     assert len(everything(c)) == 12
@@ -412,7 +384,7 @@ def test_a_half_labelled_table_may_bring_the_groups(make: Make, learner: Any) ->
 def test_a_bad_label_is_named_by_its_row_in_the_table(make: Make) -> None:
     c = make(learner="table")
     with pytest.raises(InputError, match=r"row 17 \(e17\).*only by case") as refused:
-        c.pool(frame(20).assign(label=[None] * 15 + ["yes", "no", "Yes", None, None]))
+        c.pool(pool_frame(20).assign(label=[None] * 15 + ["yes", "no", "Yes", None, None]))
     assert [row.row for row in refused.value.refused] == [17]
     assert "partial" not in str(refused.value)
 
@@ -420,7 +392,7 @@ def test_a_bad_label_is_named_by_its_row_in_the_table(make: Make) -> None:
 @pytest.mark.parametrize("values", [[0.0, 1.0], [0, 1], [True, False], ["0", "1"]])
 def test_labels_of_a_half_labelled_table_keep_their_kind(make: Make, values: list[Any]) -> None:
     c = make(budget=4)
-    c.pool(frame(12).assign(label=[*values, *[None] * 10]))
+    c.pool(pool_frame(12).assign(label=[*values, *[None] * 10]))
     assert sorted(map(str, everything(c).values())) == sorted(
         str(int(v)) if type(v) is float else str(v) for v in values
     )
@@ -431,11 +403,11 @@ def test_labels_of_a_half_labelled_table_keep_their_kind(make: Make, values: lis
 
 def test_labelled_rows_are_no_evidence(make: Make) -> None:
     c = make(learner="table", budget=40)
-    c.pool(frame(20))
+    c.pool(pool_frame(20))
     for _ in range(6):
         tell(c, c.ask())
     c.certify()
-    c.pool(frame(10, 100).assign(label=[answer(f"e{k}") for k in range(100, 110)]))
+    c.pool(pool_frame(10, 100).assign(label=[label_of(f"e{k}") for k in range(100, 110)]))
     certificate = c.certificate()
     assert certificate is not None
     assert sum(certificate.n) == 0
@@ -454,7 +426,7 @@ def test_a_bad_label_stores_nothing(make: Make, bad: list[Any], message: str) ->
     c = make(learner="table")
     same = unchanged(c)
     with pytest.raises(InputError, match=message):
-        c.pool(frame(20).assign(label=pd.Series([*bad, *[None] * 18], dtype=object)))
+        c.pool(pool_frame(20).assign(label=pd.Series([*bad, *[None] * 18], dtype=object)))
     same()
 
 
@@ -462,7 +434,7 @@ def test_a_label_that_is_no_class_stores_nothing(make: Make) -> None:
     c = make(classes=["yes", "no"])
     same = unchanged(c)
     with pytest.raises(InputError, match="not among the classes"):
-        c.pool(frame(20).assign(label=["yes", "maybe", *[None] * 18]))
+        c.pool(pool_frame(20).assign(label=["yes", "maybe", *[None] * 18]))
     same()
 
 
@@ -502,11 +474,11 @@ def test_a_bad_table_is_refused_and_nothing_is_stored(make: Make, spoil: Any, me
     c = make(learner="table")
     same = unchanged(c)
     with pytest.raises(InputError, match=message):
-        c.pool(spoil(frame(20)))
+        c.pool(spoil(pool_frame(20)))
     same()
     if isinstance(c, eh.Campaign):
         with c.store.moment() as (reader, _):
-            assert not reader.find(list(frame()["id"]))
+            assert not reader.find(list(pool_frame()["id"]))
 
 
 @pytest.mark.parametrize(
@@ -529,7 +501,7 @@ def test_bad_arguments_are_refused(make: Make, given: dict[str, Any], message: s
     c = make(None, learner="table")
     same = unchanged(c)
     with pytest.raises(InputError, match=message):
-        c.pool(frame().assign(label=[None] * 40), **given)
+        c.pool(pool_frame().assign(label=[None] * 40), **given)
     same()
 
 
@@ -537,8 +509,8 @@ def test_a_learner_that_needs_numbers_says_so(make: Make) -> None:
     c = make(learner="logistic")
     same = unchanged(c)
     with pytest.raises(InputError, match=r"'note' is text.*'table'"):
-        c.pool(frame().assign(note="a"))
-    gaps = frame()
+        c.pool(pool_frame().assign(note="a"))
+    gaps = pool_frame()
     gaps.loc[3, "x"] = np.nan
     with pytest.raises(InputError, match=r"row 4.*x is missing"):
         c.pool(gaps)
@@ -547,9 +519,9 @@ def test_a_learner_that_needs_numbers_says_so(make: Make) -> None:
 
 def test_a_later_pool_is_like_the_first(make: Make) -> None:
     c = make(learner="table")
-    c.pool(frame())
+    c.pool(pool_frame())
     same = unchanged(c)
-    more = frame(10, 100)
+    more = pool_frame(10, 100)
     for bad, message in (
         (more.drop(columns="w"), "'w' of earlier rows is gone"),
         (more.assign(new=1), r"not known \['new'\]"),
@@ -560,17 +532,17 @@ def test_a_later_pool_is_like_the_first(make: Make) -> None:
             c.pool(bad)
     same()
     c.pool(more[["w", "x", "group", "id"]])
-    c.pool(frame(10, 200).assign(w=range(10)))
+    c.pool(pool_frame(10, 200).assign(w=range(10)))
     run(c)
     sound(c)
 
 
 def test_columns_in_another_order_are_the_same_columns(make: Make) -> None:
     c = make(budget=20)
-    c.pool(frame(10))
-    c.pool(frame(10, 10)[["w", "group", "x", "id"]])
+    c.pool(pool_frame(10))
+    c.pool(pool_frame(10, 10)[["w", "group", "x", "id"]])
     run(c)
-    examples, rows = c.training_set(), frame().set_index("id")
+    examples, rows = c.training_set(), pool_frame().set_index("id")
     assert examples.X[["x", "w"]].to_numpy().tolist() == rows.loc[examples.ids, ["x", "w"]].to_numpy().tolist()
 
 
@@ -579,13 +551,13 @@ def test_a_pool_may_come_after_the_first_requests(make: Make) -> None:
     c = make(learner="table")
     early, kept = c.ask_many(2)
     assert early.examples == ()
-    c.pool(frame())
-    rows = frame(2, 100).drop(columns="id")
+    c.pool(pool_frame())
+    rows = pool_frame(2, 100).drop(columns="id")
     c.tell(early, rows, ["yes", "no"], ids=["new1", "new2"])
     later = c.ask()
     assert len(later.examples) == 2
     tell(c, later)
-    c.tell(kept, frame(2, 200).drop(columns="id"), ["yes", "no"])
+    c.tell(kept, pool_frame(2, 200).drop(columns="id"), ["yes", "no"])
     run(c)
     assert c.labels_used == 40
     sound(c)
@@ -593,11 +565,11 @@ def test_a_pool_may_come_after_the_first_requests(make: Make) -> None:
 
 def test_a_closed_campaign_takes_no_pool(make: Make) -> None:
     c = make()
-    c.pool(frame())
+    c.pool(pool_frame())
     request = c.ask()
     c.close()
     same = unchanged(c)
-    for verb in (lambda: c.pool(frame(4, 100)), lambda: tell(c, request), lambda: c.skip("e1")):
+    for verb in (lambda: c.pool(pool_frame(4, 100)), lambda: tell(c, request), lambda: c.skip("e1")):
         with pytest.raises(InputError, match="closed"):
             verb()
     same()
@@ -608,10 +580,10 @@ def test_a_closed_campaign_takes_no_pool(make: Make) -> None:
 
 def test_labels_fill_whichever_requests_they_belong_to(make: Make) -> None:
     c = make(batch=2)
-    c.pool(frame())
+    c.pool(pool_frame())
     one, two, three = c.ask_many(3)
     some = [*one.examples, two.examples[0]]
-    receipt = c.tell_labels({name: answer(name) for name in some}, collector="ann")
+    receipt = c.tell_labels({name: label_of(name) for name in some}, collector="ann")
     assert (receipt.rows, receipt.outstanding) == (5, 3)
     assert [(r.id, r.outstanding, set(r.examples)) for r in c.open_requests] == [
         (two.id, 3, set(two.examples[1:])),
@@ -623,7 +595,7 @@ def test_labels_fill_whichever_requests_they_belong_to(make: Make) -> None:
 
 def test_a_repeat_knows_what_is_outstanding(make: Make) -> None:
     c = make(batch=2)
-    c.pool(frame())
+    c.pool(pool_frame())
     request = c.ask()
     for _ in range(2):
         receipt = c.tell_labels({request.examples[0]: "yes"})
@@ -634,8 +606,8 @@ def test_a_repeat_knows_what_is_outstanding(make: Make) -> None:
 
 def test_rows_of_ones_own_need_the_features_alone(make: Make) -> None:
     c = make(learner="table")
-    c.pool(frame())
-    c.add(frame(4, 100)[["w", "x"]], ["yes", "no"] * 2, ["u", "v"] * 2, ids=["a1", "a2", "a3", "a4"])
+    c.pool(pool_frame())
+    c.add(pool_frame(4, 100)[["w", "x"]], ["yes", "no"] * 2, ["u", "v"] * 2, ids=["a1", "a2", "a3", "a4"])
     run(c)
     X = c.training_set().X
     c.add(X, ["yes"] * len(X), ["u"] * len(X), ids=[f"b{k}" for k in range(len(X))])
@@ -644,14 +616,14 @@ def test_rows_of_ones_own_need_the_features_alone(make: Make) -> None:
 
 def test_the_same_label_again_changes_nothing(make: Make) -> None:
     c = make()
-    c.pool(frame())
+    c.pool(pool_frame())
     request = c.ask()
     tell(c, request)
     same = unchanged(c)
     again = tell(c, request)
     assert (again.rows, again.known, again.repeated) == (0, 2, True)
     name = request.examples[0]
-    other = {"yes": "no", "no": "yes"}[answer(name)]
+    other = {"yes": "no", "no": "yes"}[label_of(name)]
     with pytest.raises(InputError, match="use correct"):
         c.tell_labels({name: other})
     same()
@@ -662,9 +634,9 @@ def test_the_same_label_again_changes_nothing(make: Make) -> None:
 
 def test_all_or_nothing_partial_and_dry_run(make: Make) -> None:
     c = make()
-    c.pool(frame())
+    c.pool(pool_frame())
     a, b = c.ask().examples
-    nobody = next(name for name in frame()["id"] if name not in (a, b))
+    nobody = next(name for name in pool_frame()["id"] if name not in (a, b))
     same = unchanged(c)
     given = {a: "yes", nobody: "yes", "stranger": "no", b: float("nan")}
     with pytest.raises(InputError, match="3 of 4 rows") as refused:
@@ -689,8 +661,8 @@ def test_all_or_nothing_partial_and_dry_run(make: Make) -> None:
 
 def test_an_id_of_another_campaign_is_no_example_here(make: Make) -> None:
     one, other = make(), make()
-    one.pool(frame(10))
-    other.pool(frame(10, 100))
+    one.pool(pool_frame(10))
+    other.pool(pool_frame(10, 100))
     foreign = other.ask().examples[0]
     same = unchanged(one)
     with pytest.raises(InputError, match=f"no example {foreign!r}"):
@@ -700,9 +672,9 @@ def test_an_id_of_another_campaign_is_no_example_here(make: Make) -> None:
 
 def test_extra_does_not_go_beyond_the_budget(make: Make) -> None:
     c = make(budget=4)
-    c.pool(frame())
+    c.pool(pool_frame())
     request = c.ask()
-    others = [name for name in frame()["id"] if name not in request.examples][:3]
+    others = [name for name in pool_frame()["id"] if name not in request.examples][:3]
     with pytest.raises(InputError, match="budget is spent"):
         c.tell_labels(dict.fromkeys(others, "yes"), extra=True)
     receipt = c.tell_labels(dict.fromkeys(others, "yes"), extra=True, partial=True)
@@ -716,10 +688,10 @@ def test_extra_does_not_go_beyond_the_budget(make: Make) -> None:
 def test_a_request_of_a_pool_is_answered_by_id_only(make: Make, learner: Any) -> None:
     """Counts and rows of one's own would leave its examples held for ever."""
     c = make(learner=learner)
-    c.pool(frame())
+    c.pool(pool_frame())
     request = c.ask()
     same = unchanged(c)
-    rows = frame(2, 100).drop(columns="id")
+    rows = pool_frame(2, 100).drop(columns="id")
     verbs: list[Any] = [
         lambda: c.tell(request, rows, ["yes", "no"]),
         lambda: c.tell(request, rows, ["yes", "no"], ids=["new1", "new2"]),
@@ -737,10 +709,10 @@ def test_a_request_of_a_pool_is_answered_by_id_only(make: Make, learner: Any) ->
 
 def test_data_that_was_there_before_can_be_added(make: Make) -> None:
     c = make(learner="table")
-    c.pool(frame())
-    c.add(frame(4, 100).drop(columns="id"), ["yes", "no"] * 2, ["u", "v"] * 2, ids=["a1", "a2", "a3", "a4"])
+    c.pool(pool_frame())
+    c.add(pool_frame(4, 100).drop(columns="id"), ["yes", "no"] * 2, ["u", "v"] * 2, ids=["a1", "a2", "a3", "a4"])
     with pytest.raises(InputError, match="belongs to the pool"):
-        c.add(frame(1).drop(columns="id"), ["yes"], ["u"], ids=["e0"])
+        c.add(pool_frame(1).drop(columns="id"), ["yes"], ["u"], ids=["e0"])
     run(c)
     assert len(everything(c)) == 44
     sound(c)
@@ -757,7 +729,7 @@ def test_data_can_be_added_where_the_learner_takes_numbers_alone(make: Make) -> 
 
 def test_numpy_labels_and_whole_ids(make: Make) -> None:
     c = make()
-    c.pool(frame(20).assign(id=np.arange(20)))
+    c.pool(pool_frame(20).assign(id=np.arange(20)))
     request = c.ask()
     c.tell_labels({int(name): np.int64(k) for k, name in enumerate(request.examples)})  # type: ignore[misc]
     assert set(everything(c)) == set(request.examples)
@@ -770,7 +742,7 @@ def test_numpy_labels_and_whole_ids(make: Make) -> None:
 
 def test_expired_ids_are_handed_out_again_with_their_role(make: Make, clock: Clock) -> None:
     c = make(budget=80)
-    c.pool(frame(8))
+    c.pool(pool_frame(8))
     first = c.ask_many(4)
     with pytest.raises(NothingToAsk):
         c.ask()
@@ -800,7 +772,7 @@ def test_roles_do_not_depend_on_who_was_late(make: Make, clock: Clock) -> None:
     """An id's role is that of its first ask, whatever came between."""
     one, late = make(budget=200), make(budget=200)
     for c in (one, late):
-        c.pool(frame(200))
+        c.pool(pool_frame(200))
     late.ask_many(20)
     clock.now += 3600
     run(one)
@@ -811,7 +783,7 @@ def test_roles_do_not_depend_on_who_was_late(make: Make, clock: Clock) -> None:
 
 def test_a_late_label_is_taken_while_the_budget_lasts(make: Make, clock: Clock) -> None:
     c = make(("u",), budget=6)
-    c.pool(frame(24).assign(group="u"))
+    c.pool(pool_frame(24).assign(group="u"))
     late = c.ask()
     clock.now += 3600
     again = c.ask()
@@ -825,14 +797,14 @@ def test_a_late_label_is_taken_while_the_budget_lasts(make: Make, clock: Clock) 
 
 def test_a_late_label_beyond_the_budget_is_refused(make: Make, clock: Clock) -> None:
     c = make(("u",), budget=4)
-    c.pool(frame(24).assign(group="u"))
+    c.pool(pool_frame(24).assign(group="u"))
     first = c.ask()
     clock.now += 3600
     assert c.ask().examples == first.examples
     other = c.ask()
     for request in c.open_requests:
         c.abandon(request)
-    extra = [name for name in frame(24)["id"] if name not in {*first.examples, *other.examples}][:3]
+    extra = [name for name in pool_frame(24)["id"] if name not in {*first.examples, *other.examples}][:3]
     c.tell_labels(dict.fromkeys(extra, "yes"), extra=True)
     same = unchanged(c)
     with pytest.raises(InputError, match="comes late, and the budget is spent"):
@@ -847,7 +819,7 @@ def test_a_late_label_beyond_the_budget_is_refused(make: Make, clock: Clock) -> 
 def test_a_late_label_is_the_first_to_find_the_lease_over(make: Make, clock: Clock, verb: str) -> None:
     """The step that writes down that a lease has ended sees the examples as given back, not as held."""
     c = make(("u",), budget=4)
-    c.pool(frame(4).assign(group="u"))
+    c.pool(pool_frame(4).assign(group="u"))
     late, other = c.ask_many(2)
     clock.now += 3600
     if verb == "tell":
@@ -872,7 +844,7 @@ def test_a_late_label_is_the_first_to_find_the_lease_over(make: Make, clock: Clo
 
 def test_a_late_label_leaves_the_pool(make: Make, clock: Clock) -> None:
     c = make(budget=80)
-    c.pool(frame(8))
+    c.pool(pool_frame(8))
     late = c.ask()
     clock.now += 3600
     c.retire("u")
@@ -892,7 +864,7 @@ def test_a_late_label_leaves_the_pool(make: Make, clock: Clock) -> None:
 def test_a_lease_that_ends_in_the_middle_of_an_ask(make: Make, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a step finds overdue goes back to the pool, at whichever moment it is found."""
     c = make(budget=80)
-    c.pool(frame(8))
+    c.pool(pool_frame(8))
     c.ask_many(2)
 
     def slowly(*given: Any) -> None:
@@ -903,14 +875,16 @@ def test_a_lease_that_ends_in_the_middle_of_an_ask(make: Make, clock: Clock, mon
     c.ask()
     monkeypatch.undo()
     in_pools(c)
-    assert sorted(name for r in [*c.open_requests, *c.ask_many(3)] for name in r.examples) == sorted(frame(8)["id"])
+    assert sorted(name for r in [*c.open_requests, *c.ask_many(3)] for name in r.examples) == sorted(
+        pool_frame(8)["id"]
+    )
     sound(c)
 
 
 def test_status_knows_what_an_ask_would_find(make: Make, clock: Clock) -> None:
     """Every example is held by requests whose lease has ended: an ask hands them out again."""
     c = make(budget=80)
-    c.pool(frame(4))
+    c.pool(pool_frame(4))
     c.ask_many(2)
     assert c.status()["nothing_to_ask"] in ("groups used up", "waiting for open requests")
     clock.now += 3600
@@ -922,7 +896,7 @@ def test_status_knows_what_an_ask_would_find(make: Make, clock: Clock) -> None:
 
 def test_abandoned_examples_go_back(make: Make) -> None:
     c = make(budget=80)
-    c.pool(frame(8))
+    c.pool(pool_frame(8))
     before = in_pools(c)
     request = c.ask()
     c.tell_labels({request.examples[0]: "yes"})
@@ -937,7 +911,7 @@ def test_abandoned_examples_go_back(make: Make) -> None:
 def test_chosen_again_from_a_pool_with_examples_that_came_back(make: Make, clock: Clock) -> None:
     """Several requests at once are chosen as if one came after the other, also where roles are kept."""
     c = make(("u", "v", "w"), strategy="optimistic", learner="table", budget=400, batch=3, validation=0.3)
-    rows = frame(300).assign(group=np.array(["u", "v", "w"])[np.arange(300) % 3])
+    rows = pool_frame(300).assign(group=np.array(["u", "v", "w"])[np.arange(300) % 3])
     c.pool(rows)
     for k in range(6):
         requests = c.ask_many(5)
@@ -952,7 +926,7 @@ def test_chosen_again_from_a_pool_with_examples_that_came_back(make: Make, clock
 
 def test_a_skipped_example_leaves_its_request_and_the_pool(make: Make) -> None:
     c = make(budget=80, batch=2)
-    c.pool(frame(20))
+    c.pool(pool_frame(20))
     request = c.ask()
     c.skip(request.examples[0], reason="illegible", by="ann")
     (now,) = c.open_requests
@@ -965,9 +939,9 @@ def test_a_skipped_example_leaves_its_request_and_the_pool(make: Make) -> None:
     with pytest.raises(InputError, match="was skipped"):
         c.tell_labels({request.examples[0]: "yes"})
     same()
-    c.tell_labels({name: answer(name) for name in request.examples[1:]})
+    c.tell_labels({name: label_of(name) for name in request.examples[1:]})
     assert not c.open_requests
-    free = next(name for name in frame(20)["id"] if name not in request.examples)
+    free = next(name for name in pool_frame(20)["id"] if name not in request.examples)
     c.skip(free)
     assert c.status()["skipped"] == 2
     asked = [name for _, _, names in run(c) for name in names]
@@ -977,7 +951,7 @@ def test_a_skipped_example_leaves_its_request_and_the_pool(make: Make) -> None:
 
 def test_a_request_whose_last_example_is_skipped_ends(make: Make) -> None:
     c = make()
-    c.pool(frame(20))
+    c.pool(pool_frame(20))
     one, two = c.ask_many(2)
     c.tell_labels({one.examples[0]: "yes"})
     c.skip(one.examples[1])
@@ -993,10 +967,10 @@ def test_a_request_whose_last_example_is_skipped_ends(make: Make) -> None:
 
 def test_what_cannot_be_skipped(make: Make) -> None:
     c = make()
-    c.pool(frame(20))
+    c.pool(pool_frame(20))
     request = c.ask()
     tell(c, request)
-    c.add(frame(1, 100).drop(columns="id"), ["yes"], ["u"], ids=["added"])
+    c.add(pool_frame(1, 100).drop(columns="id"), ["yes"], ["u"], ids=["added"])
     same = unchanged(c)
     with pytest.raises(InputError, match="has a label already"):
         c.skip(request.examples[0])
@@ -1008,7 +982,7 @@ def test_what_cannot_be_skipped(make: Make) -> None:
 
 def test_an_expired_example_can_be_skipped(make: Make, clock: Clock) -> None:
     c = make(budget=80)
-    c.pool(frame(8))
+    c.pool(pool_frame(8))
     late = c.ask()
     clock.now += 3600
     c.ask_many(3)
@@ -1021,7 +995,7 @@ def test_an_expired_example_can_be_skipped(make: Make, clock: Clock) -> None:
 
 def certified(make: Make, **given: Any) -> eh.Campaign:
     c = make(learner="table", budget=200, batch=2, **given)
-    c.pool(frame(80))
+    c.pool(pool_frame(80))
     for _ in range(6):
         tell(c, c.ask())
     c.certify()
@@ -1040,7 +1014,7 @@ def test_a_skipped_example_is_missing_in_a_certificate(make: Make) -> None:
     request = c.ask()
     c.skip(request.examples[0])
     assert missing(c) == 1
-    c.tell_labels({name: answer(name) for name in request.examples[1:]})
+    c.tell_labels({name: label_of(name) for name in request.examples[1:]})
     assert missing(c) == 1
     free = c.ask_many(2)[0].examples[0]
     c.skip(free)
@@ -1055,7 +1029,7 @@ def test_an_example_taken_out_before_its_turn_is_missing(make: Make, verb: str) 
     with c.store.moment() as (reader, _):
         name = reader.next_in_pool("u", 50)[-1].id
     if verb == "extra":
-        c.tell_labels({name: answer(name)}, extra=True)
+        c.tell_labels({name: label_of(name)}, extra=True)
     else:
         getattr(c, verb)(name)
     assert missing(c) == 1
@@ -1065,7 +1039,7 @@ def test_an_example_taken_out_before_its_turn_is_missing(make: Make, verb: str) 
 
 def test_examples_handed_out_before_the_freeze_are_no_evidence(make: Make) -> None:
     c = make(learner="table", budget=200, batch=2)
-    c.pool(frame(80))
+    c.pool(pool_frame(80))
     for _ in range(6):
         tell(c, c.ask())
     given_back, open_then = c.ask_many(2)
@@ -1075,8 +1049,8 @@ def test_examples_handed_out_before_the_freeze_are_no_evidence(make: Make) -> No
     tell(c, open_then)
     tell(c, given_back)
     found = c.certificate()
-    rows = frame(80).set_index("id").loc[[*open_then.examples, *given_back.examples]]
-    wrong = model.predict(rows) != np.array([answer(name) for name in rows.index])  # type: ignore[union-attr]
+    rows = pool_frame(80).set_index("id").loc[[*open_then.examples, *given_back.examples]]
+    wrong = model.predict(rows) != np.array([label_of(name) for name in rows.index])  # type: ignore[union-attr]
     assert found is not None
     assert (sum(found.n), sum(found.missing), sum(found.open)) == (wrong.sum(), 0, 0), "errors count, right ones do not"
     sound(c)
@@ -1085,16 +1059,16 @@ def test_examples_handed_out_before_the_freeze_are_no_evidence(make: Make) -> No
 def test_a_pool_replaced_after_the_freeze_is_missing(make: Make) -> None:
     """Whoever changes what can be asked for may choose it."""
     c = certified(make)
-    c.pool(frame(80))
+    c.pool(pool_frame(80))
     assert missing(c) == 0, "the same rows again"
-    c.pool(frame(10, 200))
+    c.pool(pool_frame(10, 200))
     assert missing(c) == 0, "more rows"
     with c.store.moment() as (reader, _):
-        one, two, three = [e.id for e in reader.next_in_pool("u", 30) if e.id in set(frame(80)["id"])][:3]
-    rows = frame(80)
+        one, two, three = [e.id for e in reader.next_in_pool("u", 30) if e.id in set(pool_frame(80)["id"])][:3]
+    rows = pool_frame(80)
     rows.loc[rows["id"] == one, "x"] = 7.0
     rows.loc[rows["id"] == two, "group"] = "v"
-    rows["label"] = [answer(name) if name == three else None for name in rows["id"]]
+    rows["label"] = [label_of(name) if name == three else None for name in rows["id"]]
     c.pool(rows)
     assert missing(c) == 3
     c.certify()
@@ -1169,19 +1143,19 @@ def test_extra_labels_are_no_evidence(make: Make) -> None:
 
 def test_a_row_nobody_labelled_can_be_erased(make: Make) -> None:
     c = make(budget=80)
-    c.pool(frame(8))
+    c.pool(pool_frame(8))
     request = c.ask()
     c.erase(request.examples[0], reason="asked for it")
     with c.store.moment() as (reader, _):
         row = reader.find([request.examples[0]])[request.examples[0]]
         assert (row.features, row.held, row.fate) == (None, False, "erased")
     assert [(r.size, r.examples) for r in c.open_requests] == [(1, request.examples[1:])]
-    free = next(name for name in frame(8)["id"] if name not in request.examples)
+    free = next(name for name in pool_frame(8)["id"] if name not in request.examples)
     c.erase(free)
     assert sum(in_pools(c).values()) == 5
     with pytest.raises(InputError, match="was erased"):
         c.tell_labels({free: "yes"}, extra=True)
-    c.pool(frame(8))
+    c.pool(pool_frame(8))
     with c.store.moment() as (reader, _):
         assert reader.find([free])[free].features is None, "an erased row came back"
     run(c)
@@ -1190,7 +1164,7 @@ def test_a_row_nobody_labelled_can_be_erased(make: Make) -> None:
 
 def test_a_closed_campaign_still_forgets(make: Make) -> None:
     c = make()
-    c.pool(frame())
+    c.pool(pool_frame())
     a, b = c.ask().examples
     c.tell_labels({a: "yes", b: "no"})
     c.close()
@@ -1202,7 +1176,7 @@ def test_a_closed_campaign_still_forgets(make: Make) -> None:
 
 def test_labelled_pool_rows_are_corrected_withdrawn_and_erased(make: Make) -> None:
     c = make(learner="table")
-    c.pool(frame())
+    c.pool(pool_frame())
     for _ in range(6):
         tell(c, c.ask())
     a, b, *_ = everything(c)
@@ -1223,7 +1197,7 @@ def test_labelled_pool_rows_are_corrected_withdrawn_and_erased(make: Make) -> No
 
 def test_a_group_that_is_used_up_is_announced_and_the_campaign_goes_on(make: Make) -> None:
     c = make(budget=36, learner="table", strategy="optimistic")
-    c.pool(pd.concat([frame(8), frame(60, 100).query("group == 'v'")]))
+    c.pool(pd.concat([pool_frame(8), pool_frame(60, 100).query("group == 'v'")]))
     asked = run(c)
     groups = [group for _, group, _ in asked]
     assert Counter(groups)["u"] == 2
@@ -1233,7 +1207,7 @@ def test_a_group_that_is_used_up_is_announced_and_the_campaign_goes_on(make: Mak
     assert (status["groups"]["u"]["left"], status["groups"]["v"]["left"]) == (0, 2)
     assert status["used"] == 36
     sound(c)
-    c.pool(frame(4, 200))
+    c.pool(pool_frame(4, 200))
     c.change(budget=40)
     assert c.status()["pool"]["used_up"] == []
     assert {group for _, group, _ in run(c)} == {"u", "v"}
@@ -1242,7 +1216,7 @@ def test_a_group_that_is_used_up_is_announced_and_the_campaign_goes_on(make: Mak
 
 def test_a_pool_that_is_used_up_ends_the_campaign(make: Make) -> None:
     c = make(budget=40)
-    c.pool(frame(9))
+    c.pool(pool_frame(9))
     run(c)
     with pytest.raises(NothingToAsk, match="groups used up"):
         c.ask()
@@ -1254,7 +1228,7 @@ def test_a_pool_that_is_used_up_ends_the_campaign(make: Make) -> None:
 
 def test_status_says_how_long_a_group_lasts(make: Make) -> None:
     c = make(budget=40)
-    c.pool(frame(60))
+    c.pool(pool_frame(60))
     for _ in range(10):
         tell(c, c.ask())
     status = c.status()
@@ -1279,7 +1253,7 @@ def test_a_campaign_without_a_pool_says_nothing_of_one(make: Make) -> None:
 
 def test_retiring_and_pools(make: Make) -> None:
     c = make()
-    c.pool(frame())
+    c.pool(pool_frame())
     c.retire("u")
     assert {r.group for r in c.ask_many(5)} == {"v"}
     sound(c)
@@ -1290,7 +1264,7 @@ def test_retiring_and_pools(make: Make) -> None:
 
 def test_it_goes_on_from_a_saved_file(make: Make, tmp_path: Path, clock: Clock) -> None:
     c = make(learner="table", batch=2)
-    c.pool(frame())
+    c.pool(pool_frame())
     for _ in range(3):
         tell(c, c.ask())
     request = c.ask()
@@ -1306,15 +1280,15 @@ def test_it_goes_on_from_a_saved_file(make: Make, tmp_path: Path, clock: Clock) 
 
 def test_an_export_has_the_rows(make: Make, tmp_path: Path) -> None:
     c = make()
-    c.pool(frame())
+    c.pool(pool_frame())
     run(c)
     c.export(tmp_path / "data.csv")
     found = pd.read_csv(tmp_path / "data.csv", dtype={"id": str}).set_index("id")
-    rows = frame().set_index("id")
+    rows = pool_frame().set_index("id")
     assert len(found) == 40
     assert found["x"].to_numpy().tolist() == rows.loc[found.index, "x"].to_numpy().tolist()
     assert found["group"].tolist() == rows.loc[found.index, "group"].tolist()
-    assert found["label"].to_dict() == {name: answer(name) for name in found.index}
+    assert found["label"].to_dict() == {name: label_of(name) for name in found.index}
 
 
 def test_a_snapshot_holds_no_pool(ledger: Ledger) -> None:
@@ -1322,7 +1296,7 @@ def test_a_snapshot_holds_no_pool(ledger: Ledger) -> None:
     sizes = []
     for rows in (40, 4000):
         c = made(ledger, budget=400)
-        c.pool(frame(rows))
+        c.pool(pool_frame(rows))
         for _ in range(5):
             tell(c, c.ask())
         sizes.append(len(c.store.state.as_text()))
@@ -1332,7 +1306,7 @@ def test_a_snapshot_holds_no_pool(ledger: Ledger) -> None:
 
 def test_opening_from_a_snapshot(make: Make) -> None:
     c = make(budget=400)
-    c.pool(frame(300))
+    c.pool(pool_frame(300))
     for k in range(60):
         request = c.ask()
         if k % 7 == 0:
@@ -1350,7 +1324,7 @@ def test_opening_from_a_snapshot(make: Make) -> None:
 
 def test_threads_never_get_the_same_example(ledger: Ledger) -> None:
     c = made(ledger, budget=160, lease="1d")
-    c.pool(frame(160))
+    c.pool(pool_frame(160))
     got: list[str] = []
     failures: list[BaseException] = []
 
@@ -1401,9 +1375,9 @@ def collect(url: str, name: str, place: int, notes: Path) -> None:
                         names = names[1:]
                     except InputError:  # its lease ended, and another labelled it meanwhile
                         pass
-                c.tell_labels({n: answer(n) for n in names}, partial=True)
+                c.tell_labels({n: label_of(n) for n in names}, partial=True)
             if kept and rng.random() < 0.5:
-                receipt = c.tell_labels({n: answer(n) for n in kept}, partial=True)
+                receipt = c.tell_labels({n: label_of(n) for n in kept}, partial=True)
                 file.write(f"late {receipt.rows}\n")
                 kept = []
 
@@ -1411,7 +1385,7 @@ def collect(url: str, name: str, place: int, notes: Path) -> None:
 def test_eight_processes_with_short_leases(database: str, tmp_path: Path) -> None:
     """Leases end all the time; still no id is in two open requests and none has two labels."""
     with eh.Campaign.create(database, "crowd", ["u", "v"], "uniform", None, budget=300, batch=2, lease="0.05s") as c:
-        c.pool(frame(500))
+        c.pool(pool_frame(500))
     children = []
     for place in range(8):
         pid = os.fork()
@@ -1454,7 +1428,7 @@ def test_eight_processes_with_short_leases(database: str, tmp_path: Path) -> Non
                 open_ids = [name for request in replayed.open.values() for name in request["left"]]
                 assert len(open_ids) == len(set(open_ids))
             held = {name for request in replayed.open.values() for name in request["left"]}
-            assert all(row.held == (row.id in held) for row in reader.find(list(frame(500)["id"])).values())
+            assert all(row.held == (row.id in held) for row in reader.find(list(pool_frame(500)["id"])).values())
         in_pools(c)
         assert c.verify().problems == []
 
@@ -1478,7 +1452,7 @@ class AnyOrder(RuleBasedStateMachine):
         self.pool(5, Random(0))
 
     def all(self, verb: Callable[[eh.Campaign], Any]) -> Any:
-        """Do it on every ledger: the same answer or the same refusal."""
+        """Do it on every ledger: the same label_of or the same refusal."""
         found = []
         for c in self.campaigns:
             try:
@@ -1490,7 +1464,7 @@ class AnyOrder(RuleBasedStateMachine):
 
     @rule(more=st.integers(1, 9), shuffled=st.randoms(use_true_random=False))
     def pool(self, more: int, shuffled: Any) -> None:
-        rows = frame(self.rows + more)
+        rows = pool_frame(self.rows + more)
         order = list(range(len(rows)))
         shuffled.shuffle(order)
         how, found = self.all(lambda c: c.pool(rows.iloc[order]))
@@ -1516,21 +1490,21 @@ class AnyOrder(RuleBasedStateMachine):
     @rule(data=st.data(), partial=st.booleans())
     def tell(self, data: st.DataObject, partial: bool) -> None:
         names = data.draw(st.lists(st.sampled_from(sorted(set(self.asked))), min_size=1, max_size=5, unique=True))
-        given = {name: answer(name) for name in names}
+        given = {name: label_of(name) for name in names}
         how, found = self.all(lambda c: _facts(c.tell_labels(given, partial=partial)))
         if how == "done":
             rows, known, refused = found
             new = [name for name in names if name not in self.labels and name not in refused]
             assert (len(new), known) == (rows, len(self.labels.keys() & set(names)))
-            self.labels |= {name: answer(name) for name in new}
+            self.labels |= {name: label_of(name) for name in new}
 
     @precondition(lambda self: self.rows)
     @rule(data=st.data())
     def extra(self, data: st.DataObject) -> None:
         name = f"e{data.draw(st.integers(0, self.rows - 1))}"
-        how, found = self.all(lambda c: _facts(c.tell_labels({name: answer(name)}, extra=True)))
+        how, found = self.all(lambda c: _facts(c.tell_labels({name: label_of(name)}, extra=True)))
         if how == "done" and found[0]:
-            self.labels[name] = answer(name)
+            self.labels[name] = label_of(name)
 
     @precondition(lambda self: self.rows)
     @rule(data=st.data())
@@ -1583,14 +1557,10 @@ def _facts(receipt: Any) -> tuple[int, int, set[str]]:
 
 
 def test_any_order(postgres_server: str, tmp_path: Path) -> None:
-    import psycopg
-
-    name, clock = f"a{uuid.uuid4().hex}", Clock()
-    with psycopg.connect(postgres_server, autocommit=True) as connection:
-        connection.execute(f"CREATE SCHEMA {name}")
+    clock = Clock()
     urls = (
         f"sqlite:///{tmp_path / 'any.db'}?synchronous=normal",
-        f"{postgres_server}&options=-c%20search_path%3D{name}&synchronous=normal",
+        f"{new_schema(postgres_server)}&synchronous=normal",
     )
     databases = [DatabaseLedger(url, create=True, clock=clock) for url in urls]
     machine = type("Machine", (AnyOrder,), {"ledgers": (MemoryLedger(clock=clock), *databases), "clock": clock})

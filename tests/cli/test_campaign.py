@@ -5,33 +5,14 @@ from __future__ import annotations
 import getpass
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from tests.helpers import Shell
 from typer.testing import CliRunner
 
-from evenhand.cli.campaign import app
-
 runner = CliRunner()
-
-
-class Shell:
-    """Runs commands on one database."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.db = f"sqlite:///{folder / 'c.db'}"
-
-    def __call__(self, *words: object, code: int = 0, stdin: str | bytes | None = None) -> str:
-        done = runner.invoke(app, [*map(str, words), "--db", self.db], input=stdin)
-        assert done.exit_code == code, done.output
-        return done.output
-
-    def json(self, *words: object, code: int = 0, **given: Any) -> Any:
-        text = self(*words, "--json", code=code, **given)
-        return json.JSONDecoder().raw_decode(text[text.index("{") :])[0]
 
 
 @pytest.fixture

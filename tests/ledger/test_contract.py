@@ -12,6 +12,7 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import text
+from tests.helpers import Clock
 
 from evenhand.campaign.state import State
 from evenhand.errors import InputError, LedgerError
@@ -20,16 +21,6 @@ from evenhand.ledger.database import DatabaseLedger
 
 KINDS = ("memory", "sqlite", "postgresql")
 Make = Callable[..., Ledger]
-
-
-class Clock:
-    """Time that goes on when told to."""
-
-    def __init__(self, now: float = 1e9) -> None:
-        self.now = now
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def ledger_of(kind: str, request: pytest.FixtureRequest, folder: Path, clock: Any = None) -> Ledger:
