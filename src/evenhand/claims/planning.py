@@ -36,11 +36,13 @@ def labels_for_width(
         raise InputError(f"groups must be at least 1, got {groups!r}")
     if not 0 <= errors <= n:
         raise InputError(f"errors must lie between 0 and n, got {errors!r} of {n!r}")
+    # half an error more: after no error in a few labels, a rate of 0 would promise a width that nobody gets
     rate = (errors + 0.5) / (n + 1) if n else error
     level = delta / groups
 
     def narrow(more: int) -> bool:
         size = n + more
+        # errors as they are expected to come: the width is that of a typical future, half of all futures are worse
         s = errors + rate * more
         low, high = error_rate(s, size, level / 2) if any_time else wilson(s, size, 1 - level)
         return bool((high - low) / 2 <= width)

@@ -28,6 +28,7 @@ def print_summary(summary: JsonObject, written: Sequence[Path]) -> None:
 
     from evenhand.curation import words
 
+    # groups are called what users call them: [bold] may be a name
     console = Console(highlight=False, markup=False)
     rows = sorted(summary["by_group"], key=lambda row: -1.0 if row["risk"] is None else -row["risk"])
     console.print(summary["title"], style="bold")
@@ -60,6 +61,7 @@ def print_labelling(labelling: Labelling, out: Path, as_json: bool) -> None:
     from evenhand.curation.labelling import todo_path
 
     todo = todo_path(out)
+    # before anything else is written: it refuses to replace labels that were not given yet
     count = labelling.write_todo(todo)
     written = labelling.save(out) if labelling.begun else []
     used, budget = labelling.campaign.labels_used, labelling.campaign.budget

@@ -56,6 +56,7 @@ def reproduce(
             typer.echo(f"{one.id:22}{one.title}")
         return
     if data_dir is not None:
+        # by the environment, which worker processes inherit; and absolute, for they may start elsewhere
         os.environ["EVENHAND_DATA"] = str(data_dir.absolute())
     options = Options(scale, trials, seed, jobs, backend, address, image_rounds)
     if repeat is not None:

@@ -27,6 +27,7 @@ def group_weights(group: Values, weights: dict[str, float], strength: float) -> 
         return None
     names, place, size = np.unique(group, return_inverse=True, return_counts=True)
     q = np.array([weights[name] for name in names.tolist()])
+    # from equal weights (strength 0) to groups weighted as q says (strength 1), whatever their sizes
     found = (1 + strength * (q * len(group) / size - 1))[place]
     return np.asarray(found * len(group) / found.sum())
 

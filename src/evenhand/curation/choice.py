@@ -50,6 +50,7 @@ def choice_values(choice: Choice | None, folds: Sequence[int] = ()) -> JsonObjec
 def folds_of(groups: Values, labels: Ints, seed: int) -> list[int]:
     """The folds in which the candidates were compared, one for every row."""
     _, place = group_places(groups, len(groups))
+    # seed + 1 as in `learners/choosing.py`, which fits with the seed itself: the folds must be the very same
     found: list[int] = make_folds(place, labels, min(FOLDS, len(groups)), seed + 1).tolist()
     return found
 

@@ -36,7 +36,9 @@ def compared(final: pd.DataFrame, rules: Sequence[str], groups: Sequence[str], c
     trials = sorted(set.intersection(*(set(map(int, tables[rule].index)) for rule in kept))) if kept else []
     found = {rule: tables[rule].loc[trials] for rule in kept}
     worst = {rule: table.max(axis="columns") for rule, table in found.items()}
+    # an interrupted comparison may lack the run's own rule: there is then nothing to compare the others with
     others = kept[1:] if kept[:1] == list(rules[:1]) else []
+    # 95 % for all differences together
     level = 1 - DELTA / max(len(others), 1)
     return {
         "trials": len(trials),

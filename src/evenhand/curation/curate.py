@@ -8,10 +8,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from evenhand.curation.checkpoint import Checkpoint, checkpoint_path
 from evenhand.curation.curated import Curated
+from evenhand.curation.figures import positive_place
 from evenhand.curation.files import check_output
 from evenhand.curation.labelling import Labelling
 from evenhand.curation.noting import notes_on
@@ -120,6 +119,7 @@ def curate(
             "warmup": warmup,
         }
         asked |= {"seed": seed, "validation": settings.pop("validation", 0.5)}
+        # a campaign refuses a positive class that its risk has no use for; the report shows it all the same
         asked |= {"positive": positive} if _needs_positive(risk) else {}
         columns = [groups] if isinstance(groups, str) else list(groups or ())
         plan = Plan(data, label or LABEL, columns, budget, test_labels, asked, settings, final)
@@ -141,7 +141,8 @@ def curate(
     what = _risk(risk, positive)
     fitted = as_learner(Logistic() if learner is None else learner, what)
     trial = Settings(budget, batch, warmup, table.validation, seed, evaluate, what, final)
-    shown = _positive(positive, what, table)
+    shown = positive_place(positive, what, table.classes.tolist())
+    # before anything is encoded or fitted: a budget that cannot do is told at once
     check_settings(table.groups, rule, budget=budget, batch=batch, warmup=warmup, validation=table.validation)
     chosen = {
         "pool": table.name,
@@ -160,6 +161,7 @@ def curate(
     run = Curation(table, rule, fitted, trial)
     if resume is not None:
         earlier = Checkpoint.read(checkpoint_path(Path(resume)))
+        # settings first: on another pool the replay below would fail with a message about rows, which says less
         earlier.check(chosen)
         run.replay(earlier.rounds, earlier.rows, earlier.digest)
     step = _bar("labels", budget, progress, run.labels)
@@ -190,6 +192,7 @@ def _is_unlabelled(data: Any, label: str | None, out: Path | None, settings: dic
     if out is not None and ledger_path(out).exists():
         return True
     form = {key: settings.get(key) for key in ("separator", "decimal", "encoding")}
+    # `check_effects` would refuse a separator for a Parquet pool, though it is meant for the test file
     own_test = isinstance(settings.get("test"), str | Path)  # then a CSV file may be the test file
     return labels_in(data, label or LABEL, {} if own_test else form).missing > 0
 
@@ -222,15 +225,6 @@ def _risk(given: str | Risk | OwnRisk, positive: Any) -> Risk:
     return as_risk(given, positive if _needs_positive(given) else None)
 
 
-def _positive(given: Any, risk: Risk, table: Table) -> int | None:
-    """The place of the positive class: as given, that of the risk, or the second of two, as scikit-learn has it."""
-    wanted = risk.positive if given is None else given
-    labels = table.classes.tolist()
-    if wanted is None:
-        return 1 if len(labels) == 2 else None
-    return int(np.flatnonzero(Risk("fnr", positive=wanted).for_classes(labels).relevant)[0])
-
-
 def _as_table(data: Any, label: str | None, groups: str | Sequence[str] | None, settings: dict[str, Any]) -> Table:
     if isinstance(data, Table):
         if label is not None or groups is not None or settings:
@@ -256,6 +250,7 @@ def _compare(run: Curation, name: str, rule: Any, learner: Any, trials: int, job
                 trials=trials,
                 seed=plan.seed,
                 jobs=jobs,
+                # the comparison is read at its end: twenty tests draw its curves well enough and cost less
                 evaluate=20,
                 batch=plan.batch,
                 warmup=plan.warmup,

@@ -10,9 +10,19 @@ import numpy as np
 from evenhand.arrays import Floats, Ints
 from evenhand.claims.intervals import bounded_mean, clopper_pearson
 from evenhand.notation import JsonObject
-from evenhand.risks import Measure, Outcomes, Tally
+from evenhand.risks import Measure, Outcomes, Risk, Tally
 
-__all__ = ["DELTA", "BINS", "Predictions", "by_group", "overall", "picked", "risk_intervals", "worst_off"]
+__all__ = [
+    "DELTA",
+    "BINS",
+    "Predictions",
+    "by_group",
+    "overall",
+    "picked",
+    "positive_place",
+    "risk_intervals",
+    "worst_off",
+]
 
 DELTA = 0.05
 """The chance that any of the simultaneous intervals misses."""
@@ -50,6 +60,15 @@ class Predictions:
         return self.measure.tally(self.outcomes, self.group, len(self.groups))
 
 
+def positive_place(given: Any, risk: Risk, labels: list[Any]) -> int | None:
+    """The place of the positive class: as given, that of the risk, or the second of two, as scikit-learn has it."""
+    wanted = risk.positive if given is None else given
+    if wanted is None:
+        return 1 if len(labels) == 2 else None
+    # the risk knows how a label that was typed is found among the classes, and what to say where it is not
+    return int(np.flatnonzero(Risk("fnr", positive=wanted).for_classes(labels).relevant)[0])
+
+
 def by_group(tested: Predictions, least: int, delta: float = DELTA) -> list[Row]:
     """A row of figures for each group.
 
@@ -58,6 +77,7 @@ def by_group(tested: Predictions, least: int, delta: float = DELTA) -> list[Row]
     `least` relevant test rows is marked `few`.
     """
     tally = tested.tally()
+    # all groups are looked at and the worst is named: an interval that is meant to hold for it must hold for all (Bonferroni)
     low, high = clopper_pearson(tally.n - tally.wrong, tally.n, 1 - delta / len(tested.groups))
     risk_low, risk_high = risk_intervals(tested.measure, tally, tested, delta)
     rows = []
@@ -96,6 +116,7 @@ def worst_off(rows: list[Row], *, with_few: bool = False) -> JsonObject | None:
     """
     known = [row for row in rows if with_few or not row["few"]]
     ends = [(row["risk_low"], row["risk_high"]) for row in known]
+    # one group of which nothing is known may be the worst-off
     if not ends or any(low is None or high is None for low, high in ends):
         return None
     return {"low": max(low for low, _ in ends), "high": max(high for _, high in ends), "groups": len(known)}
@@ -133,6 +154,7 @@ def measures(tested: Predictions, part: Any) -> Row:
             "selection_rate": _ratio(taken.sum(), n),
             "base_rate": _ratio(is_positive.sum(), n),
         }
+    # the classes that these rows have, as in `balanced`: a mean over absent ones would be NaN
     recalls = [right[y == k].mean() for k in np.unique(y)]
     found["balanced_accuracy"] = float(np.mean(recalls)) if recalls else np.nan
     found["majority_accuracy"] = _ratio((y == tested.majority).sum(), n)
@@ -148,7 +170,9 @@ def _calibration(tested: Predictions, chances: Floats, y: Ints, right: Any) -> R
     else:
         chance, happened = chances.max(axis=1, initial=0.0), right
     found: Row = {"mean_prediction": float(chance.mean()) if len(y) else np.nan}
+    # a probability of exactly 1 belongs to the last bin
     place = np.minimum((chance * BINS).astype(np.int64), BINS - 1)
+    # over- and under-confidence within a bin cancel, between bins they add up: the expected calibration error
     gaps = np.bincount(place, chance - happened, BINS)
     found["calibration_error"] = _ratio(np.abs(gaps).sum(), len(y))
     return found

@@ -18,7 +18,7 @@ from evenhand.campaign import Campaign
 from evenhand.campaign.tables import write_csv
 from evenhand.curation.choice import choice_values
 from evenhand.curation.comparison import no_comparison
-from evenhand.curation.figures import Predictions
+from evenhand.curation.figures import Predictions, positive_place
 from evenhand.curation.files import check_output, free_names, write_beside, write_rows
 from evenhand.curation.model import chances_of, fitted, save_model, unstored
 from evenhand.curation.reported import Reported
@@ -138,6 +138,7 @@ class Labelling(Reported):
     @cached_property
     def model(self) -> Any:
         """The model fitted on every label but those for testing; it takes rows as they are. None before the first."""
+        # test labels come first, and a campaign without any other has nothing to fit on
         return self.campaign.final_model(plain=self.settings["final"] == "plain") if self.begun else None
 
     @property
@@ -153,6 +154,7 @@ class Labelling(Reported):
         roles, groups, requests, labels = zip(*facts, strict=True)
         id, label = self._columns
         ours = {"round": requests, "role": [_ROLES[role] for role in roles], "group": groups}
+        # a table may have columns called round, role or group: ours then have another name, theirs stay
         known = pd.DataFrame({label: labels} | free_names(ours, [*frame, id, label]))
         found: pd.DataFrame = pd.concat([pd.DataFrame({id: ids}), frame, known], axis="columns")
         return found
@@ -198,7 +200,7 @@ class Labelling(Reported):
         majority = int(np.argmax(np.bincount(seen, minlength=len(classes))))
         place = {group: z for z, group in enumerate(groups)}
         name = "evenhand_group" if "evenhand_group" in test else "group"
-        positive = self._positive(classes.tolist(), risk)
+        positive = positive_place(self.positive, risk, classes.tolist())
         y = test[self._columns[1]].to_numpy()
         codes = measure.codes(y) if len(test) else np.empty(0, dtype=np.int64)
         group = np.array([place[g] for g in test[name]], dtype=np.int64)
@@ -209,12 +211,6 @@ class Labelling(Reported):
         predicted, outcomes = measure.codes(self.model.predict(X)), measure.of_model(self.model, X, y)
         chances = chances_of(self.model, X, classes)
         return Predictions(groups, group, codes, predicted, chances, measure, outcomes, majority, positive)
-
-    def _positive(self, classes: list[Any], risk: Risk) -> int | None:
-        wanted = risk.positive if self.positive is None else self.positive
-        if wanted is None:
-            return 1 if len(classes) == 2 else None
-        return int(np.flatnonzero(Risk("fnr", positive=wanted).for_classes(classes).relevant)[0])
 
     @cached_property
     def summary(self) -> JsonObject:
@@ -253,6 +249,7 @@ class Labelling(Reported):
             facts = event["facts"]
             decision = facts["decision"]
             z = groups.index(decision["group"])
+            # as asked for, not as delivered: labels that are late still show why the rule went where it did
             counts[z] += facts["roles"].count("t")
             labels += facts["size"]
             found.group.append(z)
@@ -261,6 +258,7 @@ class Labelling(Reported):
             terms = {name: values.get(groups[z]) for name, values in decision.get("terms", {}).items()}
             found.terms.append({name: float(value) for name, value in terms.items() if value is not None})
             found.counts.append(list(counts))
+            # scores are in the ledger by refit, not by request; a page of rounds that are requests has none to show
             found.validation_loss.append([None] * len(groups))
             found.accuracy.append(None)
         return found
@@ -294,6 +292,7 @@ class Labelling(Reported):
         except InputError:
             raise InputError(f"{path} is there already and is no list of rows to label: move it away") from None
         filled = {name: value for name, value in zip(names, values, strict=True) if value is not None}
+        # a person's afternoon of work is in that file until it was given
         known = set(self._labelled[self._columns[0]]) if self.campaign.labels_used else set()
         if new := [name for name in filled if name not in known]:
             raise InputError(

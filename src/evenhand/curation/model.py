@@ -86,6 +86,7 @@ class CuratedModel:
         save_model(path, self.classifier, self._encoder())
 
     def _encoder(self) -> JsonObject:
+        # an encoder has a row for each trial of a simulation: a curated set is one trial
         arrays = {name: getattr(self.encoder, name)[0].tolist() for name in ("low", "scale", "fill", "seen")}
         return {**asdict(self.layout), "names": self.layout.names, **arrays, "dense": self.encoder.dense}
 
@@ -102,8 +103,10 @@ class CuratedModel:
                 kept = json.loads(archive.read("encoder.json")) if "encoder.json" in archive.namelist() else None
         except (FileNotFoundError, zipfile.BadZipFile, KeyError, ValueError) as error:
             raise InputError(f"{path} holds no model of a curated set: {error}") from None
+        # the learner `table` carries its encoding within its own arrays
         if kept is None:
             return load_model(about["format"], data, learner)
+        # the encoder of a Pipeline is part of it: only the columns' names were kept
         if "columns" in kept:
             return RawModel(kept["columns"], kept["text"], load_model(about["format"], data, learner))
         categories = tuple((name, tuple(values), missing) for name, values, missing in kept["categories"])
@@ -179,6 +182,7 @@ def save_model(path: str | PathLike[str], classifier: Any, encoder: JsonObject |
 def fitted(model: Any) -> Any:
     """The model that was fitted, without its encoder or the reason for it."""
     if isinstance(model, CuratedModel | RawModel):
+        # wrapped twice where the classifier itself was chosen among candidates
         return fitted(model.classifier)
     return model.model if isinstance(model, FinalModel) else model
 
@@ -186,6 +190,7 @@ def fitted(model: Any) -> Any:
 def unstored(model: Any) -> list[str]:
     """A note on why a model is not among the files; nothing where it is."""
     try:
+        # tried for real: whether skops stores an estimator is known only once it was asked to
         dump_model(fitted(model))
     except InputError as error:
         return [f"the model is not among the files: {error}"]
@@ -197,6 +202,7 @@ def chances_of(model: Any, X: Any, classes: Values) -> Floats | None:
     if not hasattr(model, "predict_proba"):
         return None
     given = np.asarray(model.predict_proba(X))
+    # the model may have seen fewer classes than the test rows have
     found = np.zeros((len(given), len(classes)))
     place = {label: k for k, label in enumerate(classes.tolist())}
     found[:, [place[label] for label in np.asarray(model.classes).tolist()]] = given

@@ -97,6 +97,7 @@ def read_rows(path: Path, text: list[str]) -> pa.Table:
 def features(table: pa.Table, encoder: JsonObject) -> Floats:
     """The rows as the encoder says: numbers shifted and scaled, gaps and categories one-hot where training knew them."""
     numbers = np.column_stack([np.empty((table.num_rows, 0)), *(_numbers(table.column(n)) for n in encoder["numbers"])])
+    # NaN is where the cell was empty: the indicator columns below are made of the same gaps, before they are filled
     gaps = np.isnan(numbers)
     low, scale, fill, seen = (np.array(encoder[name], dtype=float) for name in ("low", "scale", "fill", "seen"))
     scaled = (np.where(gaps, fill, numbers) - low) * scale
@@ -107,11 +108,13 @@ def features(table: pa.Table, encoder: JsonObject) -> Floats:
         one_hot = OneHotEncoder(
             categories=[np.array(known, dtype=object)], handle_unknown="ignore", sparse_output=False
         )
+        # an empty cell is a category of its own only where training had seen one; else all its indicators stay 0
         kept = np.array([cell is not None or missing for cell in cells], dtype=bool)
         block = np.zeros((len(cells), len(known)))
         if len(known) and kept.any():
             block[kept] = one_hot.fit(np.array(known, dtype=object)[:, None]).transform(cells[kept, None])
         blocks.append(block)
+    # `seen` is 0 for a category that no training row had: its weight was never fitted and must not count
     return np.column_stack([scaled, *(b * seen[_place(i, blocks, len(low))] for i, b in enumerate(blocks))])
 
 
@@ -119,6 +122,7 @@ def raw_columns(table: pa.Table, encoder: JsonObject) -> pd.DataFrame:
     """The columns as they are, for a Pipeline that makes features of them."""
     frame: pd.DataFrame = table.select(encoder["columns"]).to_pandas(date_as_object=False)
     for name in [name for name, kind in frame.dtypes.items() if kind.kind == "O" and kind.name == "object"]:
+        # exact decimals of Parquet are numbers for a Pipeline; None would make the column one of objects
         values = frame[name].map(lambda v: float(v) if isinstance(v, Decimal) else v)
         frame[name] = values.where(values.notna(), np.nan)
     return frame
@@ -132,6 +136,7 @@ def table_features(table: pa.Table, data: bytes) -> Floats:
     for name, middle, spread, values in zip(about["columns"], centre, scale, about["values"], strict=True):
         if values is None:
             numbers = (_numbers(table.column(name)) - middle) / spread
+            # the mean stands for a missing number (0 once standardised), and the column beside it says that it was missing
             gaps = ~np.isfinite(numbers)
             parts += [np.where(gaps, 0.0, numbers)[:, None], gaps[:, None].astype(float)]
         else:
@@ -162,6 +167,7 @@ def _place(i: int, blocks: list[Floats], first: int) -> slice:
 def _numbers(column: pa.ChunkedArray) -> Floats:
     """A column as numbers, dates and times in days."""
     if pa.types.is_timestamp(column.type) or pa.types.is_date(column.type):
+        # days, so that a coefficient of a date has a size that a penalty can be fair to
         moments = column.cast(pa.timestamp("us"), safe=False).cast(pa.int64()).cast(pa.float64(), safe=False)
         return np.asarray(moments.to_numpy(), dtype=float) / 86_400e6
     if pa.types.is_time(column.type) or pa.types.is_duration(column.type):
@@ -186,11 +192,14 @@ def predictions(archive: dict[str, bytes], X: Floats) -> tuple[Ints, Floats | No
         raise InputError(f"a model stored as {form!r} cannot be recomputed by scikit-learn")
     with np.load(io.BytesIO(data), allow_pickle=False) as found:
         scores = X @ found["coef"].T + found["intercept"]
+    # one class seen: the stored model is an intercept alone, its probability that of the only class
     if len(about["classes"]) == 1:
         chance = 1 / (1 + np.exp(-scores))
         return np.zeros(len(X), dtype=np.int64), chance
+    # two classes have one row of weights, for the second of them: the first scores 0
     if scores.shape[1] == 1:
         scores = np.column_stack([np.zeros(len(X)), scores])
+    # the largest is taken off first: exp overflows from about 700 on
     powers = np.exp(scores - scores.max(axis=1, keepdims=True))
     return scores.argmax(axis=1), powers / powers.sum(axis=1, keepdims=True)
 
@@ -219,6 +228,7 @@ def _weight_key(estimator: Any) -> str:
 
 def logistic(X: Floats, y: Values, weight: Floats | None, *, C: float, tol: float = 1e-10) -> LogisticRegression:
     """Logistic regression, by the solver that is sure to arrive."""
+    # Newton's steps factor a matrix of features squared: quick and exact while there are few, out of reach for many
     solver = "newton-cholesky" if X.shape[1] <= 2000 else "lbfgs"
     return LogisticRegression(C=C, solver=solver, tol=tol, max_iter=10_000).fit(X, y, weight)
 
@@ -236,6 +246,7 @@ def figures(y: Ints, predicted: Ints, chances: Floats | None, report: JsonObject
         return found
     found["accuracy"] = float(accuracy_score(y, predicted))
     found["error"] = float(np.mean(y != predicted))
+    # over the classes these rows have: one that a group lacks has no recall to average
     found["balanced_accuracy"] = float(recall_score(y, predicted, labels=np.unique(y), average="macro"))
     found["majority_accuracy"] = float(accuracy_score(y, np.full(len(y), classes.index(report["majority"]))))
     positive = None if report["positive"] is None else classes.index(report["positive"])
@@ -248,6 +259,7 @@ def figures(y: Ints, predicted: Ints, chances: Floats | None, report: JsonObject
         chance = chances.max(axis=1) if positive is None else chances[:, positive]
         happened = y == (predicted if positive is None else positive)
         found["mean_prediction"] = float(chance.mean())
+        # a probability of exactly 1 belongs to the last of the ten bins
         part = np.minimum((10 * chance).astype(int), 9)
         gaps = [abs(np.sum(chance[part == k] - happened[part == k])) for k in range(10)]
         found["calibration_error"] = float(sum(gaps) / len(y))
@@ -269,13 +281,16 @@ def risk_of(y: Ints, predicted: Ints, chances: Floats | None, report: JsonObject
     if name == "balanced":
         rates = [wrong[y == k].mean() for k in np.unique(y)]
         parts = [
-            interval(int(wrong[y == k].sum()), int((y == k).sum()), 1 - report["delta"] / groups / K) for k in range(K)
+            # a class's own interval, so that all of them over all groups hold at once
+            interval(int(wrong[y == k].sum()), int((y == k).sum()), 1 - report["delta"] / groups / K)
+            for k in range(K)
         ]
         low, high = np.mean(parts, axis=0)
         return (float(np.mean(rates)) if rates else np.nan, float(low), float(high))
     if name == "costs":
         costs = np.array(report["costs"])
         losses = costs[y, predicted]
+        # losses of 0 and 1 alone are a proportion, whose exact interval is narrower than that of any bounded mean
         if np.isin(costs, (0.0, 1.0)).all():
             ends = interval(int(losses.sum()), len(y), level)
         else:
@@ -296,6 +311,7 @@ def bounded(losses: Floats, level: float) -> tuple[float, float]:
     def beyond(p: float) -> float:
         return float(entropy([mean, 1 - mean], [p, 1 - p]) - reach)
 
+    # kl is infinite at 0 and 1, where a root finder cannot begin
     tiny = 1e-15
     low = 0.0 if mean <= tiny else brentq(beyond, tiny, mean, xtol=1e-14)
     high = 1.0 if mean >= 1 - tiny else brentq(beyond, mean, 1 - tiny, xtol=1e-14)

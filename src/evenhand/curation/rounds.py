@@ -83,7 +83,9 @@ class Curation:
             keep: called every few seconds, to keep what was chosen so far.
         """
         kept = time.monotonic()
+        # one thread: the fits are small, and more threads would change the last bits of a result that must be repeatable
         with threadpool_limits(1), hold_interrupt() as stopped:
+            # the flag is looked at between rounds only, so that a round is in all lists or in none
             rounds = each_round(self._trial, first=len(self.rounds), score=True)
             while not stopped() and (done := next(rounds, None)) is not None:
                 self._keep(done.step.drawn, done.step.validation)
@@ -99,8 +101,10 @@ class Curation:
         engine = self._trial.engine
         for group, labels in zip(earlier.group, earlier.labels, strict=True):
             self._keep(*self._trial.take(np.array([group]), np.array([labels - self.labels])))
+            # a rule that looks back on accuracies (A_opt+) needs the scores of every round again; others only the last ones
             if engine.track:
                 engine.refit()
+        # draws depend on seed and position alone, so the same pool gives the same rows; the digest sees cells that changed
         if not np.array_equal(self.rows, rows) or self.table.digest_of_rows(self.rows) != digest:
             raise InputError("cannot resume: the pool is not the one these rows were chosen from.")
         engine.refit()
@@ -118,6 +122,7 @@ class Curation:
         self._validates.append(validation)
         left = self._trial.stream.left()
         if left is not None:
+            # a round takes one row to train and one to validate: with a single row left the group cannot be asked again
             for z in np.flatnonzero(left[0] < 2):
                 self.used_up.setdefault(self.table.groups[z], len(self._rows))
 
@@ -183,6 +188,7 @@ class Curation:
         part, classes = self.test_part(), self.table.classes
         measure = risk.for_classes(classes)
         y, m = part.y.astype(np.int64), len(self.table.groups)
+        # in chunks: the encoded features of a large test part would not fit into memory at once
         found, predicted, chances = [], [], []
         for i in range(0, len(y), CHUNK):
             X = self._stream.test_features(0, slice(i, i + CHUNK))
@@ -193,6 +199,7 @@ class Curation:
         empty = measure.of_codes(y[:0], y[:0], np.empty(0))
         return Predictions(
             self.table.groups,
+            # test rows lie group by group
             np.repeat(np.arange(m), part.counts),
             y,
             np.concatenate([y[:0], *predicted]),
@@ -208,6 +215,7 @@ class Curation:
         rounds, m = self.rounds, len(self.table.groups)
         risk = self.settings.risk
         accuracy = [[None] * m if found is None else found for found in rounds.accuracy]
+        # an interrupted run ends where no test was due, and results read the accuracy at the end
         if rounds.accuracy and rounds.accuracy[-1] is None:
             accuracy[-1] = _plain(self._trial.accuracies()[0])
         return Record(
@@ -239,10 +247,12 @@ def _plain(values: Floats) -> list[float | None]:
 def hold_interrupt() -> Iterator[Callable[[], bool]]:
     """Turns the first Ctrl-C into a flag, so that nothing is left half done; the second one interrupts at once."""
     stop = False
+    # Python takes signals in the main thread only; elsewhere Ctrl-C is not ours to hold
     if threading.current_thread() is not threading.main_thread():
         yield lambda: False
         return
 
+    # the old handler comes back at once, so that a second Ctrl-C is not swallowed
     def handle(number: int, frame: Any) -> None:
         nonlocal stop
         stop = True

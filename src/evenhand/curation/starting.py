@@ -65,6 +65,7 @@ class Plan:
 
     def plain(self) -> JsonObject:
         """The plan as plain values, by which a resumed one is known again."""
+        # objects have no equality that survives a process: they are compared by a text that lasts
         own = {key: value for key, value in self.campaign.items() if key not in ("strategy", "learner", "risk")}
         texts = {key: lasting_text(self.campaign[key]) for key in ("strategy", "learner", "risk")}
         source = str(Path(self.data)) if isinstance(self.data, str | Path) else "a table"
@@ -121,6 +122,7 @@ def _begun(plan: Plan, out: Path | None, settings: dict[str, Any], notes: Sequen
     if out is not None:
         out.parent.mkdir(parents=True, exist_ok=True)
     where = MemoryLedger() if out is None else f"sqlite:///{ledger_path(out)}"
+    # no lease: one person fills in a file at their own pace, and nobody else waits for the rows
     campaign = Campaign.create(where, NAME, None, learner=as_raw(learner), lease=None, label=plan.label, **asked)
     try:
         table = {key: value for key, value in plan.table.items() if key != "id"}
@@ -131,6 +133,7 @@ def _begun(plan: Plan, out: Path | None, settings: dict[str, Any], notes: Sequen
             ledger_path(out).unlink(missing_ok=True)
         raise
     if out is not None:
+        # written last: without it the ledger is not taken for a labelling that was begun
         kept = {
             "schema": _SCHEMA,
             "labelling": True,
@@ -198,6 +201,7 @@ def _check_pool(data: Any, was: JsonMapping) -> None:
         if not Path(data).exists():
             raise InputError(f"there is no file {str(data)!r}.")
         now = stamp(Path(data))
+        # the digest reads the whole file, which takes minutes for a large one
         if (now["size"], now["mtime"]) == (was.get("size"), was.get("mtime")):
             return
     if _pool_facts(data)["digest"] != was["digest"]:

@@ -58,10 +58,12 @@ def summarise(
 ) -> JsonObject:
     """The summary of a run; the comparison may depend on which groups have enough test rows."""
     rows = [
+        # in the order of the columns a reader meets: who and how well, how many rows, everything else
         {**{key: row[key] for key in _FIRST}, **{role: int(n[z]) for role, n in facts.counts.items()}, **row}
         for z, row in enumerate(by_group(tested, facts.min_test))
     ]
     risk, classes = tested.measure.risk, tested.measure.classes
+    # a group with a handful of test rows would be the worst-off of many comparisons by chance
     enough = [row["group"] for row in rows if not row["few"]]
     summary: JsonObject = {
         "schema": SCHEMA,

@@ -34,6 +34,7 @@ class Labels(NamedTuple):
 def labels_in(data: Any, label: str, form: JsonMapping) -> Labels:
     """How many rows have a label; a column that is not there has none, unless its name looks like a slip."""
     check_effects([data], form)
+    # the label's column alone is read of a file: a table of ten million rows is told apart in seconds
     if not isinstance(data, str | Path):
         frame = read(data, CsvFormat())
         return _counted(
@@ -55,6 +56,7 @@ def labels_in(data: Any, label: str, form: JsonMapping) -> Labels:
 
 def _counted(label: str, names: list[str], chunks: Iterable[pa.Array], rows: int) -> Labels:
     if label not in names:
+        # --label icome must not begin a labelling campaign of a table that has the column income
         close = difflib.get_close_matches(label.casefold(), [name.casefold() for name in names], n=1, cutoff=0.6)
         if close or not rows:
             raise TableError(missing_column(label, names, "label"))

@@ -59,6 +59,7 @@ def verify(path: str | PathLike[str]) -> list[Check]:
     encode, texts = _encoding(archive) if archive else (None, [])
     text = [report["settings"]["label"], *texts]
     rows = read_rows(files.rows, text)
+    # labels and predictions are read as text: 01 and 1 may be two labels, and a CSV file does not tell
     test = read_rows(files.test, [*text, "predicted"]) if report["test"] else rows.slice(0, 0)
     found, chances = [*_roles(report, rows, test), *_majority(report, rows)], None
     if encode is None:
@@ -117,6 +118,7 @@ def _roles(report: JsonObject, rows: pa.Table, test: pa.Table) -> Iterator[Check
     yield Check("no row twice", len(set(numbers)) == len(numbers), f"{len(numbers):,} rows")
     if test.num_rows:
         held_out = _column(test, id)
+        # numbers of a test file of its own count from 0 as well, and mean other rows
         shared = set(numbers) & set(held_out) if report["settings"].get("holds_out", True) else set()
         once = len(set(held_out)) == len(held_out) and not shared
         yield Check("no row in two roles", once, f"{len(held_out):,} test rows")
@@ -169,6 +171,7 @@ def _model(
     checks.append(Check("predictions of the test rows", same, f"{len(stated):,} rows"))
     if chances is None:
         return checks, None
+    # figures are by the report's classes, of which the model may have seen fewer
     wide = np.zeros((len(stated), len(classes)))
     wide[:, place] = chances
     return checks, wide
@@ -185,6 +188,7 @@ def _candidates(report: JsonObject, archive: dict[str, bytes], X: Floats, y: Int
 def _labels(values: list[Any], classes: list[Any]) -> Ints:
     """Places of labels among the classes; CSV files hold text."""
     place = {str(label).lower(): k for k, label in enumerate(classes)}
+    # exact first: classes that differ only in case are different; a spreadsheet may have made true of True
     exact = {str(label): k for k, label in enumerate(classes)}
     return np.array([exact.get(str(v), place.get(str(v).lower(), -1)) for v in values], dtype=np.int64)
 
@@ -233,6 +237,7 @@ def _figures(report: JsonObject, test: pa.Table, chances: Floats | None) -> Iter
     agrees = named == (None if worst is None else worst[0])
     stated = report["worst_off"]
     if stated is not None:
+        # the largest low end and the largest high one: the interval of the largest risk, whichever group has it
         agrees &= _same(stated["low"], max(e[2] for e in enough)) and _same(stated["high"], max(e[3] for e in enough))
     yield Check("the worst-off group and its interval", agrees, report["title"])
 
@@ -256,10 +261,12 @@ def _trials(report: JsonObject) -> Iterator[Check]:
     for stated in found["differences"]:
         d = by_rule[stated["b"]].max(axis=1) - by_rule[stated["a"]].max(axis=1)
         level = 1 - report["delta"] / len(found["differences"])
+        # paired by trial: both rules saw the same rows, so the trial's own ease falls out of the difference
         half = student.ppf((1 + level) / 2, len(d) - 1) * d.std(ddof=1) / np.sqrt(len(d))
         ends = (d.mean(), d.mean() - half, d.mean() + half)
         agree = all(_same(stated[key], end) for key, end in zip(("mean", "low", "high"), ends, strict=True))
         wrong += [f"{stated['a']} − {stated['b']}"] * (not agree)
+    # the run itself is trial 0 of the comparison: were it not, the figures beside each other would be of different models
     wrong += ["trial 0 is not this run"] * (not _is_first_trial(report))
     yield Check("the comparison, from its trials", not wrong, ", ".join(wrong) or f"{found['trials']} trials")
 

@@ -83,4 +83,5 @@ class Experiment:
 
 def judge(text: str, holds: bool | np.bool_, evidence: str, *, tested: bool = True) -> Claim:
     """A claim with its verdict; `tested` says whether the trials and budget suffice for one."""
+    # too few trials must not look like a refutation, nor like a confirmation
     return Claim(text, (HOLDS if holds else DOES_NOT_HOLD) if tested else NOT_TESTED, evidence)

@@ -32,6 +32,7 @@ def find(runs: Runs, scale: str) -> Findings:
         for label, end in ends.items():
             paper = fair if label != "Greedy" else None
             numbers.append(mean_number(f"final share of u, {label}, instance {which}", end, paper))
+            # three standard errors: few trials must not refute what many would confirm; three points allow for a finite budget
             error = 3 * np.std(end) / np.sqrt(len(end))
             if label != "Greedy":
                 near.append(abs(np.mean(end) - fair) <= max(0.03, error))

@@ -37,6 +37,7 @@ def image_study(source: str, rules: Iterable[str] = RULES) -> Study:
 def _enough(runs: Runs, name: str) -> bool:
     """Whether the run has the paper's length and enough trials to tell rules apart."""
     record = runs[name]["A_opt"]
+    # with two trials the spread between rules and the spread between trials cannot be told apart
     return len(record.labels) >= ROUNDS and len(record.trials) >= 3
 
 

@@ -22,12 +22,14 @@ def curve(model: SyntheticModel1, values: int, examples: int) -> pd.DataFrame:
     share = np.linspace(0, 1, values)
     exact = 1 - model.mixture_risk(np.column_stack([share, 1 - share]))
     stream = model.open(0, [0])
+    # the same examples for every mixture, so that the curve shows the mixture and not the draw
     draws = [stream.draw(np.array([z]), np.array([examples])) for z in range(2)]
     trained, rule = [], None
     for pi in share:
         n = round(pi * examples)
         X = np.vstack([draws[0].X[:n], draws[1].X[: examples - n]])
         y = np.concatenate([draws[0].y[:n], draws[1].y[: examples - n]])
+        # from the rule of the mixture beside it: a thousand fits that start near their optimum
         rule = Logistic().fit(X, y, previous=rule)
         trained.append(model.linear_accuracies(rule.coef_[0], rule.intercept_[0]))
     columns: JsonObject = {"source": model.name, "share_of_u": share}

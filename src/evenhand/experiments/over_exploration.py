@@ -35,12 +35,14 @@ def find(runs: Runs, scale: str) -> Findings:
     claims = [
         judge(
             "ε-greedy with ε = 0.5 never gets below its floor, so it stays away from π*",
+            # greedy rounds only add to the exploring ones: the share of u lies above the floor, never below
             np.mean(stuck) - 2 * error > FLOOR,
             f"mean {np.mean(stuck):.3f} ± {2 * error:.3f} against the floor {FLOOR} and π* = {fair:.2f}",
             tested=trials >= 20,
         ),
         judge(
             "A_opt with c0 = 1 still converges",
+            # c0 = 1 is slow: within this budget it need not arrive, but it must go on falling where ε-greedy has stopped
             late < early and abs(late - fair) < abs(np.mean(stuck) - fair),
             f"mean {early:.3f} after a quarter of the rounds, {late:.3f} at the end, still falling towards {fair:.2f}",
             tested=trials >= 20,

@@ -34,12 +34,14 @@ def find(runs: Runs, scale: str) -> Findings:
     numbers, tables, gains = [], [], {}
     for ax, (name, found) in zip(axes, runs.items(), strict=True):
         rounds = len(found["A_opt"].labels)
+        # the form with ten times the rounds has another axis: its end is in the numbers
         draw_worst(ax, {label: record for label, record in found.items() if len(record.labels) == rounds}, by="round")
         tables.append(curves(found, source=STUDIES[name].source))
         for label, record in found.items():
             numbers.append(mean_number(f"{TITLES[name]}: worst group, {label}", worst(record)))
             if name != "adult":
                 numbers.append(mean_number(f"{TITLES[name]}: share of u, {label}", final_share(record, "u")))
+        # beside the better of their two forms, which is the harder comparison for ours
         gains[TITLES[name]] = max(
             (gain(found, "A_opt", label) for label in found if label.startswith("peers")), key=_least
         )

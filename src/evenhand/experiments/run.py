@@ -72,6 +72,7 @@ def reproduce(
     store = Store(out / "trials")
     outcomes = []
     for experiment in chosen:
+        # written after each: an interrupted run leaves a page of what is finished
         outcomes.append(_one(experiment, output, store, options, watch))
         output.write()
     return outcomes
@@ -84,6 +85,7 @@ def _one(experiment: Experiment, output: Output, store: Store, options: Options,
     there = {name: study for name, study in studies.items() if name not in outcome.absent}
     if outcome.absent and not (experiment.optional and there):
         outcome.status = "skipped"
+        # figures of an earlier run, when the data were there, stay
         if not output.has(experiment.id):
             output.enter(experiment, options, status="skipped", absent=outcome.absent)
         return outcome
@@ -161,12 +163,14 @@ def _run(
     work = [block for _, block in blocks]
     for done in spread(run_apart, work, jobs=options.jobs, backend=options.backend, address=options.address):
         name, block = blocks[done.index]
+        # a block whose process died has no value: each of its trials failed
         records, failed = done.value or ([], dict.fromkeys(block.trials, repr(done.error)))
         for record in records:
             store.put(studies[name].settings(block.label), record)
             outcome.ran += len(record.trials)
         for trial, error in failed.items():
             place = f"{name}/{block.label}/{trial}"
+            # one trial fails alone: whoever looks into it needs that trial, in this process, with its traceback
             command = f'evenhand reproduce {experiment} {options.arguments()} --repeat "{place}"'
             about = {"study": name, "strategy": block.label, "trial": trial, "seed": block.settings.seed}
             outcome.failures.append(about | {"error": error, "command": command})

@@ -70,6 +70,7 @@ class Study:
         if seed is not None:
             changes["seed"] = seed
         if image_rounds is not None and self.of_images:
+            # the test set is larger than what a short run trains on: tests would take most of its time
             evaluate = max(1, min(self.evaluate, image_rounds // 10))
             changes |= {"budget": image_rounds * 2 * self.batch, "evaluate": evaluate, "trials": trials or 1}
         # without `quick`: settings of a trial must not depend on what the other scale would be
@@ -84,8 +85,10 @@ class Study:
         """All that decides a trial's result, apart from its number."""
         return {
             "schema": _SCHEMA,
+            # trials of another version are run again: what is kept must be what this code gives
             "evenhand": version("evenhand"),
             "source": self.source,
+            # a data set's name pins its rows; the numbers of a synthetic model are ours and might change
             "model": repr(open_study_source(self)) if self.source.startswith("synthetic") else None,
             "source_settings": dict(self.source_settings),
             "strategy": strategy_text(self.strategies[label]),
@@ -106,6 +109,7 @@ class Study:
     def described(self) -> JsonObject:
         """What is run, as plain values."""
         found = asdict(self)
+        # neither changes a number
         del found["quick"], found["block"], found["risk"], found["positive"]
         return found | self._risk()
 
@@ -124,6 +128,7 @@ class Study:
 
 def open_study_source(study: Study) -> Source:
     """The study's source, opened once a process."""
+    # a worker runs many blocks of a study; reading its table each time would take longer than the trials
     return _source(study.source, tuple(sorted(study.source_settings.items())))
 
 

@@ -34,6 +34,7 @@ def find(runs: Runs, scale: str) -> Findings:
     numbers, rows, claims = [], [], []
     for name, found in runs.items():
         rounds = len(found["A_opt"].labels)
+        # a shorter run of images ends at a lower accuracy: its number must not stand beside the paper's unmarked
         cut = name not in ("Adult", "German") and rounds < ROUNDS
         shown = f"{name}, round {rounds}" if cut else name
         for label in (rule for rule in RULES if rule in found):

@@ -54,10 +54,12 @@ class Weighting:
 
     def measure(self, q: Floats) -> Floats:
         """Every group's risk under weights q; a group without relevant rows counts as the average."""
+        # every group keeps a little weight, or labels that only it has would vanish from the model
         q = np.maximum(q, _LEAST)
         q = q / q.sum()
         risks = self._cross.risks(self._cross.outcomes(q))
         known = ~np.isnan(risks)
+        # a fold may leave a group without relevant rows: the average moves its weight neither up nor down
         average = float(q[known] @ risks[known] / q[known].sum()) if known.any() else 0.0
         self._weights.append(q)
         self._risks.append(np.where(known, risks, average))
@@ -73,6 +75,7 @@ class Weighting:
             size = max(size, float(risks.max()))
             # relative to the largest risk seen, so that the rate suits rare errors and log losses alike
             logs += rate / np.sqrt(t) * risks / (size or 1.0)
+        # single rounds swing around the solution; their average converges, and the first half still carries the start
         self.q = self.weights[rounds // 2 :].mean(axis=0)
 
     def polish(self) -> None:
@@ -101,6 +104,7 @@ def find_weights(
         found.measure(shares)
         return found
     found.multiply(rounds, rate)
+    # only then is the objective concave and smooth in q, its gradient exactly the risks measured
     if folds == 0 and measure.risk.name == "log":
         found.polish()
     return found
@@ -184,6 +188,7 @@ class Minimax(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         with threadpool_limits(1):  # many small fits: threads would wait for each other
             settings: dict[str, Any] = {"folds": folds, "rounds": self.rounds, "rate": self.rate, "seed": seed}
             found = find_weights(learner, rows, measure_of(risk, y), len(names), **settings)
+            # once more under the weights that are used: the history's last row is what `weights_` and `risks_` say
             found.measure(found.q)
         self._keep(found, names)
         self.model_ = self._final(learner, rows, found, previous, seed)
@@ -228,6 +233,7 @@ class Minimax(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
 
     def _final(self, learner: Any, rows: Rows, found: Weighting, previous: Any, seed: int) -> Any:
         """The model of all rows; a learner that goes on from its model takes a step under the weights of every round."""
+        # a network takes one small step a fit: under the last weights alone it would hardly have moved
         steps = found.weights if getattr(learner, "incremental", False) else found.weights[-1:]
         model = getattr(previous, "model_", None)
         for q in steps:

@@ -37,6 +37,7 @@ def parse_learner(text: str) -> Any:
     if name == "table":
         settings = {key: "none" if value is None else value for key, value in settings.items()}  # scale=none is a name
         return _make(TableLearner, settings, text)
+    # scikit-learn's own classes only: an import runs code, and this text may come from a ledger somebody sent
     if name.startswith(ALLOWED) and "." in name:
         own = {key: settings.pop(key) for key in ("update", "columns") if key in settings}
         return SklearnLearner(_make(_classifier(name), settings, text), **own)
@@ -61,6 +62,7 @@ def describe_learner(learner: Any) -> str | None:
             return None
     elif not isinstance(learner, Logistic):
         return None
+    # only settings that differ are written, and only if a text can carry them all: half a description would lie
     default = type(learner)().get_params() if not prefix or _plain(learner) else None
     if default is None:
         return None

@@ -135,10 +135,13 @@ class SklearnLearner:
 
         more = self._weighted(sample_weight, np.size(y))
         seen = np.unique(y)
+        # scikit-learn refuses a single class, which the first rounds of a campaign often are
         if len(seen) == 1:
             return ConstantModel(seen[0], np.size(y))
         with _failing(self.estimator, f"fit on {np.size(y)} rows"):
+            # a class that the model does not know cannot be added to it: it begins anew
             if self.incremental and isinstance(previous, SklearnModel) and np.isin(seen, previous.classes).all():
+                # partial_fit changes the estimator, and the previous model may still be asked
                 estimator = deepcopy(previous.estimator)
                 return SklearnModel(estimator.partial_fit(X, y, **more))
             estimator = self._fresh(seed)
@@ -164,6 +167,7 @@ class SklearnLearner:
         from sklearn.base import clone
 
         estimator = clone(self.estimator)
+        # a Pipeline's steps too; a state the user set stays, it is their experiment
         unset = {
             name: seed % 2**32
             for name, value in estimator.get_params().items()

@@ -25,6 +25,7 @@ def dump_model(model: Model) -> tuple[str, bytes]:
         label = model.label.item() if hasattr(model.label, "item") else model.label
         return "constant", json.dumps({"label": label, "examples": model.examples}).encode()
     if isinstance(model, Logistic):
+        # the gradient's norm too: a loaded model still shows how exactly it was solved
         settings = np.array([model.C, model.tol, model.gradient_norm_])
         names = getattr(model, "feature_names_in_", None)
         named = {} if names is None else {"names": np.asarray(names, dtype=str)}
@@ -33,6 +34,7 @@ def dump_model(model: Model) -> tuple[str, bytes]:
         )
     if isinstance(model, TableModel):
         return "table", _table(model)
+    # what predicts is the model within; how it was found is in the ledger
     if isinstance(model, Minimax | FinalModel):
         return dump_model(model.model_ if isinstance(model, Minimax) else model.model)
     if isinstance(model, SklearnModel):
@@ -54,6 +56,7 @@ def load_model(form: str, data: bytes, learner: Any = None) -> Model:
         C, tol, norm = found["settings"].tolist()
         theta = np.column_stack((found["coef"], found["intercept"]))
         model = Logistic.fitted(Logistic(C=C, tol=tol), found["classes"], theta, norm)
+        # as they were stored, bit for bit: `fitted` centres the intercepts again
         model.coef_, model.intercept_ = found["coef"], found["intercept"]
         if "names" in found:
             model.feature_names_in_ = found["names"].astype(object)
@@ -146,6 +149,7 @@ def _network(data: bytes, learner: Any) -> Model:
 
     if learner is None or not hasattr(learner, "module_factory"):
         raise InputError("this model is a network: give the learner whose factory makes it")
+    # the header of safetensors: its length, then JSON; `load` gives the tensors alone
     size = int.from_bytes(data[:8], "little")
     classes = np.array(json.loads(json.loads(data[8 : 8 + size])["__metadata__"]["classes"]))
     trainer = Trainer(learner, 0)

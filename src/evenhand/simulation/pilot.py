@@ -161,6 +161,7 @@ def pilot(
     table, notes = _table(data, label, groups, settings)
     what = as_risk(risk, positive)
     fitted = as_learner(Logistic() if learner is None else learner, what)
+    # one trial opened for its counts: rows that can be drawn and tested on depend on the split
     stream = open_stream(table.with_validation(validation), fitted, seed, [0])
     assert isinstance(stream, TableStream)  # a table's stream is
     left = stream.left()
@@ -171,6 +172,7 @@ def pilot(
     every = (BASELINE, *(rule for rule in rules if str(rule) != BASELINE))
     run = partial(
         simulate, table, every, fitted, budget=simulated, batch=batch, warmup=warmup, validation=validation, risk=what,
+        # evaluate=1: only the model at the end is judged
         final=final, seed=seed, jobs=jobs, evaluate=1, trace="none",
     )  # fmt: skip
     with warnings.catch_warnings(record=True) as caught:
@@ -209,6 +211,7 @@ def _judged(result: Result, asked: int, simulated: int, batch: int, notes: Seque
     for b, a in pairs:  # the later rule first: the baseline is what others are measured against
         found = paired_difference(size * risks[b], size * risks[a], level)
         leads.append(Lead(a, b, found.mean, found.low, found.high))
+    # intervals among the others do not count here: they only widen those against Uniform, as was fixed beforehand
     better = [lead for lead in leads if lead.b == BASELINE and lead.low > 0]
     gain = max(better, key=lambda lead: lead.mean, default=None)
     worst = {rule: tuple(map(float, spread(risks[rule].to_numpy()))) for rule in rules if len(risks)}
@@ -238,6 +241,7 @@ def _table(data: Any, label: str | None, groups: Any, settings: dict[str, Any]) 
         return data, []
     if label is None or not groups:
         raise InputError("a pilot needs labelled rows: name the label and the groups (--label, --group).")
+    # too large to be read as a whole for the sake of missing labels; `Table` refuses those by itself
     if is_parquet(data) and larger_than(data, LARGE):
         return Table(data, label=label, groups=groups, **settings), []
     csv = {key: settings[key] for key in ("separator", "decimal", "encoding") if settings.get(key) is not None}
@@ -295,6 +299,7 @@ def _affordable(budget: int, batch: int, drawable: Ints) -> tuple[int, int, list
     notes = []
     simulated = min(budget, most)
     if simulated < budget:
+        # as many rounds as there would be: a rule that chooses seldom is another rule
         smaller = max(1, round(batch * simulated / budget))
         rounds = "" if smaller == batch else f", {smaller} of each role a round instead of {batch}"
         notes.append(
@@ -316,6 +321,7 @@ def _unseen(table: Table, result: Result) -> list[str]:
     smallest = int(table.counts.min())
     risks = _worst_risks(result)
     error = float(np.clip(risks.to_numpy().mean(), 0, 1)) if len(risks) else 0.5
+    # 0.01 stands for an error rate of a hundredth: at 0 the formula would claim that nothing is left to chance
     half = 100 * 1.96 * np.sqrt(max(error * (1 - error), 0.01) / smallest)
     return [
         f"the interval is about drawing labels and test rows again from these {int(table.counts.sum()):,} rows. It cannot see "

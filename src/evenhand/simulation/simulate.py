@@ -103,6 +103,7 @@ def simulate(
         # sources that draw roles themselves must know the share before the first row
         source = source.with_validation(validation)
     number, _ = as_seed(seed)
+    # a network only fits images, and Logistic only rows of numbers: the source knows which
     if learner is None:
         learner = source.default_learner() if isinstance(source, HasLearner) else Logistic()
     fitted = as_learner(learner, what)
@@ -238,6 +239,7 @@ def _block(settings: Settings, source: Source, named: dict[str, Strategy], learn
     if not runs_in_lockstep(learner):
         return 1
     rounds = max(settings.rounds_of(strategy) for strategy in named.values())
+    # by the largest number of rounds of any rule, so that all rules have the same blocks and go hand in hand
     return int(np.clip(_RECORD_SIZE // (rounds * len(source.groups)), 1, BLOCK))
 
 

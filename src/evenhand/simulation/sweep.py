@@ -122,16 +122,17 @@ def sweep(
         raise InputError(f"a sweep needs 4 trials or more, two to choose and two to confirm, not {trials}")
     texts = _texts(strategy, grid)
     base = strategy_text(strategy)
+    # the strategy as given is run too, where it is not among the settings: the best one is measured against it
     rules = {strategy_text(text): text for text in [*texts, strategy]}
     given = {"seed": seed, "jobs": jobs, "progress": progress, "trace": "none"} | settings
     chosen = {name: parse_strategy(text)[1] for name, text in rules.items()}
     result = simulate(source, chosen, budget=budget, trials=trials, **given)
     worst = worst_by(result.final, ["strategy", "trial"], result.measured).unstack("strategy")
-    # so that more is better for a risk too
     if worst.isna().any(axis=None):
         raise InputError(
             "a sweep compares settings on test examples, and a trial has none: give a test part (test=0.3)"
         )
+    # so that more is better for a risk too
     sign = -1 if is_risk(result.measured) else 1
     # the best of many settings looks better than it is;
     # trials that had no say in the choice tell by how much

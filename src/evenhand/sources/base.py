@@ -8,14 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from evenhand.arrays import Floats, Ints, Mask, Values
 from evenhand.learners.base import Learner, Model
 from evenhand.risks import ERROR, Measure, Risk
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = [
     "ConfusionStream", "Draw", "ExactStream", "HasColumns", "HasDigest", "HasFairMixture", "HasLearner", "HasValidation", "RiskStream",

@@ -45,6 +45,7 @@ def open_source(
     if text in DATASETS and not path.is_file():
         _refuse({"label": label}, f"{text!r}, which knows its label")
         return _data_set(text, load, test, settings | ({"groups": list(groups)} if groups else {}))
+    # a path that is not there is taken for a table by its ending: the message is then about the file, not about sources
     if path.suffix.lower() in _FILES or path.exists():
         _refuse({"data_dir": settings.pop("data_dir", None)}, "a table: its path says where it is")
         return _table(path, label, groups, test, settings)
@@ -104,6 +105,7 @@ def learner_for(source: Source, text: str | None) -> Learner | None:
         raise InputError(f"the source {source.name} has no network of its own: name another learner")
     try:
         return source.default_learner(**parse_settings(tail, where="learner 'network'"))
+    # an unknown keyword of the learner, which the user typed
     except TypeError as error:
         raise InputError(f"learner {text!r}: {error}") from error
 
@@ -120,6 +122,7 @@ def _made(text: str, settings: dict[str, Any]) -> Source:
 
 
 def _why_no_source(found: Any) -> str | None:
+    # by name, since an isinstance of a protocol does not say what is missing
     lacking = [name for name in ("name", "groups", "classes", "population", "open") if not hasattr(found, name)]
     if lacking:
         return f"it has no {', '.join(lacking)} (see evenhand.sources.base.Source)"
@@ -150,6 +153,7 @@ def _table(path: Path, label: str | None, groups: Sequence[str], test: str | Non
         raise InputError("a table needs its label and groups: give --label COLUMN and --group COLUMN (one or more)")
     if test is not None:
         settings["test"] = parse_test(test)
+    # before Table, to which a column of file names is text like any other
     if is_manifest(path):
         _refuse({k: v for k, v in settings.items() if k not in _IMAGE_SETTINGS}, "a table of image files")
         return Images.manifest(path, label=label, groups=list(groups), **settings)

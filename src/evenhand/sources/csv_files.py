@@ -18,6 +18,7 @@ from evenhand.sources.table.problems import TableError
 
 __all__ = ["CsvFormat", "header_of", "read_column", "read_csv"]
 
+# a row must lie within a block, and a column's type is guessed from the first one: large enough for both
 BLOCK = 1 << 25
 TEXT_FILES = {".csv", ".tsv", ".txt", ".data", ".test", ""}
 COMPRESSED = {".gz", ".bz2", ".zst", ".lz4", ".zip"}
@@ -48,8 +49,10 @@ def read_csv(path: Path, form: CsvFormat) -> pa.Table:
     if len(set(table.column_names)) < table.num_columns:
         return table  # who called refuses it, by name
     for name in table.column_names:
+        # Arrow reads 12:30 as a time of day; as text it is what the user sees, and one-hot like any other text
         if name in form.text or pa.types.is_time(table.schema.field(name).type):
             table = _put(table, name, _as_written(path, form.encoding, separator, name))
+    # where `;` separates, spreadsheets of half of Europe write 1,5; column by column, for a file may mix both
     if separator == ";" and form.decimal is None:
         for name in table.column_names:
             if name not in form.text and pa.types.is_string(table.schema.field(name).type):
@@ -82,6 +85,7 @@ def _marks(path: Path, form: CsvFormat, *, whole: bool = True) -> tuple[str, str
     if kind.lower() not in TEXT_FILES:
         raise TableError(f"{path.name}: {kind} files cannot be read; save the table as CSV or Parquet.")
     header = _check_text(path, form.encoding, whole)
+    # by the header, whose names seldom hold separators; cells often do
     usual = "\t" if ".tsv" in path.suffixes else max(SEPARATORS, key=header.count)
     separator = form.separator or usual
     if separator not in header and usual in header:
@@ -101,6 +105,7 @@ def _read(path: Path, encoding: str, separator: str, decimal: str, text: Sequenc
                 read_options=pacsv.ReadOptions(encoding=encoding, block_size=BLOCK),
                 parse_options=pacsv.ParseOptions(delimiter=separator, newlines_in_values=True),
                 convert_options=pacsv.ConvertOptions(
+                    # NA, n/a and the like of numbers; the columns of `text` keep such cells, one may be a name
                     null_values=list(MISSING),
                     strings_can_be_null=not text,
                     # "T" and "yes" stay what they are: a label must come back as it was written
@@ -153,6 +158,7 @@ def _put(table: pa.Table, name: str, column: pa.ChunkedArray) -> pa.Table:
 
 def _without_blank_rows(table: pa.Table) -> pa.Table:
     """Spreadsheets leave rows of separators behind."""
+    # a column without gaps says that no row is blank, without looking at all of them
     if not table.num_rows or any(not column.null_count for column in table.columns):
         return table
     blank = table.columns[0].is_null()

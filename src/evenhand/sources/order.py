@@ -34,6 +34,7 @@ class Order:
         replace: Replace = "never",
         strata: Ints | None = None,
     ) -> None:
+        # by (seed, trial, group) alone: what one group gives does not depend on how often another was asked
         self._generator = np.random.Generator(np.random.PCG64(np.random.SeedSequence(key)))
         self._role_state = role_states(*key)
         self._size = size
@@ -74,6 +75,7 @@ class Order:
             block = self._generator.choice(rest, min(BLOCK, len(rest)), replace=False)
         elif self._replace == "halves":
             block = self._shuffled[self._held_out : self._size].copy()
+            # half by half: a row that trained must never validate later
             validating = self._roles(0, self.pool)
             for half in (validating, ~validating):
                 block[half] = self._generator.permutation(block[half])

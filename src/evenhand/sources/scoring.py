@@ -40,6 +40,7 @@ class LinearScores:
         )
         indptr = np.arange(n + 1) * indices.shape[1]
         self._rows = sparse.csr_array((data.ravel(), indices.ravel().astype(np.int32), indptr), shape=(n, d))
+        # the 0 of a missing number or of no category stood in so that every row had the same length
         self._rows.eliminate_zeros()
         self._positive = test.y == 1
         self._counts = test.counts
@@ -65,5 +66,6 @@ class LinearScores:
         """Where the rules predict the second class, (n, s)."""
         scores = np.asarray(self._rows @ coef.T) + intercept
         if self._gaps is not None:
+            # what a rule adds for a missing number is its own: the encoder's fill is folded into it
             scores += np.asarray(self._gaps @ gaps.T)
         return np.asarray(scores > 0)

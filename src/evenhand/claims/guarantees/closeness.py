@@ -46,6 +46,7 @@ class Closeness:
     def grows(self) -> bool:
         """Whether the constant more than doubles as mixtures come closer."""
         seen = self.C[self.seen]
+        # a constant that exists would settle as mixtures come closer; sampling noise alone seldom doubles it
         return self.judged and bool(seen[-1] > 2 * seen[0])
 
     def __str__(self) -> str:
@@ -71,6 +72,7 @@ def closeness(measured: Measured) -> Closeness:
     at_home = measured.risks(here)
     rows = []
     for shift in SHIFTS:
+        # towards each group in turn: the constant must hold in the worst direction
         moved = np.array([measured.risks(here + shift * (np.eye(m)[z] - here)) for z in range(m)]) - at_home
         excess = moved @ here
         seen = np.where(excess > 0, excess, np.nan)

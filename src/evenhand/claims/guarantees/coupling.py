@@ -52,9 +52,11 @@ def two_terms(
     elif isinstance(bound, RademacherBound) and bound.complexity is None:
         alpha = min(0.5, bound.alpha)
     else:
+        # three decades far out: logarithms hardly move there, so the ratio gives the power
         tail = np.max(bound(np.array([[1e9] * groups, [1e12] * groups]), groups), axis=-1)
         # no uniform deviation falls faster than N^−½
         alpha = float(np.clip(np.log10(tail[0] / tail[1]) / 3, 0.0, 0.5)) if tail[1] > 0 else 0.5
+    # e ~ N^−α at N = t^ξ against shares t^(ξ−1): αξ > 1 − ξ
     threshold = 1.0 if resolution > 0 else 1 / (1 + (alpha / 2 if square_root else alpha))
     return TwoTerms(xi, alpha, threshold, xi > threshold)
 

@@ -54,6 +54,7 @@ class Exploring:
         return self._value(self.problem.max_e(self.examples(rounds)))
 
     def _value(self, e: float) -> float:
+        # coupling(e) is C·2e, so this is 4(1 + C/share)·e for each of the m groups
         return self.problem.groups * (4 * e + 2 * float(self.problem.coupling(e)) / self.share)
 
     @property
@@ -85,6 +86,7 @@ def exploring(
     check_epsilon(epsilon)
     m = problem.groups
     p = np.full(m, 1 / m) if shares is None else checked_shares(shares, m)
+    # π_min for every group where nothing else is known: π_min − ε·p(z) is then smallest at the largest p
     least = problem.pi_min if problem.fair is None else np.array(problem.fair)
     q, spare = epsilon * float(p.min()), float(np.min(least - epsilon * p))
     # at exactly 0 to spare rounding decides, and the bound is infinite anyway
@@ -114,6 +116,7 @@ def epsilon_greedy(
         value=found.value(rounds),
         order=problem.order(e, found.q),
         deviation=e,
+        # δ for the deviations and δ for the shares of exploring rounds
         probability=max(0.0, 1 - 2 * problem.failure),
         conditions=needed,
         speaks_from=from_labels(lambda n: found.value(n) < 1, needed),

@@ -56,6 +56,7 @@ class Measured:
             )
         known = tuple(sorted(set(names.tolist())))
         chance = np.random.default_rng(seed)
+        # shuffled within the group: tables are often sorted by date or by label
         rows = [chance.permutation(np.nonzero(names == group)[0]) for group in known]
         halves = [(r, r) if same else tuple(np.array_split(r, 2)) for r in rows]
         if min(len(half) for pair in halves for half in pair) < 1:
@@ -76,6 +77,7 @@ class Measured:
         used = [z for z, share in enumerate(pi) if share > 0]
         rows = np.concatenate([self.train[z] for z in used])
         chance = np.concatenate([np.full(len(self.train[z]), pi[z] / len(self.train[z])) for z in used])
+        # weights sum to the number of rows, so that a learner's penalty weighs as much as without them
         weight = chance * len(rows) if len(used) > 1 and takes_weights(self.learner) else None
         if len(used) > 1 and weight is None:
             # the same draws for every mixture, so that risks differ by the mixture and not by chance

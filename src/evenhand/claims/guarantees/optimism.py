@@ -22,6 +22,7 @@ def examples(problem: Problem, rounds: float) -> float:
 
 def optimistic(problem: Problem, labels: int) -> Promise:
     """What Theorem 1 promises after this many labels for A_opt with the terms assumed, `problem.rule`, and no other."""
+    # with perfect fits only the resolution of C is left: no budget takes the bound below it
     floor = float(problem.phase_sums(0.0)[-1])
     return phase_promise(problem, labels, problem.rule, value, conditions(problem, labels), floor)
 
@@ -47,6 +48,7 @@ def phase_promise(
         deviation=e,
         probability=1 - problem.failure,
         conditions=found,
+        # risks lie in [0, 1]: a bound of 1 or more says nothing
         speaks_from=from_labels(lambda n: bound(problem, n) < 1, found),
         rate=problem.rate,
         floor=floor,
@@ -57,6 +59,7 @@ def phase_promise(
 def labels_for(problem: Problem, target: float) -> int | None:
     """The smallest budget, in labels, whose promise is at most the target and whose known conditions hold."""
     check_target(target)
+    # 2 labels, the smallest budget: only the conditions' own needs are read here, not whether they are met
     return from_labels(lambda n: value(problem, n) <= target, conditions(problem, 2))
 
 
@@ -68,12 +71,14 @@ def conditions(problem: Problem, labels: int) -> tuple[Condition, ...]:
 def phase_conditions(p: Problem, labels: int, nearby: Callable[[int], int | None]) -> tuple[Condition, ...]:
     """Forced rounds over, fits close, and rounds from which the mixture is near π* in every phase."""
     power = 1 / (1 - p.xi)
+    # A·t ≥ t^ξ at the earliest round the last phases look back on, t = n·π_min/(2π_min − A)
     late = p.a**-power * (2 * p.pi_min - p.a) / p.pi_min
     needs: list[tuple[str, int | None, str | None]] = [
         ("forced rounds are over: n ≥ π_min^(−1/(1−ξ))", _rounds(p.pi_min**-power), None),
         ("forced rounds stay over: A·t ≥ t^ξ", _rounds(late), None),
     ]
     floor = p.epsilon0
+    # (π_min·n)^ξ: what forced exploration alone has given every group by then
     close = None if floor is None else smallest(lambda n: 2 * p.max_e((p.pi_min * n) ** p.xi) <= floor)
     needs.append(("the fit is close: 2·max e ≤ ε₀", close, "epsilon0" if floor is None else None))
     for i in range(p.groups):
@@ -90,6 +95,7 @@ def smallest_budget(p: Problem, i: int) -> int | None:
 
 def _rounds(least: float) -> int | None:
     """A number of rounds rounded up, with room for rounding errors; None where no budget is that large."""
+    # 4.000000000000001 rounds are 4: powers of shares are rarely exact
     return max(1, int(np.ceil(least * (1 - 1e-12)))) if least <= FOREVER else None
 
 
@@ -112,6 +118,7 @@ def from_labels(good: Callable[[int], bool], found: tuple[Condition, ...]) -> in
     """Labels from which a monotone statement about rounds is good and the known conditions hold."""
     known = [c.labels for c in found if c.unknown is None]
     rounds = smallest(good)
+    # a condition that never holds leaves no budget; one whose input is unknown is not counted, and said beside
     if rounds is None or None in known:
         return None
     return max([2 * rounds, *(k for k in known if k is not None)])

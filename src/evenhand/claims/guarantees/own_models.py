@@ -52,6 +52,7 @@ def own_models(measured: Measured) -> OwnModels:
         # a normal interval, because Wilson's is for errors; this is a look at data, no claim
         half = 1.96 * spread / np.sqrt(counts)
         low, high = risks - half, risks + half
+    # disjoint intervals decide: a pair whose intervals overlap is undecided, not in order
     own_low, own_high = np.diag(low)[:, None], np.diag(high)[:, None]
     apart = ~np.eye(m, dtype=bool)
     return OwnModels(

@@ -37,6 +37,7 @@ class Front:
     @property
     def dominated(self) -> Floats:
         """By how much another classifier is better for every group at once; 0 on the Pareto front (Property 1)."""
+        # the least gain over the groups: above 0 only where the other one is better for all of them
         margin = (self.risks[:, None, :] - self.risks[None, :, :]).min(axis=-1)
         return np.asarray(np.maximum(margin.max(axis=1), 0.0))
 
@@ -86,6 +87,7 @@ def pareto(
     for step in range(points // 2 if measured.m > 1 else 0):
         # the least risk V(π) is concave and its slope is L(·, f_π): uphill, the larger risks gain share
         found = measured.risks(pi)
+        # by ratio, so that shares stay positive; over the spread of the risks, so that the step does not hang on their unit
         pi = pi * np.exp(_pace(step) * (found - found.mean()) / max(float(np.ptp(found)), 1e-12))
         pi = pi / pi.sum()
         mixtures.append(pi)
@@ -94,6 +96,7 @@ def pareto(
 
 
 def _pace(step: int) -> float:
+    # steps that shrink: near the fair mixture the worst group changes from step to step
     return 0.5 * 0.8**step
 
 
@@ -102,6 +105,7 @@ def _spread(m: int, points: int, seed: int) -> Floats:
     if m == 1:
         return np.ones((1, 1))
     if m == 2:
+        # midpoints: at the corners one group has no share, and its risk is that of a model that never saw it
         first = (np.arange(points) + 0.5) / points
         return np.column_stack([first, 1 - first])
     drawn = np.random.default_rng(seed).dirichlet(np.ones(m), points - 1)

@@ -46,6 +46,7 @@ def probe(
     probabilities. It takes about m² + 7m fits for m groups.
     """
     measured = Measured.of(learner, X, y, groups, risk=risk, positive=positive, seed=seed)
+    # Assumption 3 speaks of the best classifier for a mixture, which exists only for what the learner minimises
     minimised = "log" if hasattr(measured.fit([1 / measured.m] * measured.m), "predict_proba") else risk
     whole = Measured.of(
         learner, X, y, groups, risk=minimised, positive=None if minimised == "log" else positive, same=True, seed=seed

@@ -49,10 +49,13 @@ class Problem:
     fair: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
+        # frozen for users: a promise is about one problem; what they left out is filled in here once
         object.__setattr__(self, "bound", as_bound(self.bound))
         if self.A is None:
+            # the conditions ask for budgets that grow as A nears π_min: this one is met first
             object.__setattr__(self, "A", self.pi_min / 2)
         if self.delta is None:
+            # the sequence's own: a promise cannot hold more often than the deviations it rests on
             object.__setattr__(self, "delta", getattr(self.bound, "delta", 0.05))
         if self.fair is not None:
             object.__setattr__(self, "fair", tuple(float(share) for share in self.fair))
@@ -95,6 +98,7 @@ class Problem:
 
     def coupling(self, e: ArrayLike) -> Floats:
         """How far π(z)·L(z, ·) can move while the π-risk is within 2e of its least."""
+        # the fitted classifier's π-risk is within 2e of the least: e for its own deviation, e for that of the best one
         excess = 2 * np.asarray(e, dtype=float)
         if self.kappa is not None:
             return np.asarray(self.kappa * np.sqrt(excess))
@@ -141,6 +145,7 @@ class Problem:
 def _check(p: Problem) -> None:
     if p.groups < 1:
         raise InputError(f"groups must be at least 1, got {p.groups!r}")
+    # shares sum to 1, so the smallest cannot be above 1/m
     if not 0 < p.pi_min <= 1 / p.groups:
         raise InputError(f"pi_min must lie in (0, 1/m] = (0, {1 / p.groups:.6g}], got {p.pi_min!r}")
     if not p.pi_min / 2 <= p.a < p.pi_min:

@@ -68,6 +68,7 @@ class Promise:
     def valid(self) -> bool | None:
         """Whether every condition holds; None if one is not known and none fails."""
         met = [condition.met for condition in self.conditions]
+        # one that fails decides, whatever the unknown ones are
         if False in met:
             return False
         return None if None in met else True

@@ -171,6 +171,7 @@ def _best(problem: Problem, rounds: int, target: float, beta: float | None) -> E
         return _labels(found, target) or np.inf, found.value(rounds)
 
     top = min(1.0, problem.groups * problem.pi_min)
+    # ε first and then β: together they would be 361 searches, and β matters little
     best = min((exploring(problem, part * top, beta) for part in parts), key=cost)
     if beta is None:
         limit = min(1.0, best.spare / best.q)

@@ -16,6 +16,7 @@ from evenhand.sources.synthetic.model1 import SyntheticModel1
 
 def _spread(n: int, groups: int, delta: float) -> float:
     """√(log(mπ²n²/(3δ))/(2n)): how far exploring rounds' shares can lie from ε·p, for all n at once."""
+    # Hoeffding at δ_n = 6δ/(π²n²) for two sides and m groups: the δ_n sum to δ, so it holds for all n at once
     return sqrt(log(groups * pi**2 * float(n) ** 2 / (3 * delta)) / (2 * n))
 
 
@@ -72,7 +73,9 @@ def exploration(
     # a group that is never explored cannot be over-explored
     largest = float(np.min(fair[p > 0] / p[p > 0]))
     if not over[z] > 0:
+        # at exactly ε·p = π* neither theorem speaks; without exploring it is the greedy rule, which may get stuck
         return Exploration(epsilon, largest, bool(over[z] < 0 < epsilon), None, None, None)
+    # half of the excess exploration may be lost to chance: the share is then still above the middle of π* and ε·p
     tau0 = first_within(float(over[z]) / 2, len(fair), delta)
     floor = epsilon * float(p[z])
     return Exploration(epsilon, largest, False, z, (float(fair[z]) + floor) / 2, tau0, floor)

@@ -27,6 +27,7 @@ def first_phase(problem: Problem, labels: int) -> float:
     The rule has no term for how far the fitted classifier is from the best one, so the smallest share that forced
     exploration leaves, t^(ξ−1), comes in.
     """
+    # the first phase ends no earlier than this round
     t = max(1.0, problem.pi_min * budget_rounds(labels))
     e = problem.max_e(t**problem.xi)
     return float(2 * e + problem.coupling(e) * (1 / problem.pi_min + t ** (1 - problem.xi)))

@@ -65,6 +65,7 @@ class Scores:
 
     def progress(self, risk: Risk) -> Floats:
         """What the trend is about: the accuracy for the error and the log loss, else 1 − risk; NaN where there is none."""
+        # the paper's trend is of validation accuracies; the log loss is what the error is trained by, so its trend is theirs
         if risk.name in TREND_IS_ACCURACY:
             return np.where(self.n > 0, self.correct / np.maximum(self.n, 1), np.nan)
         return np.where(self.relevant > 0, 1 - self.loss_sum / np.maximum(self.relevant, 1), np.nan)
@@ -79,6 +80,7 @@ class RunningTally:
 
     def clear(self, pick: Any) -> None:
         """Start again for some trials, whose models changed."""
+        # through views by trial: the tally itself is flat, trial × groups
         for array in self._sums:
             self._by_trial(array)[pick] = 0
 

@@ -46,6 +46,7 @@ class DenseBlock:
 
     def joined(self, other: DenseBlock, trials: Positions, sign: Floats, C: float, scale: Floats) -> BinaryBlock:
         """The objective of all rows of these trials, here and in the other block, those times their signs."""
+        # training rows are kept times their sign already; validation rows are not, for scoring needs them as they are
         one, two = int(self.n[trials[0]]), sign.shape[1]
         rows = (self.part(trials, 0, one), other.part(trials, 0, two) * sign[:, None, :])
         return BinaryBlock(np.concatenate(rows, axis=2), C, scale)
@@ -64,5 +65,6 @@ def places(n: Ints, trial: Ints, arrived: Ints) -> Ints:
     at = n[trial]
     if arrived.max() > 1:
         order = np.argsort(trial, kind="stable")
+        # a stable sort puts a trial's rows together: their place within the trial is the distance from its first one
         at[order] += np.arange(len(trial)) - (np.cumsum(arrived) - arrived)[trial[order]]
     return at

@@ -38,6 +38,7 @@ class _Part:
     def wide(self) -> sparse.csr_array:
         """The rows with columns of its own for every trial, so that one product serves all trials."""
         width, trials = self.X.shape[1], int(self.trial.max()) + 1
+        # trial t's features begin at column t × width: a block matrix whose product with all coefficients in a row is one call
         columns = self.X.indices + np.repeat(self.trial * width, np.diff(self.X.indptr))
         return sparse.csr_array((self.X.data, columns, self.X.indptr), shape=(len(self.y), trials * width))
 
@@ -82,6 +83,7 @@ class PoolMemory:
         """Take in rows of the pool."""
         if np.ndim(X) != 2 and not sparse.issparse(X):
             raise InputError("the peers' rule trains a linear model: it takes rows of numbers, not images")
+        # the width is known with the first rows only; nothing has been stepped on before
         self.coef = np.zeros((len(self.coef), X.shape[1]))
         self._added.append((trial, sparse.csr_array(X, dtype=float), y, group, validation))
 
@@ -95,6 +97,7 @@ class PoolMemory:
         parts = []
         for role, does in ((False, "train"), (True, "validate")):
             rows = np.flatnonzero(validation == role)
+            # sorted by trial and then group, so that a group's rows are a stretch that a uniform number picks from
             rows = rows[np.lexsort((group[rows], trial[rows]))]
             part = _Part(trial[rows], X[rows], y[rows], group[rows])
             empty = part.counts(len(self.coef), len(self.groups)) == 0
@@ -121,6 +124,7 @@ class PoolMemory:
         """A gradient step of every trial on examples of its group, one for each of its uniforms."""
         training, every = self._parts[0], np.arange(len(self.coef))
         start, count = (values[every, group][:, None] for values in self._places)
+        # with replacement, as the peers' rule draws from the rows it has bought
         rows = (start + (uniforms * count).astype(np.int64)).ravel()
         X = training.wide[rows]
         move = (training.y[rows] - expit(self._margins(X, training.trial[rows]))) * self.rate / uniforms.shape[1]
@@ -154,6 +158,7 @@ class PoolMemory:
 
     def _fitted(self) -> list[Model]:
         theta = np.column_stack([self.coef, self.intercept])
+        # NaN for the gradient's norm: these are no optimum of anything
         return [Logistic.fitted(Logistic(), self.classes, row[None], np.nan) for row in theta]
 
     def models(self) -> list[Model | None]:

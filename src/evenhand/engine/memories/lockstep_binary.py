@@ -69,11 +69,13 @@ class BinaryTrials:
             if not mask.size:
                 continue
             t, positive = trial[mask], label[mask]
+            # how many of each role are of the second class: whether both classes were seen decides what can be fitted
             self._positive[int(held)] += np.bincount(t[positive], minlength=self.trials)
             if held:
                 at = self._validation.append(t, X, mask, np.ones(len(t)))
                 room = int(self._validation.n.max())
                 self._label, self._cell = enlarged(self._label, room, axis=1), enlarged(self._cell, room, axis=1)
+                # trial and group in one number, so that one bincount sums the errors of all trials and groups
                 self._label[t, at], self._cell[t, at] = positive, t * self.groups + group[mask]
                 self._held += self._count(self._cell[t, at])
             else:
@@ -93,6 +95,7 @@ class BinaryTrials:
         for pick in _alike(left, n, new, self._warm, limit=limit):
             self._refit(pick, int(n[pick][0]), int(new[pick][0]))
         moved = new > 0
+        # a new model has scored nothing yet
         self._fitted[moved], self._scored[moved] = n[moved], 0
 
     def score(self) -> Scores:
@@ -104,6 +107,7 @@ class BinaryTrials:
             self._scored[pick] = last
         if self._tally is not None:
             return self._tally.scores()
+        # copies: the engine keeps the scores of a round while these go on counting
         return Scores.of_errors(self._errors.copy(), np.where(self._fitted[:, None] > 0, self._held, 0))
 
     def models(self) -> list[Model | None]:
@@ -121,6 +125,7 @@ class BinaryTrials:
         theta, norm = _constant(n, positive, self.features), np.zeros(self.trials)
         for pick in _alike((positive > 0) & (positive < n), self._training.n, self._validation.n):
             trials = np.arange(self.trials)[pick]
+            # the joined rows are copies: all trials at once would double the memory of a block
             step = max(1, _AT_ONCE // (int(n[trials[0]]) * theta.shape[1]))
             for start in range(0, len(trials), step):
                 part = trials[start : start + step]
@@ -151,6 +156,7 @@ class BinaryTrials:
         inverse = None if self._inverse is None else self._inverse[pick]
         # with more new rows than parameters a new inverse costs less than adding them one by one
         follows = warm and new < theta.shape[1] and not self._training.compiled
+        # the rank-one updates of few new rows keep the inverse good enough to steer by; sparse trials have their own way
         if inverse is not None and follows:
             append(BinaryBlock(self._training.part(pick, n - new, n), C, scale), theta, inverse)
         elif inverse is not None:
@@ -170,6 +176,7 @@ class BinaryTrials:
         sign = np.where(self._label[trials, :two], 1.0, -1.0)
         size = (self._training.size + self._validation.size)[trials]
         theta = np.where(self._warm[trials, None], self._theta[trials], 0.0)
+        # NaN: the solver makes an inverse of its own, and the trial's stays that of its training rows
         inverse = None if self._inverse is None else np.full_like(self._inverse[trials], np.nan)
         C, both = self.learner.C, self._validation
         problem = self._training.joined(both, trials, sign, C, C * np.maximum(one + two, size))
@@ -191,6 +198,7 @@ class BinaryTrials:
     def _outcomes(self, pick: Pick, first: int, last: int, label: Mask, margin: Floats) -> Outcomes:
         """Outcomes of validation rows by another risk than the error, trial after trial."""
         if self._measure.risk.function is not None:
+            # a function of the user's is given a model, rows and labels as they are, never margins
             rows, y = self._validation.part(pick, first, last), self.classes[label.astype(np.intp)]
             models = [self.models()[t] for t in np.arange(self.trials)[pick]]
             parts = [self._measure.of_model(models[i], rows[i, :-1].T, y[i]) for i in range(len(models))]
@@ -216,6 +224,7 @@ def _alike(wanted: Mask, *keys: Values, limit: int | None = None) -> Iterator[Pi
     trials = np.flatnonzero(wanted)
     if not trials.size:
         return
+    # nearly always in a simulation, where all trials get a row a round: sorting them would cost more than the solve
     if all((key[trials] == key[trials[0]]).all() for key in keys):
         found = np.zeros(len(trials), dtype=np.intp)
     else:
@@ -231,5 +240,6 @@ def _alike(wanted: Mask, *keys: Values, limit: int | None = None) -> Iterator[Pi
 def _constant(n: Ints, positive: Ints, features: int) -> Floats:
     """Parameters of the constant classifiers of the one class seen: probability (k+1)/(k+2) after k examples."""
     theta = np.zeros((len(n), features + 1))
+    # the logit of (k+1)/(k+2) is log(k+1): Laplace's rule of succession, so that a certain answer stays a finite one
     theta[:, -1] = np.where(positive > 0, 1.0, -1.0) * np.log(n + 1.0)
     return theta

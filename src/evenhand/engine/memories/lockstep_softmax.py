@@ -97,6 +97,7 @@ class _Trial:
         new = self.training.n - self.fitted
         if new == 0:
             return
+        # only classes that have come: a weight for a class without examples would run off to minus infinity
         seen = np.union1d(self.seen, self.training.y(self.fitted))
         if len(seen) == 1:
             self.theta, self.norm = constant(self.features, self.training.n)[None], 0.0
@@ -117,6 +118,7 @@ class _Trial:
         """Scores of one trial; only new rows are looked at where the model is the same."""
         if self.fitted == 0:
             return Scores.none(1, self.groups)
+        # the model changed since the last scores
         if self.scored == 0:
             self.errors = np.zeros_like(self.errors)
             if self.tally is not None:
@@ -151,6 +153,7 @@ class _Trial:
     def _refit_from_new_rows(self, problem: BinaryRows | Softmax, new: int) -> bool:
         """Let parameters and inverse follow the new rows; not while only two of several classes are seen."""
         assert self.inverse is not None
+        # as for two classes: with many new rows a new inverse costs less than following them
         if not isinstance(problem, Softmax) or new > self.features:
             self.inverse[:] = np.nan
             return False
@@ -165,6 +168,7 @@ class _Trial:
         rows = parts[0] if len(parts) == 1 else stack(parts)
         codes = np.searchsorted(seen, np.concatenate([part.y() for part in sets]))
         size = np.maximum(rows.shape[0], sum(part.size for part in sets))
+        # two classes have one set of weights, more classes one each
         scale = self.learner.C * np.tile(size, len(seen) if len(seen) > 2 else 1)[None]
         return problem_of(rows, codes, len(seen), self.learner.C, scale)
 
@@ -186,6 +190,7 @@ class _Trial:
     def _outcomes(self, rows: Any, y: Ints, predicted: Ints, score: Floats) -> Outcomes:
         """Outcomes by another risk than the error."""
         if self.measure.risk.function is not None:
+            # without the trailing 1, which is ours
             return self.measure.of_model(self.model(), rows[:, :-1], self.classes[y])
         values = None
         if self.measure.table is None:

@@ -77,6 +77,7 @@ class SingleMemory:
     def fit(self) -> None:
         """Fit on everything there is, from the previous model."""
         n = sum(len(y) for _, y, _ in self._training)
+        # a round that brought validation rows alone changes no model; a learner that goes on must not be fitted twice on the same
         if n == 0 or (self.fits and self.fits[-1] == n):
             return
         model = self._fitted(*self.training(), previous=self.model)
@@ -104,6 +105,7 @@ class SingleMemory:
         X, codes, group = self.validation()
         y = self.labels(codes)
         if self.measure.risk.is_error:
+            # not by a tally: errors are whole numbers, and their sums are exact
             wrong = is_wrong(self.model, X, y)
             errors, n = (np.bincount(where, minlength=self.groups)[None] for where in (group[wrong], group))
             return Scores.of_errors(errors, n)
@@ -126,4 +128,5 @@ class SingleMemory:
             held, codes, others = self.validation()
             X, y = stack([X, held]), np.concatenate([y, self.labels(codes)])
             group = np.concatenate([group, others])
+        # anew, without `previous`: what is deployed must not depend on the rounds that led to it
         return [self._fitted(X, y, group)]

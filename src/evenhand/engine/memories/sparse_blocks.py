@@ -30,6 +30,7 @@ class SparseBlocks:
         """Add some rows of X, in their order within each trial; where they went."""
         arrived = np.bincount(trial, minlength=len(self.n))
         at = places(self.n, trial, arrived)
+        # one entry more a row, for the trailing 1 of the intercept
         entries = np.bincount(trial, weights=np.diff(X.indptr)[rows] + 1, minlength=len(self.n)).astype(np.int64)
         self._start = enlarged(self._start, int((self.n + arrived).max()) + 1, axis=1)
         needed = int((self._ends() + entries).max())
@@ -50,6 +51,7 @@ class SparseBlocks:
         norm: Floats,
     ) -> None:
         """Bring fitted trials to the optimum with their new rows, in place; the norm is infinite where that failed."""
+        # a gradient's size is measured against the data's own: the same tolerance then serves features of any unit
         scale = C * np.maximum(self.n[:, None], self.size)[trials]
         rows, shape = (self._start, self._column, self._values), (3, theta.shape[1])
         # made here once for all trials: compiled code would allocate it trial by trial

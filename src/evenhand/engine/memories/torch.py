@@ -67,7 +67,10 @@ class TorchMemory:
         if learner.checkpoint is None:
             return None
         names = [
-            f.name for f in fields(learner) if f.name not in ("device", "threads", "checkpoint", "checkpoint_every")
+            # a run may go on on another device or with more threads; everything else would make it another run
+            f.name
+            for f in fields(learner)
+            if f.name not in ("device", "threads", "checkpoint", "checkpoint_every")
         ]
         settings = ", ".join(f"{name}={_lasting(getattr(learner, name))}" for name in names)
         risk = self.measure.risk
@@ -97,6 +100,7 @@ class TorchMemory:
                 first = kept.n == 0
                 kept.add(take(X, mask), y[mask], group[mask])
                 if first:
+                    # with the first rows at hand: a network of the wrong shape is told before an hour of training
                     self.trainer.check(next(kept.blocks()).X, len(self.classes))
 
     # ---------------------------------------------------------------- training
@@ -109,6 +113,7 @@ class TorchMemory:
         if self._checkpoint is None:
             self._update()
         else:
+            # while a killed run catches up nothing is trained: the checkpoint knows what came of it
             trained = self._checkpoint.fit(n, self._came.hexdigest(), self._update)
             if trained and (len(self.fits) + 1) % self.learner.checkpoint_every == 0:
                 self._checkpoint.save(self.trainer.state())
@@ -120,6 +125,7 @@ class TorchMemory:
     def replay(self, fits: list[int]) -> None:
         """Go through the same updates again, to have the same network after loading."""
         X, y, group = self._all()
+        # fed again in the portions of then: a set draws its mini-batches from what it has at the time
         self._training = self.trainer.new_set()
         for n in fits:
             done = self._training.total
@@ -172,6 +178,7 @@ class TorchMemory:
 
     def _score(self) -> Scores:
         kept, known = self._validation, self._scored
+        # scores of an earlier network: every row is scored again
         if known is not None and known.updates != self.trainer.updates:
             known = None
         done = 0 if known is None else len(known.outcomes.values)
@@ -188,6 +195,7 @@ class TorchMemory:
         y = batch.y.cpu().numpy()
         if self.measure.risk.function is not None:
             return self.measure.of_model(TorchModel(self.trainer, self.classes), batch.X.cpu().numpy(), self.classes[y])
+        # a network may have more outputs than there are classes so far
         outputs = self.trainer.logits(batch.X)[:, : len(self.classes)]
         values = of_log_chances(log_softmax(outputs.cpu().numpy()), y) if self.measure.table is None else None
         return self.measure.of_codes(y, outputs.argmax(dim=1).cpu().numpy(), values)

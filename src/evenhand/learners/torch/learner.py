@@ -76,6 +76,7 @@ class TorchLearner:
             value = getattr(self, name)
             if not isinstance(value, int) or value < 1:
                 raise InputError(f"{name} must be a whole number from 1 up, not {value!r}")
+        # a module is callable too, and one shared by all trials would be trained by all of them
         if not callable(self.module_factory) or hasattr(self.module_factory, "parameters"):
             raise InputError("module_factory must make a new module when called: give lambda: MyNet(), or the class")
 
@@ -92,6 +93,7 @@ class TorchLearner:
         y = np.asarray(y)
         weight = np.ones(len(y)) if sample_weight is None else as_weights(sample_weight, len(y))
         if isinstance(previous, TorchModel) and np.isin(y, previous.classes).all():
+            # a copy: `previous` may be in use, and a fit that fails must leave it as it was
             classes, trainer = previous.classes, previous.trainer.copy()
         else:
             classes, trainer = np.unique(y), Trainer(self, seed)
@@ -135,6 +137,7 @@ class TorchModel:
 
     def predict_log_proba(self, X: Features) -> Floats:
         """The logarithm of the probability of every class, precise also where that is tiny."""
+        # a network may have more outputs than classes: the others stand for labels nobody has seen
         return log_softmax(self.trainer.outputs(X)[:, : len(self.classes)])
 
     def predict(self, X: Features) -> Values:
@@ -150,4 +153,5 @@ def log_softmax(outputs: Singles) -> Floats:
     """Log-probabilities of a network's outputs, in double precision."""
     from scipy.special import log_softmax
 
+    # float32 has no probability below 1e-45, whose logarithm a log loss needs
     return np.asarray(log_softmax(outputs.astype(float), axis=1))

@@ -76,6 +76,7 @@ class Trainer:
         self.optimizer.zero_grad(set_to_none=True)
         losses = []
         for part in parts:
+            # over the whole set's weight, not the chunk's: gradients of chunks then add up to that of the mean
             loss = (self._losses(part) * part.weight).sum() / total
             loss.backward()  # type: ignore[no-untyped-call]
             losses.append(loss.detach())

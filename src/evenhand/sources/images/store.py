@@ -85,6 +85,7 @@ class LazyStore:
 
     def read(self, rows: Ints) -> Bytes:
         """These images."""
+        # each file once, though a batch may hold an image twice
         for row in np.unique(rows[~self._there[rows]]).tolist():
             image = decode(self._encoded[row], self._channels, self._size)
             if image.shape != self.shape:
@@ -108,6 +109,7 @@ def decode(encoded: str | Path | bytes, channels: int, size: tuple[int, int] | N
 
     try:
         with Image.open(io.BytesIO(encoded) if isinstance(encoded, bytes) else encoded) as image:
+            # palettes and transparency too become what a network takes
             converted = image.convert("L" if channels == 1 else "RGB")
     except FileNotFoundError:
         raise InputError(f"there is no image file {str(encoded)!r}") from None

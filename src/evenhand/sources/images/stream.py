@@ -63,6 +63,7 @@ class ImageStream:
                     held_out=int(self._held_out[z]),
                     share=validation,
                     replace=replace,
+                    # test sets of a few hundred images: by chance alone a label could be nearly absent
                     strata=pool.y[rows],
                 )
                 for z, rows in enumerate(self._by_group)
@@ -78,6 +79,7 @@ class ImageStream:
 
     def _next(self, t: int, z: int, size: int) -> tuple[Ints, Ints, Ints, Mask]:
         order, first = self._orders[t][z], int(self._taken[t, z])
+        # orders are settled block by block, only as far as somebody draws
         while order.settled < first + size and order.more():
             pass
         places, validates = order.known()

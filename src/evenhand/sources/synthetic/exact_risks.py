@@ -25,6 +25,7 @@ def expect(functions: list[Callable[[Floats], Floats]], mean: Floats, sd: Floats
     pole lies π/sd away, so a step of at most ½/sd leaves an error near e^(−2π²·2).
     """
     step = min(0.1, 0.5 / max(float(np.max(sd, initial=0.0)), 1e-9))
+    # beyond 9 standard deviations lies less than 1e-18
     z = np.arange(-9.0, 9.0 + step / 2, max(step, 1e-3))
     weight = np.exp(-0.5 * z * z)
     weight /= weight.sum()
@@ -35,6 +36,7 @@ def expect(functions: list[Callable[[Floats], Floats]], mean: Floats, sd: Floats
 def mistakes(means: Floats, coef: Floats, intercept: Floats) -> tuple[Floats, Floats]:
     """P(1 predicted | label 0) and P(0 predicted | label 1) of the rule "1 where w·x + b > 0" on every group, (…, m)."""
     mean, sd = scores(means, coef, intercept)
+    # without weights the score is its intercept: a rule that always says the same
     constant = np.where(mean > 0, np.inf, -np.inf)
     standard = np.where(sd > 0, mean / np.where(sd > 0, sd, 1.0), constant)
     return ndtr(standard[..., 0]), ndtr(-standard[..., 1])
@@ -68,6 +70,7 @@ def logistic_minimiser(means: Floats, mixture: Floats) -> tuple[Floats, Floats]:
     need only one-dimensional integrals in any dimension.
     """
     p, d = len(mixture), means.shape[-1]
+    # all mixtures at once; those that have arrived leave the batch
     theta = np.zeros((p, d + 1))
     alive = np.arange(p)
     for _ in range(60):
@@ -91,6 +94,7 @@ def derivatives(means: Floats, mixture: Floats, theta: Floats) -> tuple[Floats, 
         probability = expit(s)
         return probability * (1 - probability)
 
+    # first and second derivative of σ(1 − σ), which Stein's identity asks for
     def slope(s: Floats) -> Floats:
         return -spread(s) * np.tanh(s / 2)
 

@@ -19,6 +19,7 @@ def fair_mixture(means: Floats, risk: Risk, *, falls: bool = True) -> Floats:
     if len(means) == 1:
         return np.ones(1)
     if len(means) == 2:
+        # the closed form first: it is exact to the last digit, and the paper's instances have it
         exact = orthogonal_mixture(means)
         return exact if exact is not None else two_groups(risk) if falls else best_of_two(risk)
     return many_groups(risk, len(means))
@@ -111,6 +112,7 @@ def least_worst_risk(risk: Risk, m: int, group: int, share: float) -> float:
 
 
 def _on_simplex(x: Floats, held: tuple[int, float] | None) -> Floats:
+    # SLSQP may step slightly outside of its bounds, where risks are not defined
     x = np.maximum(x, 0.0)
     if held is None:
         return np.asarray(x / x.sum())

@@ -57,8 +57,10 @@ class SyntheticStream:
     def __init__(self, model: Synthetic, seed: int, trials: Sequence[int]) -> None:
         self._model, self._seed, self._trials = model, int(seed), [int(t) for t in trials]
         cells = len(self._trials) * len(model.groups)
+        # large enough that generators are seldom asked, small enough that a thousand trials of many groups fit into memory
         self._block = int(np.clip(_BUFFER_NUMBERS // (max(cells, 1) * (model.dimension + 1)), 16, 256))
         self._allocate(cells)
+        # every block begins as used up: a group nobody draws from never makes a generator
         self._next = np.full(cells, self._block, dtype=np.int64)
         self._generators: dict[int, np.random.Generator] = {}
         self._held_out: list[tuple[Floats, Ints]] | None = None
@@ -79,6 +81,7 @@ class SyntheticStream:
             self._refill(cell)
         first = cells * self._block + self._next[cells]
         before = np.cumsum(sizes) - sizes
+        # each trial's rows are consecutive: one index array for all of them instead of a loop
         rows = np.repeat(first - before, sizes) + np.arange(int(sizes.sum()))
         self._next[cells] += sizes
         return Draw(
@@ -102,6 +105,7 @@ class SyntheticStream:
         for t, model in enumerate(models):
             if model is None:
                 continue
+            # a model that has seen one class only has no weights for both
             if isinstance(model, Logistic) and np.array_equal(model.classes_, measure.classes):
                 coef, intercept = model.coef_[0], model.intercept_[0]
                 exact = self.exact_risks(coef, intercept, measure)
@@ -141,6 +145,7 @@ class SyntheticStream:
         kept, stop = self._block - used, start + self._block
         self._X[start : start + kept] = self._X[start + used : stop]
         self._y[start : start + kept] = self._y[start + used : stop]
+        # exactly as many as were used: the generator's position stays that of the k-th example, whatever the block
         X, y = self._model.examples(group, generator.standard_normal((used, self._model.normals)))
         self._X[start + kept : stop], self._y[start + kept : stop] = X, y
         self._next[cell] = 0
@@ -148,6 +153,7 @@ class SyntheticStream:
     def _widen(self, size: int) -> None:
         """Blocks that hold a larger request, with what was drawn ahead kept at their ends."""
         old, X, y = self._block, self._X, self._y
+        # twice the request, so that the next larger one does not copy everything again
         cells, extra = len(self._next), 2 * size - old
         self._block += extra
         self._allocate(cells)

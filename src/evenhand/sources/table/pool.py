@@ -141,8 +141,10 @@ def make_test(frame: Frame, columns: Columns, pool: Pool) -> tuple[TestPart, tup
     raise_all(_absent(needed, table.column_names), title)
     labels = code_column(frame.column(columns.label), GroupColumn(columns.label), keep_order=False)
     groups = intersect([p.name for p in parts], [code_column(frame.column(p.name), p) for p in parts])
+    # by text: 1 in the pool may be 1.0 or "1" in a test file that was saved by another program
     known = {value_text(value): code for code, value in enumerate(pool.classes.tolist())}
     strange = [value for value in labels.values if value_text(value) not in known]
+    # merged groups are the last one, `other`
     place = {name: z for z, name in enumerate(pool.groups.names)} | dict.fromkeys(
         pool.merged, len(pool.groups.names) - 1
     )
@@ -151,6 +153,7 @@ def make_test(frame: Frame, columns: Columns, pool: Pool) -> tuple[TestPart, tup
     problems += [f"there are groups the pool has not: {names(unseen)}; exclude them."] if unseen else []
     problems += [f"label {columns.label!r} is missing in some rows; remove them."] if labels.missing else []
     new = _unseen_categories(table, pool.layout)
+    # of a pool on disk only a sample was read: a category that it lacks may well be in the pool
     refuse = columns.unseen == "error" and not isinstance(pool.rows, ParquetRows)
     problems += [f"{each}; remove those rows, or let them count as none (unseen='ignore')." for each in new if refuse]
     raise_all(problems, title)
@@ -205,6 +208,7 @@ def bookkeeping(data: Frame | ParquetFiles, columns: Columns) -> tuple[str, ...]
     for names_ in _OURS:
         ours = [f"evenhand_{name}" if f"evenhand_{name}" in available else name for name in names_]
         role = ours[names_.index("role")]
+        # a table may well have a column called role: only with our own values in it are the columns ours
         if available.issuperset(ours) and set(data.sample([role]).column(0).to_pylist()) <= _ROLES:
             named = {columns.label, *columns.groups, *(columns.features or ())}
             return tuple(name for name in ours if name not in named)
@@ -265,6 +269,7 @@ def _units(data: Frame | ParquetFiles, column: str | None) -> Ints | None:
     coding = code_column(data.column(column), GroupColumn(column), keep_order=False)
     units = coding.codes.astype(np.int64)
     alone = np.flatnonzero(units == len(coding.values))
+    # missing units share one code, and must not become one large person
     units[alone] = len(coding.values) + np.arange(len(alone))
     return units
 

@@ -24,6 +24,7 @@ from evenhand.sources.table.splitting import UnitOrder, assign, check_sides
 
 __all__ = ["Settings", "TableStream"]
 
+# for an accuracy to within half a point; more would cost every round of a simulation
 MOST_TEST_ROWS = 10_000
 READ_AHEAD = 2048
 
@@ -72,6 +73,7 @@ class TableStream:
         self._validates: Mask = np.empty(0, dtype=np.bool_)
         self._fitted: Encoders | None = None
         self._tests: list[TestPart] | None = None
+        # made once a trial: a rule is then tested by one product, at every round that asks
         self._linear: dict[int, LinearScores] = {}
 
     def _trial_orders(self, seed: int, trial: int, held_out: Ints) -> Sequence[Order | UnitOrder]:
@@ -108,6 +110,7 @@ class TableStream:
                 while order.settled < wanted[t, z] and order.more():
                     pass
                 known, validates = order.known()
+                # rows on disk are fetched as far as they are wanted; those in memory cost nothing to lay out
                 ready = int(min(len(known), wanted[t, z])) if on_disk else len(known)
                 self._ready[t, z] = ready
                 rows.append(self._pool.by_group[z][known[:ready]])
@@ -153,6 +156,7 @@ class TableStream:
         training = []
         for start, stop in itertools.pairwise(bounds):
             rows = self._rows[start:stop]
+            # means and categories by training rows alone: validation rows would leak into what they are to judge
             training.append(self._pool.rows[rows[~self._validates[start:stop]] if self._settings.by_training else rows])
         settings = self._settings
         return fit_encoders(training, self._pool.layout.width, settings.missing, settings.dense, settings.scale)
@@ -187,6 +191,7 @@ class TableStream:
         goal = self._ready.copy()
         short = wanted > self._ready[trial, z]
         ends = self._sizes - self._held_out
+        # by factors, so that a group drawn from thousands of times is laid out again only a few times
         goal[trial[short], z[short]] = np.maximum(4 * self._ready[trial[short], z[short]], wanted[short])
         if self._settings.replace == "never":
             goal = np.minimum(goal, ends)
