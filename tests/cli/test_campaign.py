@@ -418,6 +418,6 @@ def test_status_shows_the_risk_that_steers(shell: Shell) -> None:
         shell("tell", "s", k + 1, "rows.csv")
     shell("refit", "s")
     words, found = shell("status", "s"), shell.json("status", "s")["groups"]["u"]
-    assert "false negative rate (n)" in words
+    assert "fnr (n)" in words
     assert found["relevant"] == 0 or f"{found['mean_loss']:.3f} ({found['relevant']})" in words
     assert "the false negative rate on validation examples steers the choice" in words
