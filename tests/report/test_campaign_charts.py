@@ -12,6 +12,7 @@ import evenhand as eh
 from evenhand.campaign.history import History
 from evenhand.campaign.viewing import view_of
 from evenhand.report.campaign_charts import CHARTS
+from evenhand.report.pages import campaign_report
 from evenhand.report.view import CampaignView, colours_for
 
 
@@ -25,7 +26,7 @@ def seen(groups: list[str], rounds: int, strategy: str = "optimistic", **setting
     if rounds:
         c.certify()
     with c.store.ledger.reading(c.store.number) as reader:
-        return view_of(c, History().follow(reader))
+        return view_of(c, History().follow(reader).past())
 
 
 @pytest.mark.parametrize("groups", [["u", "<v> & 'w'"], [f"g{i}" for i in range(30)]])
@@ -63,3 +64,9 @@ def test_with_many_groups_the_worst_have_colours_of_their_own() -> None:
     found = colours_for(names, ["g15", "g3", "g9", "g1", "g2", "g7", "g8", "g4"])
     assert {name for name, colour in found.items() if colour >= 0} == {"g15", "g3", "g9", "g1", "g2", "g7", "g8"}
     assert len({colour for colour in found.values() if colour >= 0}) == 7
+
+
+def test_a_page_of_many_groups_stays_small() -> None:
+    view = seen([f"a group with quite a long name, number {i}" for i in range(200)], 230, "uniform", refit=200)
+    assert len([point for point in view.points or () if any(point.risk)]) > 20
+    assert len(campaign_report(view, "2027-01-01T00:00:00Z").encode()) < 1_000_000

@@ -128,6 +128,15 @@ def test_a_campaign_from_its_making_to_its_end_by_two_people(browser: Any, start
     lead.check()
     at = page.url.removeprefix(server.url).partition("?")[0]
 
+    # by keyboard: the first stop leads past the navigation, and what has the focus is seen to have it
+    page.focus(".brand")
+    page.keyboard.press("Shift+Tab")
+    assert page.evaluate("document.activeElement.textContent") == "To the content"
+    page.focus("text=Take this request")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.id") == "for-whom"
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+
     # taken and delivered by somebody else, on a telephone; the lead's page follows without a reload
     theirs = collector.see(at)
     collector.check()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from evenhand.campaign.requests import as_time
 from evenhand.campaign.state import State
 from evenhand.ledger.base import Event, Reader
 
-__all__ = ["History", "Point"]
+__all__ = ["History", "Past", "Point"]
 
 _MOST = 400
 """Moments kept; when there are more, every second one goes and the distance between new ones doubles."""
@@ -29,7 +30,7 @@ class Point(NamedTuple):
         labels: labels charged to the budget; `budget` is what there was of it.
         train: training examples of each group.
         risk: each group's mean loss by the newest scores; None without any.
-        n: the validation examples behind it.
+        n: the validation examples behind it, those that the risk is about.
         kinds: how many requests of each kind there had been.
     """
 
@@ -43,23 +44,43 @@ class Point(NamedTuple):
     kinds: dict[str, int]
 
 
-class History:
-    """A campaign's past in a bounded number of points, brought up to date event by event.
+@dataclass(frozen=True)
+class Past:
+    """What is kept of a campaign's past.
 
     Attributes:
-        state: the fold of the events so far.
         points: moments from the first to the newest, evenly spaced in events.
-        kinds: how many requests of each kind there were.
         decisions, deliveries: the newest of each, newest first, as plain values.
         collectors: for every collector rows left out, late deliveries, and labels a day.
     """
 
+    points: list[Point]
+    decisions: list[dict[str, Any]]
+    deliveries: list[dict[str, Any]]
+    collectors: dict[str, dict[str, Any]]
+
+    def pace(self, now: float, days: float = 7.0) -> float | None:
+        """Labels a day over the last days, or since the beginning; None before anything came."""
+        earlier = [point for point in self.points if point.at <= now - days * _DAY]
+        first = earlier[-1] if earlier else next(iter(self.points), None)
+        if first is None or self.points[-1].labels <= first.labels:
+            return None
+        return (self.points[-1].labels - first.labels) * _DAY / max(now - first.at, 3600.0)
+
+
+class History:
+    """Folds a campaign's events into its past, as they come.
+
+    Attributes:
+        state: the fold of the events so far.
+    """
+
     def __init__(self) -> None:
         self.state = State()
-        self.kinds: Counter[str] = Counter()
-        self.decisions: deque[dict[str, Any]] = deque(maxlen=_RECENT)
-        self.deliveries: deque[dict[str, Any]] = deque(maxlen=_RECENT)
-        self.collectors: dict[str, dict[str, Any]] = {}
+        self._kinds: Counter[str] = Counter()
+        self._decisions: deque[dict[str, Any]] = deque(maxlen=_RECENT)
+        self._deliveries: deque[dict[str, Any]] = deque(maxlen=_RECENT)
+        self._collectors: dict[str, dict[str, Any]] = {}
         self._points: list[Point] = []
         self._stride, self._since = 1, 0
 
@@ -81,22 +102,13 @@ class History:
                 self._keep()
         return self
 
-    @property
-    def points(self) -> list[Point]:
-        """Moments from the first to the newest."""
-        if not self.state.seq or (self._points and self._points[-1].seq == self.state.seq):
-            return list(self._points)
-        return [*self._points, self._now()]
-
-    def pace(self, now: float, days: float = 7.0) -> float | None:
-        """Labels a day over the last days, or since the beginning; None before anything came."""
-        points = self.points
-        used = self.state.labels_used
-        earlier = [point for point in points if point.at <= now - days * _DAY]
-        first = earlier[-1] if earlier else next((p for p in points if p.seq >= 1), None)
-        if first is None or used <= first.labels:
-            return None
-        return (used - first.labels) * _DAY / max(now - first.at, 3600.0)
+    def past(self) -> Past:
+        """What is kept up to now, in lists of its own: who looks at it is not disturbed by what comes."""
+        newest = (
+            [] if not self.state.seq or (self._points and self._points[-1].seq == self.state.seq) else [self._now()]
+        )
+        people = {who: {**about, "days": dict(about["days"])} for who, about in self._collectors.items()}
+        return Past([*self._points, *newest], list(self._decisions), list(self._deliveries), people)
 
     # ---------------------------------------------------------------- within
 
@@ -112,8 +124,8 @@ class History:
             budget,
             tuple(state.train),
             risk,
-            tuple(state.scored),
-            dict(self.kinds),
+            tuple(state.relevant),
+            dict(self._kinds),
         )
 
     def _keep(self) -> None:
@@ -129,9 +141,9 @@ class History:
 
     def _asked(self, event: Event) -> None:
         decision = event.facts["decision"]
-        self.kinds[decision["kind"]] += 1
+        self._kinds[decision["kind"]] += 1
         terms = {name: values[decision["group"]] for name, values in decision["terms"].items()}
-        self.decisions.appendleft(
+        self._decisions.appendleft(
             {
                 "request": event.request, "group": decision["group"], "kind": decision["kind"], "terms": terms,
                 "size": event.facts["size"], "collector": event.actor, "at": as_time(event.at), "event": event.seq,
@@ -143,7 +155,7 @@ class History:
         facts = event.facts
         rows, out = int(facts["rows"]) if "rows" in facts else len(facts["groups"]), facts.get("left_out", ())
         late, why = bool(facts.get("late")), dict(facts.get("why", {}))
-        self.deliveries.appendleft(
+        self._deliveries.appendleft(
             {
                 "request": event.request, "group": facts.get("group"), "rows": rows, "left_out": [row + 1 for row in out],
                 "surplus": facts.get("surplus", 0), "late": late, "collector": event.actor, "at": as_time(event.at),
@@ -151,7 +163,7 @@ class History:
             }
         )  # fmt: skip
         if event.actor is not None and event.kind == "told":
-            known = self.collectors.setdefault(event.actor, {"left_out": 0, "late": 0, "days": Counter()})
+            known = self._collectors.setdefault(event.actor, {"left_out": 0, "late": 0, "days": Counter()})
             known["left_out"] += max(len(out), sum(why.values()))
             known["late"] += late
             known["days"][int(event.at // _DAY)] += rows

@@ -344,7 +344,7 @@ class Looking:
         from evenhand.report.pages import campaign_report
 
         with self.store.ledger.reading(self.store.number) as reader:
-            view = view_of(self, History().follow(reader))
+            view = view_of(self, History().follow(reader).past())
         return campaign_report(view, str(as_time(view.now)))
 
     def save(self, path: str | PathLike[str]) -> None:

@@ -12,7 +12,7 @@ from evenhand.errors import InputError, NothingToAsk
 from evenhand.report.view import Alert, CampaignView, Collector, GroupRow, Next, colours_for
 
 if TYPE_CHECKING:
-    from evenhand.campaign.history import History
+    from evenhand.campaign.history import Past
     from evenhand.campaign.looking import Looking
 
 __all__ = ["RATES", "view_of"]
@@ -26,8 +26,8 @@ _LATEST = 300
 """Events looked back on for classes that are new."""
 
 
-def view_of(campaign: Looking, history: History | None) -> CampaignView:
-    """The campaign as it stands now; without a history its past is left out."""
+def view_of(campaign: Looking, past: Past | None) -> CampaignView:
+    """The campaign as it stands now; without `past` that is left out."""
     from evenhand.campaign.status import running
 
     status = campaign.status()
@@ -41,7 +41,7 @@ def view_of(campaign: Looking, history: History | None) -> CampaignView:
     rows = _groups(status, average, population, coming)
     known = [row for row in rows if row.risk is not None]
     left = status["budget"] - status["used"]
-    pace = None if history is None else history.pace(now)
+    pace = None if past is None else past.pace(now)
     on = status["closed"] is None and pace is not None and pace > 0 and left > 0
     return CampaignView(
         name=campaign.name,
@@ -52,12 +52,12 @@ def view_of(campaign: Looking, history: History | None) -> CampaignView:
         next=coming,
         groups=rows,
         worst=max(known, key=lambda row: row.risk or 0.0) if known else None,
-        points=None if history is None else history.points,
+        points=None if past is None else past.points,
         pace=pace,
         finish=as_time(now + min(left / pace, 36500.0) * _DAY) if on and pace else None,
-        collectors=_collectors(status, history, now),
-        decisions=[] if history is None else list(history.decisions),
-        deliveries=[] if history is None else list(history.deliveries),
+        collectors=_collectors(status, past, now),
+        decisions=[] if past is None else list(past.decisions),
+        deliveries=[] if past is None else list(past.deliveries),
         alerts=_alerts(status, labels, now),
         last=last,
     )
@@ -109,10 +109,10 @@ def _statement(about: dict[str, Any]) -> tuple[int, float | None, float, float]:
     return about["n"], about["mean"], about["low"], about["high"]
 
 
-def _collectors(status: dict[str, Any], history: History | None, now: float) -> list[Collector]:
+def _collectors(status: dict[str, Any], past: Past | None, now: float) -> list[Collector]:
     found, today = [], int(now // _DAY)
     for name, totals in status["collectors"].items():
-        known = {} if history is None else history.collectors.get(name, {})
+        known = {} if past is None else past.collectors.get(name, {})
         days = dict(known.get("days", {}))
         late = sum(n for day, n in days.items() if day > today - _PACE_DAYS)
         found.append(

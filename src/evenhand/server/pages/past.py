@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as TooLong
 
 from evenhand.campaign import Campaign
-from evenhand.campaign.history import History
+from evenhand.campaign.history import History, Past
 from evenhand.errors import LedgerError
 
 __all__ = ["Histories"]
@@ -23,10 +23,10 @@ class Histories:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._known: OrderedDict[int, tuple[History, threading.Lock]] = OrderedDict()
-        self._reading: dict[int, Future[History]] = {}
+        self._reading: dict[int, Future[Past]] = {}
         self._readers = ThreadPoolExecutor(2, "history")
 
-    def get(self, campaign: Campaign, seconds: float = _PATIENCE) -> History | None:
+    def get(self, campaign: Campaign, seconds: float = _PATIENCE) -> Past | None:
         """The history up to now; None if reading it takes longer than this."""
         number = campaign.store.number
         with self._lock:
@@ -42,7 +42,7 @@ class Histories:
         """Read no more."""
         self._readers.shutdown(wait=False, cancel_futures=True)
 
-    def _follow(self, campaign: Campaign) -> History:
+    def _follow(self, campaign: Campaign) -> Past:
         store = campaign.store
         with self._lock:
             found, lock = self._known.setdefault(store.number, (History(), threading.Lock()))
@@ -51,7 +51,7 @@ class Histories:
                 self._known.popitem(last=False)
         try:
             with lock, store.ledger.reading(store.number) as reader:
-                return found.follow(reader)
+                return found.follow(reader).past()
         except LedgerError:
             # a backup was put back, or reading was cut off: begin anew the next time
             with self._lock:

@@ -10,7 +10,7 @@ from fastapi import Form, Request
 from fastapi.responses import Response
 
 from evenhand.campaign.requests import as_time
-from evenhand.errors import EvenhandError, LedgerError, NotFound
+from evenhand.errors import EvenhandError, InputError, LedgerError, NotFound
 from evenhand.server.access import Collecting, Seat
 from evenhand.server.api.asking import Ask, ask
 from evenhand.server.api.shared import Number
@@ -95,6 +95,20 @@ def skip(request: Number, seat: Collecting, http: Request, id: Text = "", reason
     seat.check_own(request)
     seat.check_own_examples([id])
     return _step(http, seat, request, "skipped", lambda: seat.campaign.skip(id, reason or None, by=seat.grant.name))
+
+
+@router.post("/campaigns/{name}/requests/{request}/count")
+def count(request: Number, seat: Collecting, http: Request, n: Text = "") -> Response:
+    """How many rows came, where somebody else trains; it closes the request."""
+    seat.check_own(request)
+
+    def step() -> None:
+        if not n.strip().isdecimal():
+            raise InputError(f"give the number of rows that came, not {n!r}")
+        receipt = seat.campaign.tell(request, n=int(n), collector=seat.collector(None))
+        seat.parts.observer.labels.inc(receipt.rows)
+
+    return _step(http, seat, request, "stored", step, "")
 
 
 def _step(http: Request, seat: Seat, number: int, done: str, step: Any, path: str | None = None) -> Response:

@@ -40,5 +40,7 @@ def static(name: str, request: Request) -> Response:
     if name not in _FILES:
         raise NotFound(f"there is no file {name!r}")
     data, version = _content(name)
+    if f'"{version}"' in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers={"ETag": f'"{version}"'})
     keep = "public, max-age=31536000, immutable" if request.query_params.get("v") == version else "no-cache"
     return Response(data, 200, {"Cache-Control": keep, "ETag": f'"{version}"'}, _TYPES[_FILES[name].suffix])
