@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from evenhand.campaign.history import Past
     from evenhand.campaign.looking import Looking
 
-__all__ = ["RATES", "view_of"]
+__all__ = ["RATES", "colours_of", "view_of"]
 
 RATES = ("error", "fnr", "fpr", "balanced")
 """Risks that are shares, shown in per cent."""
@@ -76,10 +76,7 @@ def _next(campaign: Looking) -> Next | None:
 def _groups(
     status: dict[str, Any], average: dict[str, Any], population: list[float] | None, coming: Next | None
 ) -> list[GroupRow]:
-    names, certificate = list(status["groups"]), status["certificate"]
-    by_risk = sorted(names, key=lambda g: -(status["groups"][g]["mean_loss"] or 0.0))
-    colours = colours_for(names, by_risk)
-    found = []
+    colours, certificate, found = colours_of(status), status["certificate"], []
     for z, (name, group) in enumerate(status["groups"].items()):
         proven = None if certificate is None else certificate["groups"][name]
         found.append(
@@ -103,6 +100,12 @@ def _groups(
             )
         )
     return found
+
+
+def colours_of(status: dict[str, Any]) -> dict[str, int]:
+    """The colour of every group; where there are many, the worst-off have their own."""
+    names = list(status["groups"])
+    return colours_for(names, sorted(names, key=lambda g: -(status["groups"][g]["mean_loss"] or 0.0)))
 
 
 def _statement(about: dict[str, Any]) -> tuple[int, float | None, float, float]:

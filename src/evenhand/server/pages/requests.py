@@ -10,6 +10,7 @@ from fastapi import Form, Request
 from fastapi.responses import Response
 
 from evenhand.campaign.requests import as_time
+from evenhand.campaign.viewing import colours_of
 from evenhand.errors import EvenhandError, InputError, LedgerError, NotFound
 from evenhand.server.access import Collecting, Seat
 from evenhand.server.api.asking import Ask, ask
@@ -45,7 +46,7 @@ def show_request(request: Request, seat: Seat, number: int, status: int = 200, *
         "deliveries": [{"at": as_time(e.at), "by": e.actor, "rows": e.facts["rows"], "why": e.facts.get("why", {})} for e in told],
         "base": root + address(seat.campaign), "api": f"{root}/api{address(seat.campaign)}", "settings": settings,
         "columns": [] if columns is None else columns.get("names", []), "closed": campaign["closed"],
-        "colour": list(campaign["groups"]).index(plain["decision"]["group"]), "after": campaign["events"],
+        "colour": colours_of(campaign)[plain["decision"]["group"]], "after": campaign["events"],
         "trains": settings["learner"] is not None,
     }  # fmt: skip
     return render(request, "request.html", status, **about, **context)
