@@ -113,7 +113,7 @@ SOURCES: dict[str, Case] = {
     "synthetic2": Case(eh.SyntheticModel2, (100, 300, 1000)),
     "adult": Case(partial(eh.datasets.load, "adult"), (300, 1000, 3000), 40),
     "adult by age": Case(adult_by_age, (300, 1000, 3000), 40),
-    "german": Case(partial(eh.datasets.load, "german"), (100, 200, 400)),
+    "german": Case(partial(eh.datasets.load, "german", stratify=True), (100, 200, 400)),
     "german by age": Case(german_by_age, (100, 200, 400)),
     "digits": Case(digits, (200, 400, 800)),
     "fashion": Case(fashion, (500, 1000, 2000), 30),

@@ -82,3 +82,14 @@ def test_no_test_part_means_the_same_everywhere(pool: Path) -> None:
 )
 def test_options_without_effect_are_refused(arguments: tuple[str, ...], message: str) -> None:
     assert message in str(run(*arguments, "--budget", 20, "--trials", 1).exception)
+
+
+def test_a_random_split_of_all_rows(tmp_path):
+    from evenhand.sources.catalogue import open_source
+
+    command = ["simulate", "adult", "--no-stratify", "--budget", "20"]
+    refused = CliRunner().invoke(app, command)
+    assert "stratify=False has no effect" in str(refused.exception)
+    source = open_source("german", stratify=True)
+    assert source.description["stratify"]
+    assert not open_source("german").description["stratify"]

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import sparse
+from scipy import sparse, stats
 from sklearn.linear_model import LogisticRegression
 
 from evenhand.datasets import adult_frame, german_frame, load
@@ -71,7 +71,14 @@ def test_german_as_a_source() -> None:
     source = load("german", data_dir="anywhere")
     assert source.groups == ("men", "women")
     assert source.counts.tolist() == [690, 310]
-    stream = source.open(0, [0, 1])
+    split = [part.counts for part in source.open(0, range(200)).tests()]
+    assert {int(counts.sum()) for counts in split} == {300}
+    women = [int(counts[1]) for counts in split]
+    # a random split of 1,000 rows into 700 and 300
+    law = stats.hypergeom(1000, 310, 300)
+    assert abs(np.mean(women) - law.mean()) < 4 * law.std() / np.sqrt(200)
+    assert abs(np.std(women) - law.std()) < 0.25 * law.std()
+    stream = load("german", stratify=True).open(0, [0, 1])
     assert stream.left().tolist() == [[483, 217]] * 2
     assert [part.counts.tolist() for part in stream.tests()] == [[207, 93]] * 2
     drawn = stream.draw(np.array([1, 1]), np.array([217, 217]))

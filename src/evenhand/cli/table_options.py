@@ -38,6 +38,10 @@ MaxCategories = Annotated[int | None, typer.Option("--max-categories", help="ref
 Unseen = Annotated[str | None, typer.Option("--unseen", help="test categories the pool has not: error or ignore")]
 Id = Annotated[str | None, typer.Option("--id", help="a column that names every row; no feature")]
 SplitBy = Annotated[str | None, typer.Option("--split-by", help="a column, e.g. a person: its rows stay on one side")]
+Stratify = Annotated[
+    bool | None,
+    typer.Option("--stratify/--no-stratify", help="hold the test share out of every group, or of all rows at random"),
+]
 MergeBelow = Annotated[int | None, typer.Option("--merge-below", help="groups with fewer rows become one, other")]
 Separator = Annotated[str | None, typer.Option("--separator", help="what separates the cells of a CSV file")]
 Decimal = Annotated[str | None, typer.Option("--decimal", help="the decimal mark of a CSV file")]
@@ -100,6 +104,7 @@ def _table_options(
     unseen: Unseen = None,
     id: Id = None,
     split_by: SplitBy = None,
+    stratify: Stratify = None,
     merge_below: MergeBelow = None,
     separator: Separator = None,
     decimal: Decimal = None,
@@ -110,6 +115,8 @@ def _table_options(
         missing=missing, scale=scale, max_categories=max_categories, unseen=unseen, id=id, split_by=split_by,
         merge_below=merge_below, separator=separator, decimal=decimal, encoding=encoding,
     )  # fmt: skip
+    # False says something here, and nothing for the other flags
+    settings |= {} if stratify is None else {"stratify": stratify}
     return TableOptions(label, group, test, settings)
 
 

@@ -212,3 +212,9 @@ def test_test_parts() -> None:
     refused(frame, "no column 'x'", test=frame.drop(columns="x"))
     refused(frame, "another type", test=frame.assign(x="many"))
     refused(frame, "missing in some rows", test=frame.assign(y=[None, *[0.0, 1.0] * 19, 1.0]))
+
+
+def test_a_random_split_needs_a_share_of_rows() -> None:
+    frame = good()
+    for given in ({"test": None}, {"test": frame}, {"split_by": "x"}):
+        refused(frame, "stratify=False has no effect", stratify=False, **given)

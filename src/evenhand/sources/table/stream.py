@@ -27,6 +27,8 @@ __all__ = ["Settings", "TableStream"]
 # for an accuracy to within half a point; more would cost every round of a simulation
 MOST_TEST_ROWS = 10_000
 READ_AHEAD = 2048
+_SPLIT = 12_000_000
+"""The purpose of a random split's numbers; orders of rows have the group's position in its place."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ class Settings:
     validation: float
     dense: bool
     scale: Scale = "standard"
+    stratify: bool = True
 
 
 class TableStream:
@@ -62,10 +65,7 @@ class TableStream:
         self._pool, self._raw, self._raw_test = pool, raw, raw_test
         self._settings = settings
         self._sizes = pool.groups.counts
-        held_out = np.minimum(np.round(self._sizes * settings.held_out), MOST_TEST_ROWS).astype(np.int64)
-        # A group keeps two rows to draw, even if none is left to test on.
-        kept = np.clip(held_out, int(settings.held_out > 0), self._sizes - 2)
-        self._orders = [self._trial_orders(seed, trial, kept) for trial in trials]
+        self._orders = [self._trial_orders(seed, trial) for trial in trials]
         self._held_out = self._sizes - np.array([[order.pool for order in orders] for orders in self._orders])
         shape = (len(self._orders), len(self._sizes))
         self._taken, self._start, self._ready = np.zeros((3, *shape), dtype=np.int64)
@@ -76,9 +76,24 @@ class TableStream:
         # made once a trial: a rule is then tested by one product, at every round that asks
         self._linear: dict[int, LinearScores] = {}
 
-    def _trial_orders(self, seed: int, trial: int, held_out: Ints) -> Sequence[Order | UnitOrder]:
+    def _test_sizes(self, seed: int, trial: int) -> Ints:
+        """How many rows of each group a trial holds out."""
+        settings = self._settings
+        if settings.stratify:
+            wanted = np.round(self._sizes * settings.held_out).astype(np.int64)
+        else:
+            # which rows of a group these are is random anyway, so the counts are all that a split of all rows decides
+            generator = np.random.Generator(np.random.PCG64(np.random.SeedSequence((seed, trial, _SPLIT))))
+            total = round(int(self._sizes.sum()) * settings.held_out)
+            wanted = generator.multivariate_hypergeometric(self._sizes, total)
+        # A group keeps two rows to draw, even if none is left to test on.
+        found: Ints = np.clip(np.minimum(wanted, MOST_TEST_ROWS), int(settings.held_out > 0), self._sizes - 2)
+        return found
+
+    def _trial_orders(self, seed: int, trial: int) -> Sequence[Order | UnitOrder]:
         settings, m = self._settings, len(self._sizes)
         if self._pool.units is None:
+            held_out = self._test_sizes(seed, trial)
             return [
                 Order(
                     (seed, trial, z),

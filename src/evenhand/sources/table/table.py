@@ -46,6 +46,7 @@ class Table:
         ignore: columns to leave out.
         exclude: groups to leave out, by name.
         test: a share held out of every group (at most 10,000 rows of each), a frame or file of its own, or None.
+        stratify: whether the share is held out of every group; False: of all rows at random, so that a group's test rows vary.
         use_group_as_feature: whether to predict from the group columns too.
         missing: a missing number counts as a category of its own, or as the median and a category of its own.
         scale: numbers with mean 0 and deviation 1 (`"standard"`), from 0 to 1 (`"minmax"`), or as they are (`"none"`).
@@ -79,6 +80,7 @@ class Table:
         ignore: Sequence[str] = (),
         exclude: Sequence[str] = (),
         test: Any = 0.3,
+        stratify: bool = True,
         use_group_as_feature: bool = False,
         missing: Missing = "category",
         scale: Scale = "standard",
@@ -120,6 +122,10 @@ class Table:
         check_effects(inputs, {"separator": separator, "decimal": decimal, "encoding": encoding})
         if unseen == "ignore" and not own_test:
             raise TableError("unseen='ignore' has no effect: it is about a test table of its own.")
+        if not stratify and (split_by is not None or own_test or test is None):
+            raise TableError(
+                "stratify=False has no effect here: it is about a share of the rows (test=0.3), and does not go with split_by."
+            )
         if merge_below < 0:
             raise TableError(f"merge_below must be a number of rows from 0 up, got {merge_below!r}.")
         form = CsvFormat(separator, decimal, encoding or "utf-8", text=() if id is None else (id,))
@@ -144,6 +150,7 @@ class Table:
             validation=float(validation),
             dense=entries >= DENSE_SHARE * layout.width,
             scale=scale,
+            stratify=stratify,
         )
         self.name = name or (Path(data).stem if isinstance(data, str | Path) else "table")
         self.groups = self._pool.groups.names
@@ -219,7 +226,10 @@ class Table:
             "features": self.feature_columns,
             "rows": int(self.counts.sum()),
             "test": test,
-            **{key: getattr(settings, key) for key in ("missing", "scale", "by_training", "replace", "validation")},
+            **{
+                key: getattr(settings, key)
+                for key in ("missing", "scale", "by_training", "replace", "validation", "stratify")
+            },
         }
 
     @property
