@@ -33,7 +33,7 @@ class RemoteCampaign(RemoteLooking):
     def ask_many(self, count: int, collector: str | None = None, *, max_wait: float | None = None) -> list[Request]:
         """Up to `count` requests at once; waits for a refit that is due, `max_wait` seconds at most."""
         body = {"count": count, "collector": collector, "max_wait": max_wait}
-        found = self._connection.post(f"{self._path}/ask", body, repeat="key", timeout=FIT_SECONDS)
+        found = self.connection.post(f"{self.url_path}/ask", body, repeat="key", timeout=FIT_SECONDS)
         return [request_of(record, self.groups) for record in found["requests"]]
 
     def tell(
@@ -53,8 +53,8 @@ class RemoteCampaign(RemoteLooking):
         if (X is None) != (y is None) or (X is None) == (n is None):
             raise InputError("tell either rows, tell(request, X, y), or their number, tell(request, n=...)")
         event = request.event if isinstance(request, Request) else None
-        found = self._connection.post(
-            f"{self._path}/requests/{number_of(request)}/tell",
+        found = self.connection.post(
+            f"{self.url_path}/requests/{number_of(request)}/tell",
             {"n": n} if X is None else rows_body(X, y, ids),
             collector=collector, partial=partial, extra=extra, dry_run=dry_run, event=event,
         )  # fmt: skip
@@ -69,15 +69,15 @@ class RemoteCampaign(RemoteLooking):
         dry_run: bool = False,
     ) -> Receipt:
         """Labels by id, whichever requests they fill."""
-        found = self._connection.post(
-            f"{self._path}/labels", labels_body(labels), collector=collector, partial=partial, extra=extra,
+        found = self.connection.post(
+            f"{self.url_path}/labels", labels_body(labels), collector=collector, partial=partial, extra=extra,
             dry_run=dry_run,
         )  # fmt: skip
         return receipt_of(found)
 
     def add(self, X: Features, y: Any, groups: Sequence[str], ids: Any = None, charge: bool = False) -> Receipt:
         """Bring in labelled data you already have."""
-        return receipt_of(self._connection.post(f"{self._path}/add", rows_body(X, y, ids, groups), charge=charge))
+        return receipt_of(self.connection.post(f"{self.url_path}/add", rows_body(X, y, ids, groups), charge=charge))
 
     def pool(
         self,
@@ -108,8 +108,8 @@ class RemoteCampaign(RemoteLooking):
             "decimal": decimal, "encoding": encoding,
         }  # fmt: skip
         # without ids nothing tells a second table from the first one sent again
-        found = self._connection.send(
-            "POST", f"{self._path}/pool", content=content, kind=kind, params=params, timeout=FIT_SECONDS,
+        found = self.connection.send(
+            "POST", f"{self.url_path}/pool", content=content, kind=kind, params=params, timeout=FIT_SECONDS,
             repeat="never" if id is None else "safe",
         )  # fmt: skip
         return Pooled(**found.json())
@@ -117,52 +117,52 @@ class RemoteCampaign(RemoteLooking):
     def tell_losses(self, losses: Mapping[str, Sequence[float]]) -> None:
         """Report your own model's mean loss, accuracy and number of validation examples, group by group."""
         body = {"losses": {group: plain_list(reported) for group, reported in losses.items()}}
-        self._connection.post(f"{self._path}/losses", body, repeat="key")
+        self.connection.post(f"{self.url_path}/losses", body, repeat="key")
 
     def correct(self, id: str | Mapping[str, Any], label: Any = None, reason: str | None = None) -> int:
         """Give an example another label, or several by `{id: label}`; all or none. Gives the number that changed."""
         body = labels_body(id if isinstance(id, Mapping) else {id: label})
-        return int(self._connection.post(f"{self._path}/correct", {**body, "reason": reason})["changed"])
+        return int(self.connection.post(f"{self.url_path}/correct", {**body, "reason": reason})["changed"])
 
     def withdraw(self, id: str | Sequence[str], reason: str | None = None, refund: bool = False) -> int:
         """Take examples back, for good; `refund` gives their labels back to the budget."""
         body = {"ids": ids_of(id), "reason": reason, "refund": refund}
-        return int(self._connection.post(f"{self._path}/withdraw", body)["changed"])
+        return int(self.connection.post(f"{self.url_path}/withdraw", body)["changed"])
 
     def erase(self, id: str | Sequence[str], reason: str | None = None) -> list[str]:
         """Delete the features and labels of examples from storage; gives what may hold values learned from them."""
-        found = self._connection.post(f"{self._path}/erase", {"ids": ids_of(id), "reason": reason})
+        found = self.connection.post(f"{self.url_path}/erase", {"ids": ids_of(id), "reason": reason})
         return list(found["may_remember"])
 
     def skip(self, id: str, reason: str | None = None) -> None:
         """Nobody can label this example: it leaves its request, which shrinks, and the pool."""
-        self._connection.post(f"{self._path}/skip", {"id": id, "reason": reason})
+        self.connection.post(f"{self.url_path}/skip", {"id": id, "reason": reason})
 
     def abandon(self, request: Request | int) -> None:
         """Give up a request: what is outstanding goes back to the budget, what was told stays."""
-        self._connection.post(f"{self._path}/requests/{number_of(request)}/abandon", repeat="key")
+        self.connection.post(f"{self.url_path}/requests/{number_of(request)}/abandon", repeat="key")
 
     def extend(self, request: Request | int, lease: str | float | None) -> float | None:
         """Let a request wait that long from now on, e.g. `"2d"`; gives the moment its lease ends, to the second."""
         body = {"lease": "never" if lease is None else lease}
-        found = self._connection.post(f"{self._path}/requests/{number_of(request)}/extend", body)
+        found = self.connection.post(f"{self.url_path}/requests/{number_of(request)}/extend", body)
         return moment_of(found["until"])
 
     def retire(self, group: str, back: bool = False) -> None:
         """Ask no more of this group, it has nothing left to give; or, with `back`, ask of it again."""
-        self._connection.post(f"{self._path}/retire", {"group": group, "back": back})
+        self.connection.post(f"{self.url_path}/retire", {"group": group, "back": back})
 
     def change(self, **settings: Any) -> None:
         """Change `budget`, `learner`, `lease`, `stop` or `refit` from here on."""
-        self._connection.post(f"{self._path}/change", change_body(settings))
+        self.connection.post(f"{self.url_path}/change", change_body(settings))
 
     def close(self, reason: str = "closed") -> None:
         """End the campaign: nothing is asked or accepted any more. `status` then has the choice of the model to deploy."""
-        self._connection.post(f"{self._path}/close", {"reason": reason}, repeat="key", timeout=FIT_SECONDS)
+        self.connection.post(f"{self.url_path}/close", {"reason": reason}, repeat="key", timeout=FIT_SECONDS)
 
     def refit(self) -> bool:
         """Fit and score now, on the server; False if there was nothing to do or another does it."""
-        return bool(self._connection.post(f"{self._path}/refit", timeout=FIT_SECONDS)["refitted"])
+        return bool(self.connection.post(f"{self.url_path}/refit", timeout=FIT_SECONDS)["refitted"])
 
     def certify(
         self,
@@ -176,5 +176,5 @@ class RemoteCampaign(RemoteLooking):
         """Freeze a model, `"final"` or `"current"`, and with a target begin to prove that it reaches it."""
         body = {"target": target, "model": model, "most": most, "delta": delta, "distinct": distinct}
         # sent again it would freeze a second model, which has less of δ
-        found = self._connection.post(f"{self._path}/certify", body, repeat="never", timeout=FIT_SECONDS)
+        found = self.connection.post(f"{self.url_path}/certify", body, repeat="never", timeout=FIT_SECONDS)
         return Certificate.from_dict(found)

@@ -26,10 +26,15 @@ _FORMATS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet", ".jsonl": "j
 
 
 class RemoteLooking:
-    """The verbs that look."""
+    """The verbs that look.
+
+    Attributes:
+        connection: what requests are sent through.
+        url_path: where the campaign is on the server, below its URL.
+    """
 
     def __init__(self, connection: Connection, name: str, path: str) -> None:
-        self._connection, self._name, self._path = connection, name, path
+        self.connection, self._name, self.url_path = connection, name, path
         self._groups: tuple[str, ...] = ()
         self._seen: tuple[str, JsonObject] | None = None
         self.settings  # noqa: B018  (a name that is not there is refused here, not at the first verb)
@@ -41,7 +46,7 @@ class RemoteLooking:
 
     def release(self) -> None:
         """Let go of the server's connections."""
-        self._connection.close()
+        self.connection.close()
 
     def __enter__(self) -> Self:
         return self
@@ -50,12 +55,12 @@ class RemoteLooking:
         self.release()
 
     def __repr__(self) -> str:
-        return f"<Campaign {self.name!r} at {self._connection.url}>"
+        return f"<Campaign {self.name!r} at {self.connection.url}>"
 
     @property
     def settings(self) -> JsonObject:
         """What the campaign was made with, as changed since, as plain values."""
-        found: JsonObject = self._connection.get(f"{self._path}/settings")
+        found: JsonObject = self.connection.get(f"{self.url_path}/settings")
         return found
 
     @property
@@ -99,7 +104,7 @@ class RemoteLooking:
     @property
     def open_requests(self) -> list[Request]:
         """Requests that still wait for labels, oldest first."""
-        found = self._connection.get(f"{self._path}/requests")["requests"]
+        found = self.connection.get(f"{self.url_path}/requests")["requests"]
         return [request_of(record, self.groups) for record in found]
 
     def training_set(self) -> Examples:
@@ -115,7 +120,7 @@ class RemoteLooking:
         return self._examples("test")
 
     def _examples(self, role: str) -> Examples:
-        return examples_of(self._connection.get(f"{self._path}/examples", role=role))
+        return examples_of(self.connection.get(f"{self.url_path}/examples", role=role))
 
     def model(self) -> Model | None:
         """The model fitted on the training examples as they stand; None before the first."""
@@ -130,30 +135,30 @@ class RemoteLooking:
         return model_of(self._model("certified"))
 
     def _model(self, which: str) -> Any:
-        return self._connection.get(f"{self._path}/model", which=which, timeout=FIT_SECONDS)["model"]
+        return self.connection.get(f"{self.url_path}/model", which=which, timeout=FIT_SECONDS)["model"]
 
     def certificate(self, delta: float | None = None) -> Certificate | None:
         """What is certain about the frozen model now; None if there is none. `delta` is that of `certify` by default."""
         try:
-            return Certificate.from_dict(self._connection.get(f"{self._path}/certificate", delta=delta))
+            return Certificate.from_dict(self.connection.get(f"{self.url_path}/certificate", delta=delta))
         except NotFound:
             self.settings  # noqa: B018  (where the campaign itself is gone, that is the news)
             return None
 
     def running(self, delta: float = 0.05) -> Running:
         """On the models so far: their average error in every group, as of the last refit."""
-        return Running.from_dict(self._connection.get(f"{self._path}/running", delta=delta))
+        return Running.from_dict(self.connection.get(f"{self.url_path}/running", delta=delta))
 
     def status(self) -> JsonObject:
         """Budget, every group, requests, collectors, scores, and whether there is anything left to ask: plain values."""
-        found: JsonObject = self._connection.get(self._path)
+        found: JsonObject = self.connection.get(self.url_path)
         return found
 
     def _look(self) -> JsonObject:
         """The status; one that was seen before is not sent again while nothing happens."""
         seen = self._seen
         headers = {} if seen is None else {"If-None-Match": seen[0]}
-        answer = self._connection.send("GET", self._path, headers=headers)
+        answer = self.connection.send("GET", self.url_path, headers=headers)
         if seen is not None and answer.status_code == 304:
             return seen[1]
         found: JsonObject = answer.json()
@@ -163,7 +168,7 @@ class RemoteLooking:
     def explain(self, r: Request | int | None = None) -> JsonObject:
         """Why a request was made, or by default why the next one would be: the decision, and `words`."""
         number = None if r is None else number_of(r)
-        found: JsonObject = self._connection.get(f"{self._path}/explain", request=number)
+        found: JsonObject = self.connection.get(f"{self.url_path}/explain", request=number)
         return found
 
     def events(self, after: int = 0, limit: int | None = None) -> list[JsonObject]:
@@ -171,7 +176,7 @@ class RemoteLooking:
         found: list[JsonObject] = []
         while True:
             wanted = _PAGE if limit is None else min(_PAGE, limit - len(found))
-            page = self._connection.get(f"{self._path}/events", after=after, limit=wanted)["events"]
+            page = self.connection.get(f"{self.url_path}/events", after=after, limit=wanted)["events"]
             found += page
             if len(page) < wanted or len(found) == limit:
                 return found
@@ -179,7 +184,7 @@ class RemoteLooking:
 
     def verify(self) -> Verification:
         """Have the server replay every event, refit every score, choose every request again, check every row."""
-        found = self._connection.get(f"{self._path}/verify", timeout=FIT_SECONDS)
+        found = self.connection.get(f"{self.url_path}/verify", timeout=FIT_SECONDS)
         return Verification(**{name: value for name, value in found.items() if name != "ok"})
 
     def export(self, path: str | PathLike[str], *, force: bool = False) -> int:
@@ -190,7 +195,7 @@ class RemoteLooking:
         if target.exists() and not force:
             raise InputError(f"{target} is there already: name a new file, or replace it with force=True")
         form = _FORMATS[target.suffix.lower()]
-        with self._connection.stream(f"{self._path}/export", FIT_SECONDS, format=form) as answer:
+        with self.connection.stream(f"{self.url_path}/export", FIT_SECONDS, format=form) as answer:
 
             def write(part: Path) -> None:
                 with part.open("wb") as file:

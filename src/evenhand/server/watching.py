@@ -77,7 +77,7 @@ class _Looking:
         state = store.refresh()
         if state.closed is None and state.overdue(store.now()):
             store.write(lambda state, writer: None)
-        if state.settings["refit"] == "background" and self._parts.worker.begins(campaign):
+        if state.settings["refit"] == "background" and self._parts.worker.begin_refit(campaign):
             return  # until the fit is done
         ends = [request["until"] for request in state.open.values() if request["until"] is not None]
         self._quiet[store.number] = (store.state.seq, min(ends, default=math.inf) if state.closed is None else math.inf)

@@ -68,7 +68,7 @@ class Worker:
             return False
         wanted = max(state.arrived)
         # who held the lease may have been killed: it runs out, and then the fit is done again
-        await self._bring_up(campaign, wanted, 2 * LEASE_SECONDS + _FIT_SECONDS, _is_unscored)
+        await self._wait_for_scores(campaign, wanted, 2 * LEASE_SECONDS + _FIT_SECONDS, _is_unscored)
         return not await asyncio.to_thread(_is_unscored, campaign, wanted)
 
     async def _done(self, submit: Callable[[], Future[T]]) -> T:
@@ -99,7 +99,7 @@ class Worker:
         future.add_done_callback(self._count)
         return future
 
-    def begins(self, campaign: Campaign) -> bool:
+    def begin_refit(self, campaign: Campaign) -> bool:
         """Begin a refit where labels came since the last; False where there is nothing to fit."""
         wanted = _newest(campaign.store.refresh())
         if wanted is not None:
@@ -110,16 +110,16 @@ class Worker:
         """The event that scores should rest on before the next ask; a refit in the background is begun, not waited for."""
         state = campaign.store.refresh()
         if state.settings["refit"] == "background":
-            self.begins(campaign)
+            self.begin_refit(campaign)
             return None
         wanted = _newest(state)
         return wanted if wanted is not None and campaign.store.trainer.due(state) else None
 
-    async def bring_up(self, campaign: Campaign, wanted: int, seconds: float) -> None:
+    async def wait_for_scores(self, campaign: Campaign, wanted: int, seconds: float) -> None:
         """Have the scores rest on an event at least; waits so long at most, and the ask says how old its scores are."""
-        await self._bring_up(campaign, wanted, seconds, _is_behind)
+        await self._wait_for_scores(campaign, wanted, seconds, _is_behind)
 
-    async def _bring_up(
+    async def _wait_for_scores(
         self, campaign: Campaign, wanted: int, seconds: float, needed: Callable[[Campaign, int], bool]
     ) -> None:
         clock = asyncio.get_running_loop().time

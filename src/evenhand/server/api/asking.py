@@ -68,7 +68,7 @@ async def ask(body: Ask, seat: Collecting, request: Request, key: Key = None) ->
 
     found = await anyio.to_thread.run_sync(first_try)
     if isinstance(found, int):
-        await worker.bring_up(seat.campaign, found, limit)
+        await worker.wait_for_scores(seat.campaign, found, limit)
         found = await anyio.to_thread.run_sync(requests)
     return Json({"requests": found})
 
