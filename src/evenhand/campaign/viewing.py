@@ -10,6 +10,7 @@ from evenhand.campaign.requests import as_time
 from evenhand.campaign.words import explain
 from evenhand.errors import InputError, NothingToAsk
 from evenhand.report.view import Alert, CampaignView, Collector, GroupRow, Next, colours_for
+from evenhand.risks import RATES
 
 if TYPE_CHECKING:
     from evenhand.campaign.history import Past
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["RATES", "colours_of", "view_of"]
 
-RATES = ("error", "fnr", "fpr", "balanced")
-"""Risks that are shares, shown in per cent."""
 _DAY = 86400.0
 _PACE_DAYS = 7
 _SOON = 0.1

@@ -22,7 +22,7 @@ from evenhand.engine.settings import check_settings, forced_warning
 from evenhand.errors import InputError
 from evenhand.learners import Logistic, as_learner
 from evenhand.notation import lasting_text
-from evenhand.risks import OwnRisk, Risk, as_risk
+from evenhand.risks import ABOUT_POSITIVE, OwnRisk, Risk, as_risk
 from evenhand.simulation.result import Result
 from evenhand.simulation.simulate import label_of, simulate
 from evenhand.sources.table.table import Table
@@ -208,7 +208,7 @@ def _refuse(given: dict[str, Any], making: bool) -> None:
 
 
 def _needs_positive(risk: Any) -> bool:
-    return (risk if isinstance(risk, str) else getattr(risk, "name", "")) in ("fnr", "fpr")
+    return (risk if isinstance(risk, str) else getattr(risk, "name", "")) in ABOUT_POSITIVE
 
 
 def _keeper(run: Curation, settings: dict[str, Any], path: Path | None) -> Callable[[], None]:

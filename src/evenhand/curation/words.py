@@ -7,13 +7,14 @@ from collections.abc import Iterator, Sequence
 
 from evenhand.claims.planning import labels_for_width
 from evenhand.notation import JsonObject
+from evenhand.risks import RATES, title_of
 
 __all__ = ["advice", "best_candidates", "gain", "is_rate", "joined", "percent", "points", "spread", "title", "value"]
 
 WIDTH = 0.03
 """Half the width of an interval that is narrow enough to plan with."""
 
-_RATES = {"fnr": "false negatives", "fpr": "false positives", "balanced": "balanced error"}
+_SHORT = {"fnr": "false negatives", "fpr": "false positives"}
 
 
 def percent(share: float | None, digits: int = 1) -> str:
@@ -46,7 +47,7 @@ def _signed(number: float, digits: int) -> str:
 
 def is_rate(risk: str) -> bool:
     """Whether a risk is a share of examples, shown in per cent."""
-    return risk == "error" or risk in _RATES
+    return risk in RATES
 
 
 def value(risk: str, number: float | None) -> str:
@@ -96,9 +97,11 @@ def title(summary: JsonObject) -> str:
     if risk == "error":
         low, high = (f"{100 * worst[end]:.1f}" for end in ("low", "high"))
         return f"Worst-off: {worst['group']}, {percent(worst['accuracy'])} right [{low}, {high}]"
-    if risk in _RATES:
+    if risk in RATES:
         low, high = (f"{100 * worst[end]:.1f}" for end in ("risk_low", "risk_high"))
-        return f"Worst-off: {worst['group']}, {percent(worst['risk'])} {_RATES[risk]} [{low}, {high}]"
+        return (
+            f"Worst-off: {worst['group']}, {percent(worst['risk'])} {_SHORT.get(risk, title_of(risk))} [{low}, {high}]"
+        )
     said = f"Worst-off: {worst['group']}, {summary['risk_title']} {worst['risk']:.3f}"
     if worst["risk_low"] is None:
         return said

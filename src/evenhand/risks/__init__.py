@@ -7,8 +7,10 @@ classes, is a table of classes by classes that lockstep trials, campaigns and te
 
 from evenhand.risks.log_loss import is_wrong, log_losses, margin_log_losses, of_log_chances
 from evenhand.risks.risk import (
+    ABOUT_POSITIVE,
     ERROR,
     NAMES,
+    RATES,
     TREND_IS_ACCURACY,
     Costs,
     Measure,
@@ -21,6 +23,6 @@ from evenhand.risks.risk import (
 from evenhand.risks.tally import Outcomes, Tally, accuracy_of
 
 __all__ = [
-    "ERROR", "NAMES", "TREND_IS_ACCURACY", "Costs", "Measure", "Outcomes", "OwnRisk", "Risk", "Tally", "accuracy_of", "as_risk",
+    "ABOUT_POSITIVE", "ERROR", "NAMES", "RATES", "TREND_IS_ACCURACY", "Costs", "Measure", "Outcomes", "OwnRisk", "Risk", "Tally", "accuracy_of", "as_risk",
     "is_same_class", "is_wrong", "log_losses", "margin_log_losses", "of_log_chances", "title_of",
 ]  # fmt: skip

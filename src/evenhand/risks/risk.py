@@ -17,7 +17,9 @@ from evenhand.risks.tally import Outcomes, Tally
 
 __all__ = [
     "ERROR",
+    "ABOUT_POSITIVE",
     "NAMES",
+    "RATES",
     "TREND_IS_ACCURACY",
     "Costs",
     "Measure",
@@ -29,7 +31,13 @@ __all__ = [
 ]
 
 NAMES = ("error", "log", "fnr", "fpr", "balanced")
-"""The risks that a name alone describes; `fnr` and `fpr` also need the positive class."""
+"""The risks that a name alone describes."""
+
+ABOUT_POSITIVE = ("fnr", "fpr")
+"""Those that also need the positive class."""
+
+RATES = ("error", "fnr", "fpr", "balanced")
+"""Those that are shares of examples, shown in per cent."""
 
 _TITLES = {"log": "log loss", "fnr": "false negative rate", "fpr": "false positive rate", "balanced": "balanced error"}
 _TITLES["costs"] = "cost"
@@ -85,7 +93,7 @@ class Risk:
         wrong = 1.0 - np.eye(K, K + 1)
         if self.name == "costs":
             return Measure(self, tuple(labels), self._costs_of(labels), np.ones(K, dtype=bool))
-        if self.name in ("fnr", "fpr"):
+        if self.name in ABOUT_POSITIVE:
             hit = self._position(labels, final)
             is_positive = np.arange(K) == hit
             relevant = is_positive if self.name == "fnr" else ~is_positive
@@ -199,7 +207,7 @@ def as_risk(given: str | Risk | OwnRisk, positive: Any = None) -> Risk:
     True
     """
     risk = _read(given)
-    if risk.name in ("fnr", "fpr"):
+    if risk.name in ABOUT_POSITIVE:
         if getattr(positive, "size", 1) != 1:
             raise InputError(f"positive must be one class, not {positive!r}")
         value = positive.item() if hasattr(positive, "item") else positive

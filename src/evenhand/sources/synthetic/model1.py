@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from evenhand.arrays import Floats, Ints
 from evenhand.errors import InputError
-from evenhand.risks import Measure, Risk, as_risk
+from evenhand.risks import ABOUT_POSITIVE, Measure, Risk, as_risk
 from evenhand.sources.synthetic import exact_risks as forms
 from evenhand.sources.synthetic.stream import LinearStream
 
@@ -177,7 +177,7 @@ class _Stream1(LinearStream[SyntheticModel1]):
 
 def _known(risk: str | Risk) -> Risk:
     """A risk that linear rules have exactly."""
-    found = as_risk(risk, 1 if risk in ("fnr", "fpr") else None)
+    found = as_risk(risk, 1 if risk in ABOUT_POSITIVE else None)
     if found.function is not None:
         raise InputError(f"exact risks are known for all risks but functions such as {found.name!r}")
     return found
