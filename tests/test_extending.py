@@ -6,6 +6,7 @@ import shlex
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -15,6 +16,7 @@ from evenhand.extending import parse_factory
 from evenhand.learners.parsing import parse_learner
 from evenhand.sources import base
 from evenhand.sources.catalogue import open_source
+from evenhand.sources.sampled import Sampled
 from evenhand.strategies import parse_strategy, strategy_text
 
 CODE = '''
@@ -304,6 +306,24 @@ def test_sources(shop: Path):
         open_source("factory:shop.parts.model", label="y")
 
 
+def test_a_source_out_of_one_function():
+    def draw(random, group, size):
+        first, second = random.random(size), random.normal(size=size)  # not row by row
+        return np.stack([first, second], axis=1), np.where(first > (0.5 if group == "u" else 0.2), "yes", "no")
+
+    source = Sampled("s", ["u", "v"], draw, classes=["yes", "no"])
+    whole, parts = (source.open(3, [4]) for _ in range(2))
+    at_once = whole.draw(np.array([1]), np.array([700])).X
+    sizes = [1, 254, 2, 300, 143]
+    np.testing.assert_array_equal(np.concatenate([parts.draw(np.array([1]), np.array([n])).X for n in sizes]), at_once)
+    result = eh.simulate(source, ["optimistic", "uniform"], budget=400, trials=3, seed=1)
+    assert result.final["test_accuracy"].between(0.75, 1).all()
+    with pytest.raises(InputError, match="labels that are not among the classes"):
+        Sampled("s", ["u"], draw).open(0, [0])
+    with pytest.raises(InputError, match=r"shapes \(5,\) and \(5,\)"):
+        Sampled("s", ["u"], lambda random, group, size: (np.zeros(5), np.zeros(5)), tests=5).open(0, [0])
+
+
 PAGE = Path(__file__).parents[1] / "docs" / "extending.md"
 BLOCK = re.compile(r"^```(python|bash)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
@@ -315,6 +335,7 @@ def test_the_page_does_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     for language, block in BLOCK.findall(PAGE.read_text(encoding="utf-8")):
         if language == "python":
             if file := re.match(r"# (mine/\w+\.py)\n", block):
+                assert block.count("\n") < 30, f"{file[1]} is longer than an example should be"
                 Path(file[1]).parent.mkdir(exist_ok=True)
                 Path(file[1]).write_text(block)
             continue
