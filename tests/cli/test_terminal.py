@@ -111,3 +111,17 @@ def test_output_for_other_programs_is_not_folded():
     line = "word " * 40
     assert folded(line, None) == line
     assert max(map(len, folded(line, 30).splitlines())) <= 30
+
+
+def test_explain_says_that_labels_wait_for_a_fit(table: Path):
+    pd.read_csv(table).drop(columns="hired").to_csv("unlabelled.csv", index=False)
+    shown("campaign", "create", "survey", "--budget", 60, "--batch", 2, "--learner", "table", columns=200)
+    shown("campaign", "pool", "survey", "unlabelled.csv", "--id", "person", "--group", "origin", columns=200)
+    assert "since the model was last fitted" not in shown("campaign", "explain", "survey", columns=200)
+    shown("campaign", "ask", "survey", "--count", 3, "--out", "todo.csv", columns=200)
+    todo = pd.read_csv("todo.csv")
+    todo.assign(label=np.where(todo["hours"] > 38, "yes", "no")).to_csv("done.csv", index=False)
+    shown("campaign", "tell", "survey", "done.csv", columns=200)
+    assert "12 labels have come since the model was last fitted" in shown("campaign", "explain", "survey", columns=200)
+    shown("campaign", "ask", "survey", columns=200)
+    assert "since the model was last fitted" not in shown("campaign", "explain", "survey", columns=200)

@@ -197,8 +197,12 @@ class Looking:
         from evenhand.campaign.words import explain
         from evenhand.strategies.decision import Decision
 
+        unscored = 0
         if r is None:
-            number, decision = None, self.propose().decision
+            with self.store.moment() as (reader, state):
+                number, decision = None, self.store.proposed(state, reader).decision
+                if state.settings["learner"] is not None and decision.kind in ("warm-up", "forced", "score"):
+                    unscored = state.examples - state.scored_examples
         else:
             number = number_of(r)
             with self.store.ledger.reading(self.store.number) as reader:
@@ -209,7 +213,7 @@ class Looking:
         return {
             "request": number,
             "decision": decision.as_dict(),
-            "words": explain(decision, self.store.parts.risk.title),
+            "words": explain(decision, self.store.parts.risk.title, unscored),
         }
 
     def events(self, after: int = 0, limit: int | None = None) -> list[JsonObject]:

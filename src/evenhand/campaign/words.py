@@ -28,8 +28,8 @@ _KINDS = {
 }
 
 
-def explain(decision: Decision, risk: str = "error") -> str:
-    """The decision in sentences; `risk` is what "worse off" means, in words."""
+def explain(decision: Decision, risk: str = "error", unscored: int = 0) -> str:
+    """The decision in sentences; `risk` is what "worse off" means, in words, `unscored` the labels that came since the last fit."""
     z = int(decision.index)
     score = decision.score
     chance = decision.probability[z] if decision.probability is not None else np.nan
@@ -45,10 +45,16 @@ def explain(decision: Decision, risk: str = "error") -> str:
         above=decision.terms["above the target"][z] if "above the target" in decision.terms else np.nan,
         risk=risk,
     )
+    later = ""
+    if unscored:
+        came = "1 label has" if unscored == 1 else f"{unscored:,} labels have"
+        later = (
+            f" {came} come since the model was last fitted: an ask fits it first, and may then choose another group."
+        )
     if decision.kind != "score" or score is None:
-        return words
+        return words + later
     parts = [f"{values[z]:.3f} {_TERMS.get(name, name)}".format(risk=risk) for name, values in decision.terms.items()]
-    return f"{words} It is {' plus '.join(parts)}. {_rivals(decision, score)}".strip()
+    return f"{words} It is {' plus '.join(parts)}. {_rivals(decision, score)}".strip() + later
 
 
 def _rivals(decision: Decision, score: np.ndarray) -> str:

@@ -30,7 +30,7 @@ def bench(
     as_json: Annotated[bool, typer.Option("--json", help="print everything as JSON")] = False,
     plot: Annotated[Path | None, typer.Option(help="picture of the growth curves")] = None,
 ) -> None:
-    """How fast Evenhand is on this machine: ratios against named baselines, on one thread."""
+    """Measure how fast Evenhand is on this machine, against named baselines, on one thread."""
     from threadpoolctl import threadpool_limits
 
     _find_benchmarks()

@@ -80,17 +80,22 @@ def create(
     learner: Annotated[
         str, typer.Option(help="logistic:C=1, a scikit-learn class by path, factory:package.module.function, or none")
     ] = "logistic",
-    batch: Annotated[int, typer.Option(help="examples of each role in a request")] = 1,
-    warmup: Annotated[int | None, typer.Option(help="warm-up rounds")] = None,
-    validation: Annotated[float, typer.Option(help="share of examples that validates")] = 0.5,
+    batch: Annotated[int, typer.Option(help="examples of a request to train on, and as many to validate")] = 1,
+    warmup: Annotated[
+        int | None,
+        typer.Option(help="requests at the start that go to the groups in turn; by default one for each group"),
+    ] = None,
+    validation: Annotated[
+        float, typer.Option(help="share of the labels that is not trained on, to see how good the model is")
+    ] = 0.5,
     classes: Annotated[list[str] | None, typer.Option("--class", help="a label there may be; repeat")] = None,
     population: Annotated[list[str] | None, typer.Option(help="GROUP=SHARE; repeat")] = None,
     risk: Annotated[
-        str, typer.Option(help="what worse off means: error, log, fnr, fpr, balanced, costs:0,1;5,0 or factory:…")
+        str, typer.Option(help='what "worse off" means: error, log, fnr, fpr, balanced, costs:0,1;5,0 or factory:…')
     ] = "error",
-    positive: Annotated[str | None, typer.Option(help="the class that fnr and fpr are about")] = None,
+    positive: Annotated[str | None, typer.Option(help="the positive class, which fnr and fpr are about")] = None,
     test_labels: Annotated[int, typer.Option(help="labels for testing, asked for first, never trained on")] = 0,
-    seed: Annotated[int, typer.Option(help="the same seed, the same choices")] = 0,
+    seed: Annotated[int, typer.Option(help="the same seed gives the same choices")] = 0,
     refit: Annotated[str, typer.Option(help="always, a number of labels, or background")] = "always",
     lease: Annotated[str, typer.Option(help="how long a request waits: 90m, 24h, 7d, never")] = "1d",
     stop: Annotated[
@@ -102,7 +107,7 @@ def create(
     id_column: Annotated[str, typer.Option(help="the id's column in delivered files")] = "id",
     features: Annotated[list[str] | None, typer.Option("--feature", help="a feature's column; default all")] = None,
     distinct: Annotated[
-        bool, typer.Option("--distinct", help="your word that rows without ids are all different")
+        bool, typer.Option("--distinct", help="you vouch that rows without ids are all different")
     ] = False,
     db: Database = DEFAULT,
     as_json: AsJson = False,
@@ -133,7 +138,7 @@ def ask(
     db: Database = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """Ask which group to label next; exits with 3 when there is nothing to ask."""
+    """Ask which group to label next; the exit code is 3 when there is nothing to ask."""
     with opened(db, name, as_json) as campaign:
         # a slip such as --count 10000 would promise the whole budget away at once
         if count > _MOST and not everything:
@@ -179,12 +184,12 @@ def extend(
 def retire(
     name: Name,
     group: Annotated[str, typer.Argument(help="the group")],
-    back: Annotated[bool, typer.Option("--back", help="ask of it again")] = False,
+    back: Annotated[bool, typer.Option("--back", help="ask for the group again")] = False,
     by: User = None,
     db: Database = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """Ask no more of a group that has nothing left to give."""
+    """Stop asking for a group that has nothing left to give."""
     with opened(db, name, as_json) as campaign:
         campaign.retire(group, back, by=user_name(by))
         say({"group": group, "retired": not back}, as_json, f"{group} is {'asked of again' if back else 'retired'}")
@@ -246,13 +251,15 @@ def certify(
     target: Annotated[
         float | None, typer.Option(help="prove that no group's risk is above this: asks where the proof lacks most")
     ] = None,
-    most: Annotated[int | None, typer.Option(help="labels the proof may take; default what is left")] = None,
+    most: Annotated[
+        int | None, typer.Option(help="how many labels the proof may take; by default all that are left")
+    ] = None,
     model: Annotated[
         str, typer.Option(help="final: fitted on every label; current: on the training examples")
     ] = "final",
-    delta: Annotated[float, typer.Option(help="how likely the certificate may be wrong")] = 0.05,
+    delta: Annotated[float, typer.Option(help="the probability with which the certificate may be wrong")] = 0.05,
     distinct: Annotated[
-        bool, typer.Option("--distinct", help="your word that every row told without an id is another example")
+        bool, typer.Option("--distinct", help="you vouch that every row told without an id is a different example")
     ] = False,
     by: User = None,
     db: Database = DEFAULT,

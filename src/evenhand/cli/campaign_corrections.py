@@ -50,7 +50,7 @@ def withdraw(
     db: Database = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """Take examples back, for good: they count no more and cannot be told again."""
+    """Take examples back for good: they no longer count and cannot be told again."""
     with opened(db, name, as_json) as campaign:
         names = _names(campaign, ids, file)
         changed = campaign.withdraw(names, reason=reason, refund=refund, by=user_name(by))

@@ -15,7 +15,7 @@ __all__ = ["certificate", "certificate_text", "events", "explain", "export", "li
 
 
 def status(name: Name, db: Database = DEFAULT, as_json: AsJson = False) -> None:
-    """Budget used, mixture, every group's accuracy, open requests, collectors."""
+    """Show the budget used, the mixture, every group's accuracy, open requests and collectors."""
     with opened(db, name, as_json, read_only=True) as campaign:
         found = campaign.status()
         say(found, as_json, lambda: _status_text(found))
@@ -23,7 +23,9 @@ def status(name: Name, db: Database = DEFAULT, as_json: AsJson = False) -> None:
 
 def explain(
     name: Name,
-    request: Annotated[int | None, typer.Argument(help="a request made; default: the one to come")] = None,
+    request: Annotated[
+        int | None, typer.Argument(help="the number of an earlier request; by default the next one")
+    ] = None,
     db: Database = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
@@ -35,12 +37,12 @@ def explain(
 
 def events(
     name: Name,
-    after: Annotated[int, typer.Option(help="only those after this event number")] = 0,
-    limit: Annotated[int | None, typer.Option(help="at most so many")] = None,
+    after: Annotated[int, typer.Option(help="only events after this number")] = 0,
+    limit: Annotated[int | None, typer.Option(help="how many events at most")] = None,
     db: Database = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """What happened, event by event: when, what, about which request, by whom."""
+    """List what happened: when, what, about which request, by whom."""
     with opened(db, name, as_json, read_only=True) as campaign:
         found = campaign.events(after, limit)
         say({"events": found}, as_json, lambda: "\n".join(map(_event_line, found)) or "nothing happened since")
@@ -60,7 +62,7 @@ def export(
 
 
 def certificate(name: Name, db: Database = DEFAULT, as_json: AsJson = False) -> None:
-    """What is certain about the frozen model by now."""
+    """Say what is certain about the frozen model by now."""
     with opened(db, name, as_json, read_only=True) as campaign:
         status = campaign.status()
         found, proof = status["certificate"], status["proof"]
@@ -72,7 +74,7 @@ def certificate(name: Name, db: Database = DEFAULT, as_json: AsJson = False) -> 
 
 
 def list_all(db: Database = DEFAULT, as_json: AsJson = False) -> None:
-    """List the campaigns there are."""
+    """List all campaigns in the database."""
     with handled(as_json):
         from evenhand.campaign import Campaign
         from evenhand.ledger import open_ledger

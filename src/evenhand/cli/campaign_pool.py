@@ -39,7 +39,7 @@ def pool(
     db: Database = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """Register rows that are not labelled yet, so that asks name the very examples; may be repeated with more."""
+    """Register rows that are not labelled yet, so that requests name the rows to label; repeat to add more."""
     with opened(db, name, as_json) as campaign:
         found = campaign.pool(
             file,
@@ -73,7 +73,7 @@ def skip(
     db: Database = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """Nobody can label this example: it leaves its request and the pool."""
+    """Set aside an example that nobody can label: it leaves its request and the pool."""
     with opened(db, name, as_json) as campaign:
         campaign.skip(id, reason=reason, by=user_name(by))
         say({"skipped": id}, as_json, f"{id} skipped")

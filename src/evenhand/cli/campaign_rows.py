@@ -42,7 +42,9 @@ def tell(
     name: Name,
     request: Annotated[str, typer.Argument(help="the request's number; with a pool leave it out: labels go by id")],
     file: File = None,
-    n: Annotated[int | None, typer.Option("-n", help="only the number of rows, where you train yourself")] = None,
+    n: Annotated[
+        int | None, typer.Option("-n", help="only the number of rows that came, where you train a model yourself")
+    ] = None,
     partial: Partial = False,
     extra: Annotated[bool, typer.Option("--extra", help="take more rows than are outstanding")] = False,
     dry_run: DryRun = False,
@@ -51,7 +53,7 @@ def tell(
     db: Database = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """Answer a request with labelled rows, or with a pool tell labels by id. The same file twice changes nothing.
+    """Answer a request with labelled rows; with a pool, give labels by id. The same file twice changes nothing.
 
     `tell NAME REQUEST rows.csv`, or with a pool `tell NAME done.csv`: rows with an empty label are not labelled yet.
     """

@@ -29,29 +29,37 @@ def curate(
         typer.Option(help="logistic:C=1, a scikit-learn classifier's path, or factory:package.module.function"),
     ] = None,
     risk: Annotated[
-        str, typer.Option(help="what worse off means: error, log, fnr, fpr, balanced, or costs:0,1;5,0")
+        str, typer.Option(help='what "worse off" means: error, log, fnr, fpr, balanced, or costs:0,1;5,0')
     ] = "error",
     positive: Annotated[str | None, typer.Option(help="the positive class, for false negatives and positives")] = None,
     final: Annotated[
         str, typer.Option(help="the model to deploy: chosen (groups re-weighted where that helps), or plain")
     ] = "chosen",
-    batch: Annotated[int, typer.Option(help="rows of each role a round takes")] = 1,
-    warmup: Annotated[int | None, typer.Option(help="warm-up rounds, groups in turn")] = None,
-    validation: Annotated[float, typer.Option(help="share of the rows that validates")] = 0.5,
-    seed: Annotated[int, typer.Option(help="the same seed, the same rows")] = 0,
-    labels: Annotated[
-        Path | None, typer.Option(help="todo.csv, filled in: labels for a table that had none; empty cells wait on")
+    batch: Annotated[int, typer.Option(help="rows taken in a round to train on, and as many to validate")] = 1,
+    warmup: Annotated[
+        int | None, typer.Option(help="rounds at the start that take the groups in turn; by default one for each group")
     ] = None,
-    test_labels: Annotated[int, typer.Option(help="labels of the budget that only test, where labels are made")] = 0,
-    per_round: Annotated[int | None, typer.Option(help="rows of todo.csv; default a tenth of the budget")] = None,
+    validation: Annotated[
+        float, typer.Option(help="share of the rows that is not trained on, to see how good the model is")
+    ] = 0.5,
+    seed: Annotated[int, typer.Option(help="the same seed gives the same rows")] = 0,
+    labels: Annotated[
+        Path | None, typer.Option(help="todo.csv with labels filled in; rows left empty stay open")
+    ] = None,
+    test_labels: Annotated[
+        int, typer.Option(help="labels of the budget that are set aside for testing, where the table has no labels yet")
+    ] = 0,
+    per_round: Annotated[
+        int | None, typer.Option(help="how many rows todo.csv asks for; by default a tenth of the budget")
+    ] = None,
     compare: Annotated[int, typer.Option(help="trials to compare with Uniform and Uncurated on; 0 for none")] = 5,
-    min_test: Annotated[int, typer.Option(help="groups with fewer test rows are shown apart")] = 30,
-    jobs: Annotated[int, typer.Option(help="processes for the comparison")] = 1,
+    min_test: Annotated[int, typer.Option(help="groups with fewer test rows than this are shown apart")] = 30,
+    jobs: Annotated[int, typer.Option(help="how many processes share the comparison")] = 1,
     resume: Annotated[bool, typer.Option("--resume", help="go on from what is in --out")] = False,
     force: Annotated[bool, typer.Option("--force", help="overwrite --out")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print the report as JSON")] = False,
 ) -> None:
-    """Choose rows of a pool for the worst-off group: the rows, a report to open, and the report as JSON."""
+    """Choose the rows of a table that serve the worst-off group best; writes the rows, the model and a report to open."""
     if out.suffix not in {".parquet", ".csv"}:
         raise InputError(f"--out must end in .parquet or .csv, not {out.name!r}")
     if resume and force:

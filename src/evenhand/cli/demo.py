@@ -46,6 +46,7 @@ def demo(
     _reasons(console, summary)
     console.print("\n3. Is that better than equal shares, or than taking people as they come?", style="bold")
     print_comparison(console, summary)
+    console.print("  (optimistic: Evenhand's rule; uniform: equal shares; uncurated: people as they come)")
     target = out / "train.parquet"
     curated.save(target)
     console.print("\n4. What next", style="bold")

@@ -41,15 +41,15 @@ def plan(
     vc: Annotated[int, typer.Option(help="VC dimension of the classifiers")] = 3,
     printed: Annotated[bool, typer.Option(help="the VC bound as printed, one-sided")] = False,
     alpha: Annotated[float | None, typer.Option(help="Rademacher complexity B·N^-alpha, in place of --vc")] = None,
-    b: Annotated[float, typer.Option("--B", help="its factor")] = 1.0,
+    b: Annotated[float, typer.Option("--B", help="the factor B of --alpha")] = 1.0,
     delta: Annotated[float, typer.Option(help="probability that the promise fails")] = 0.05,
-    xi: Annotated[float, typer.Option(help="forced exploration")] = 0.5,
+    xi: Annotated[float, typer.Option(help="ξ: a group with fewer than (all examples)^ξ examples comes first")] = 0.5,
     a: Annotated[float | None, typer.Option("--A", help="between pi-min/2 and pi-min")] = None,
     epsilon0: Annotated[float | None, typer.Option(help="excess risk below which C holds")] = None,
     gap: Annotated[float | None, typer.Option(help="least excess risk away from the fair mixture")] = None,
     epsilon: Annotated[float | None, typer.Option(help="plan for ε-greedy with this ε, exploring uniformly")] = None,
     population: Annotated[str | None, typer.Option(help="and exploring by these population shares: 0.3,0.7")] = None,
-    beta: Annotated[float | None, typer.Option(help="its slack")] = None,
+    beta: Annotated[float | None, typer.Option(help="the slack of --alpha")] = None,
     radius: Annotated[float, typer.Option(help="radius r of the lower bound's two instances")] = 1.0,
     as_json: Annotated[bool, typer.Option("--json", help="print everything as JSON")] = False,
     plot: Annotated[Path | None, typer.Option(help="picture of bound, lower bound and simulated excess risk")] = None,
@@ -60,20 +60,22 @@ def plan(
         list[str] | None, typer.Option(help="pilot: a rule to try beside Uniform; uncurated and optimistic by default")
     ] = None,
     learner: Annotated[str | None, typer.Option(help="pilot: what is trained, as for simulate")] = None,
-    risk: Annotated[str, typer.Option(help="pilot: what worse off means, as for simulate")] = "error",
-    positive: Annotated[str | None, typer.Option(help="pilot: the class that fnr and fpr are about")] = None,
+    risk: Annotated[str, typer.Option(help='pilot: what "worse off" means, as for simulate')] = "error",
+    positive: Annotated[str | None, typer.Option(help="pilot: the positive class, which fnr and fpr are about")] = None,
     final: Annotated[
         str, typer.Option(help="pilot: the model that is judged, chosen as final_model does, or plain (quicker)")
     ] = "chosen",
-    batch: Annotated[int, typer.Option(help="pilot: examples of each role a round draws")] = 1,
-    warmup: Annotated[int | None, typer.Option(help="pilot: warm-up rounds, groups in turn")] = None,
-    validation: Annotated[float, typer.Option(help="pilot: share of the labels that validates")] = 0.5,
-    seed: Annotated[int, typer.Option(help="pilot: the same seed, the same answer")] = 0,
-    jobs: Annotated[int, typer.Option(help="pilot: processes")] = 1,
+    batch: Annotated[
+        int, typer.Option(help="pilot: examples drawn in a round to train on, and as many to validate")
+    ] = 1,
+    warmup: Annotated[int | None, typer.Option(help="pilot: rounds at the start that take the groups in turn")] = None,
+    validation: Annotated[float, typer.Option(help="pilot: share of the labels that is not trained on")] = 0.5,
+    seed: Annotated[int, typer.Option(help="pilot: the same seed gives the same answer")] = 0,
+    jobs: Annotated[int, typer.Option(help="pilot: how many processes share the work")] = 1,
     *,
     table: options.TableOptions,
 ) -> None:
-    """What the theory promises for a budget, and the budget for a promise; with --pilot, which rule to buy labels by."""
+    """Say what the theory promises for a budget, or which budget a promise takes; with --pilot, which rule to buy labels by."""
     from evenhand.cli.pilot import check_options, run_pilot
 
     check_options(context, pilot is not None)

@@ -23,20 +23,22 @@ SKIPPED = 4
 
 
 def reproduce(
-    experiment: Annotated[list[str] | None, typer.Argument(help="ids, e.g. fig-convergence; all without any")] = None,
+    experiment: Annotated[
+        list[str] | None, typer.Argument(help="which experiments, e.g. fig-convergence; by default all")
+    ] = None,
     show: Annotated[bool, typer.Option("--list", help="list the experiments and stop")] = False,
     scale: Annotated[str, typer.Option(help="quick (minutes) or paper (the paper's trials and budgets)")] = "quick",
     trials: Annotated[int | None, typer.Option(help="another number of trials")] = None,
     image_rounds: Annotated[
         int | None, typer.Option(help="image experiments with one trial of so many rounds, not ten of 500")
     ] = None,
-    jobs: Annotated[int, typer.Option(help="processes")] = 2,
+    jobs: Annotated[int, typer.Option(help="how many processes share the work")] = 2,
     seed: Annotated[int | None, typer.Option(help="another seed than 0")] = None,
     out: Annotated[Path, typer.Option(help="folder for figures, numbers, verdicts and the finished trials")] = Path(
         "evenhand-reproduction"
     ),
     data_dir: Annotated[Path | None, typer.Option(help="folder with the data sets' files")] = None,
-    backend: Annotated[str, typer.Option(help="processes, or dask")] = "processes",
+    backend: Annotated[str, typer.Option(help="where trials run: processes (here) or dask (a cluster)")] = "processes",
     address: Annotated[str | None, typer.Option(help="the Dask scheduler, e.g. tcp://10.0.0.5:8786")] = None,
     repeat: Annotated[
         str | None, typer.Option(help="run one trial again, STUDY/STRATEGY/TRIAL, keeping nothing")

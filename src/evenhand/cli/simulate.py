@@ -39,13 +39,13 @@ def simulate(
     strategy: Annotated[
         list[str] | None,
         typer.Option(
-            help="name:key=value,… or factory:package.module.function; LABEL=name:… sets a label; may be given many times"
+            help="name:key=value,… or factory:package.module.function; LABEL=name:… sets the name shown; repeat to compare several"
         ),
     ] = None,
     budget: Annotated[int, typer.Option(help="labels of a trial, training and validation together")] = 1000,
     trials: Annotated[int, typer.Option(help="how many trials")] = 100,
-    seed: Annotated[int, typer.Option(help="the same seed, the same result")] = 0,
-    jobs: Annotated[int, typer.Option(help="processes")] = 1,
+    seed: Annotated[int, typer.Option(help="the same seed gives the same result")] = 0,
+    jobs: Annotated[int, typer.Option(help="how many processes share the work")] = 1,
     out: Annotated[Path | None, typer.Option(help="folder for trace, summary and pictures")] = None,
     learner: Annotated[
         str | None,
@@ -57,30 +57,36 @@ def simulate(
     risk: Annotated[
         str,
         typer.Option(
-            help="what worse off means: error, log, fnr, fpr, balanced, costs:0,1;5,0 or factory:package.module.function"
+            help='what "worse off" means: error, log, fnr, fpr, balanced, costs:0,1;5,0 or factory:package.module.function'
         ),
     ] = "error",
-    positive: Annotated[str | None, typer.Option(help="the class that fnr and fpr are about")] = None,
+    positive: Annotated[str | None, typer.Option(help="the positive class, which fnr and fpr are about")] = None,
     final: Annotated[
         str, typer.Option(help="plain, or chosen: also the model that final_model would choose to deploy")
     ] = "plain",
-    batch: Annotated[int, typer.Option(help="examples of each role a round draws")] = 1,
-    warmup: Annotated[int | None, typer.Option(help="warm-up rounds, groups in turn")] = None,
-    validation: Annotated[float, typer.Option(help="share of the labels that validates")] = 0.5,
+    batch: Annotated[int, typer.Option(help="examples drawn in a round to train on, and as many to validate")] = 1,
+    warmup: Annotated[
+        int | None, typer.Option(help="rounds at the start that take the groups in turn; by default one for each group")
+    ] = None,
+    validation: Annotated[
+        float, typer.Option(help="share of the labels that is not trained on, to see how good the model is")
+    ] = 0.5,
     *,
     table: options.TableOptions,
-    backend: Annotated[str, typer.Option(help="processes, or dask")] = "processes",
+    backend: Annotated[str, typer.Option(help="where trials run: processes (here) or dask (a cluster)")] = "processes",
     address: Annotated[str | None, typer.Option(help="the Dask scheduler, e.g. tcp://host:8786")] = None,
-    evaluate: Annotated[int, typer.Option(help="rounds at which test accuracy is taken")] = 100,
+    evaluate: Annotated[int, typer.Option(help="at how many rounds the models are tested")] = 100,
     data_dir: Annotated[Path | None, typer.Option(help="folder with the data sets' files")] = None,
-    trace: Annotated[str, typer.Option(help="full, chosen or none")] = "full",
+    trace: Annotated[
+        str, typer.Option(help="what the trace keeps of every round: full, chosen (only the chosen group) or none")
+    ] = "full",
     as_json: Annotated[bool, typer.Option("--json", help="print the summary as JSON")] = False,
     resume: Annotated[
         bool, typer.Option(help="go on from the trials finished in --out, also those of a run that was killed")
     ] = False,
     force: Annotated[bool, typer.Option(help="overwrite what is in --out")] = False,
 ) -> None:
-    """Compare strategies on the same trials: synthetic models, data sets that come along, or your own table."""
+    """Compare strategies on the same trials: synthetic models, bundled data sets, or your own table."""
     if resume and out is None:
         raise InputError("--resume needs the --out folder to go on from")
     if out is not None and out.exists() and any(out.iterdir()) and not (resume or force):

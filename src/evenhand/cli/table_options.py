@@ -25,24 +25,47 @@ __all__ = [
 Label = Annotated[str | None, typer.Option("--label", help="the column to predict")]
 Group = Annotated[
     list[str] | None,
-    typer.Option("--group", help="a column that tells the group, or age:25,45,65; may be given many times"),
+    typer.Option(
+        "--group", help="a column that tells the group; age:25,45,65 makes age bands; repeat for several columns"
+    ),
 ]
 Test = Annotated[str | None, typer.Option("--test", help="a test file, a share to hold out (0.3), or none")]
-Feature = Annotated[list[str] | None, typer.Option("--feature", help="predict from these columns only; many times")]
-Ignore = Annotated[list[str] | None, typer.Option("--ignore", help="a column to leave out; may be given many times")]
-Exclude = Annotated[list[str] | None, typer.Option("--exclude", help="a group to leave out; may be given many times")]
+Feature = Annotated[
+    list[str] | None, typer.Option("--feature", help="predict from this column; repeat; by default from all others")
+]
+Ignore = Annotated[list[str] | None, typer.Option("--ignore", help="a column to leave out; repeat")]
+Exclude = Annotated[list[str] | None, typer.Option("--exclude", help="a group to leave out; repeat")]
 UseGroup = Annotated[bool, typer.Option("--use-group-as-feature", help="predict from the group columns too")]
-Missing = Annotated[str | None, typer.Option("--missing", help="missing numbers: category (default) or median")]
-Scale = Annotated[str | None, typer.Option("--scale", help="numbers: standard (default), minmax or none")]
-MaxCategories = Annotated[int | None, typer.Option("--max-categories", help="refuse text columns with more values")]
-Unseen = Annotated[str | None, typer.Option("--unseen", help="test categories the pool has not: error or ignore")]
-Id = Annotated[str | None, typer.Option("--id", help="a column that names every row; no feature")]
-SplitBy = Annotated[str | None, typer.Option("--split-by", help="a column, e.g. a person: its rows stay on one side")]
+Missing = Annotated[
+    str | None,
+    typer.Option(
+        "--missing", help="what a missing number becomes: category (a category of its own, default) or median"
+    ),
+]
+Scale = Annotated[
+    str | None,
+    typer.Option(
+        "--scale", help="how numbers are scaled: standard (mean 0, deviation 1; default), minmax (0 to 1) or none"
+    ),
+]
+MaxCategories = Annotated[
+    int | None, typer.Option("--max-categories", help="refuse text columns with more different values than this")
+]
+Unseen = Annotated[
+    str | None, typer.Option("--unseen", help="categories that only the test file has: error (default) or ignore")
+]
+Id = Annotated[str | None, typer.Option("--id", help="a column with an id for every row; it is not predicted from")]
+SplitBy = Annotated[
+    str | None,
+    typer.Option("--split-by", help="a column such as a person: all rows of a person are used in the same way"),
+]
 Stratify = Annotated[
     bool | None,
     typer.Option("--stratify/--no-stratify", help="hold the test share out of every group, or of all rows at random"),
 ]
-MergeBelow = Annotated[int | None, typer.Option("--merge-below", help="groups with fewer rows become one, other")]
+MergeBelow = Annotated[
+    int | None, typer.Option("--merge-below", help="groups with fewer rows become one group, called other")
+]
 Separator = Annotated[str | None, typer.Option("--separator", help="what separates the cells of a CSV file")]
 Decimal = Annotated[str | None, typer.Option("--decimal", help="the decimal mark of a CSV file")]
 Encoding = Annotated[str | None, typer.Option("--encoding", help="the encoding of a CSV file")]
