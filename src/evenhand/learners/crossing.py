@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CrossFit",
+    "FoldRefits",
     "Refits",
     "Rows",
     "group_places",
@@ -27,6 +28,9 @@ __all__ = [
     "measure_of",
     "refits_of",
 ]
+
+_TOL = 1e-6
+"""Of fits without a fold: they are for comparing weights and need not be exact. In sample the fit is the answer."""
 
 
 class Rows(NamedTuple):
@@ -88,6 +92,10 @@ def measure_of(risk: Risk, y: Values, classes: Sequence[object] | None = None) -
 class Refits(Protocol):
     """Fits on fixed rows under changing weights."""
 
+    @property
+    def last(self) -> Model | None:
+        """The model of the last fit; None before the first."""
+
     def outcomes(self, weight: Floats, C: float | None, measure: Measure, X: Features, y: Ints) -> Outcomes:
         """What the model under these weights does on other rows; `y` are places in the measure's classes.
 
@@ -117,32 +125,86 @@ def refits_of(learner: Learner, X: Features, y: Values, seed: int, tol: float | 
     return found
 
 
+class FoldRefits(Protocol):
+    """Fits with each fold left out in turn, all in one go, on fixed rows under changing weights."""
+
+    @property
+    def last(self) -> Model | None:
+        """A model of the last fits; None before the first."""
+
+    def outcomes(self, weight: Floats, C: float | None, measure: Measure, y: Ints) -> Outcomes:
+        """What happens on every row to the model without its fold; `weight` is (rows, folds), `y` and `C` as in `Refits`."""
+
+
+class _Apart:
+    """Any learner, fold after fold, each fitted on rows of its own; in sample with no folds."""
+
+    def __init__(self, learner: Any, rows: Rows, measure: Measure, fold: Ints | None, seed: int) -> None:
+        self.measure, self.codes = measure, measure.codes(rows.y)
+        self.parts: list[tuple[Rows, Refits, Any, Ints]] = []
+        if fold is None:
+            self.parts = [(rows, refits_of(learner, rows.X, rows.y, seed), rows.X, np.arange(len(rows.y)))]
+            return
+        for k in np.unique(fold):
+            part, test = rows.at(np.flatnonzero(fold != k)), np.flatnonzero(fold == k)
+            refits = refits_of(learner, part.X, part.y, seed, _TOL)
+            self.parts.append((part, refits, take_rows(rows.X, test), test))
+
+    @property
+    def last(self) -> Model | None:
+        return self.parts[0][1].last
+
+    def outcomes(self, q: Floats, strength: float, C: float | None) -> Outcomes:
+        n = len(self.codes)
+        values, relevant = np.zeros(n), np.zeros(n, dtype=bool)
+        wrong, stratum = np.zeros(n, dtype=bool), np.zeros(n, dtype=np.int64)
+        for part, refits, X, test in self.parts:
+            weight = group_weights(part, q, strength)
+            found = refits.outcomes(weight, C, self.measure, X, self.codes[test])
+            values[test], relevant[test], wrong[test], stratum[test] = found
+        return Outcomes(values, relevant, wrong, stratum)
+
+
+class _Together:
+    """All folds in one go, for a learner that can: rows that are left out have weight 0."""
+
+    def __init__(self, refits: FoldRefits, rows: Rows, measure: Measure, fold: Ints) -> None:
+        self.refits, self.measure, self.codes = refits, measure, measure.codes(rows.y)
+        self.parts = [rows._replace(weight=rows.weight * (fold != k)) for k in np.unique(fold)]
+
+    @property
+    def last(self) -> Model | None:
+        return self.refits.last
+
+    def outcomes(self, q: Floats, strength: float, C: float | None) -> Outcomes:
+        weight = np.column_stack([group_weights(part, q, strength) for part in self.parts])
+        return self.refits.outcomes(weight, C, self.measure, self.codes)
+
+
 class CrossFit:
     """A learner fitted on all folds but one, and its outcomes on that one, for any weights; in sample with no folds."""
 
     def __init__(self, learner: Any, rows: Rows, measure: Measure, groups: int, folds: int, seed: int) -> None:
         self.measure, self.groups, self.group, self.weight = measure, groups, rows.group, rows.weight
-        self._codes = measure.codes(rows.y)
-        every = np.arange(len(rows.y))
-        fold = make_folds(rows.group, self._codes, folds, seed) if folds else every * 0
-        self._parts: list[tuple[Rows, Refits, Any, Ints]] = []
-        for k in range(max(folds, 1)):
-            train, test = (every[fold != k], every[fold == k]) if folds else (every, every)
-            part = rows.at(train)
-            # folds are for comparing weights, so their fits need not be exact; in sample the fit is the answer
-            refits = refits_of(learner, part.X, part.y, seed, 1e-6 if folds else None)
-            self._parts.append((part, refits, take_rows(rows.X, test), test))
+        fold = make_folds(rows.group, measure.codes(rows.y), folds, seed) if folds else None
+        quick = getattr(learner, "refits_of_folds", None)
+        together: FoldRefits | None = None
+        if quick is not None and fold is not None and measure.risk.function is None:
+            together = quick(rows.X, rows.y, fold, _TOL)
+        self._fits: _Apart | _Together
+        if together is not None and fold is not None:
+            self._fits = _Together(together, rows, measure, fold)
+        else:
+            self._fits = _Apart(learner, rows, measure, fold, seed)
+
+    @property
+    def last(self) -> Model | None:
+        """A model under the weights last asked for, of all rows but one fold's."""
+        return self._fits.last
 
     def outcomes(self, q: Floats, strength: float = 1.0, C: float | None = None) -> Outcomes:
         """What the models under these group weights do on the rows held out, in the order of the rows."""
-        n = len(self._codes)
-        values, relevant = np.zeros(n), np.zeros(n, dtype=bool)
-        wrong, stratum = np.zeros(n, dtype=bool), np.zeros(n, dtype=np.int64)
-        for part, refits, X, test in self._parts:
-            weight = group_weights(part, q, strength)
-            found = refits.outcomes(weight, C, self.measure, X, self._codes[test])
-            values[test], relevant[test], wrong[test], stratum[test] = found
-        return Outcomes(values, relevant, wrong, stratum)
+        return self._fits.outcomes(q, strength, C)
 
     def risks(self, outcomes: Outcomes) -> Floats:
         """Each group's risk, rows counted as often as their weights say; NaN where it has no relevant row."""

@@ -52,6 +52,11 @@ class Weighting:
         """The risks of every round."""
         return np.array(self._risks)
 
+    @property
+    def last(self) -> Model | None:
+        """A model under the weights last measured."""
+        return self._cross.last
+
     def measure(self, q: Floats) -> Floats:
         """Every group's risk under weights q; a group without relevant rows counts as the average."""
         # every group keeps a little weight, or labels that only it has would vanish from the model
@@ -158,8 +163,8 @@ class Minimax(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         risk: str | Risk | OwnRisk = "error",
         positive: Any = None,
         folds: int = 5,
-        rounds: int = 30,
-        rate: float = 0.25,
+        rounds: int = 10,
+        rate: float = 0.5,
     ) -> None:
         self.learner = learner
         self.risk = risk
@@ -234,8 +239,10 @@ class Minimax(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
     def _final(self, learner: Any, rows: Rows, found: Weighting, previous: Any, seed: int) -> Any:
         """The model of all rows; a learner that goes on from its model takes a step under the weights of every round."""
         # a network takes one small step a fit: under the last weights alone it would hardly have moved
-        steps = found.weights if getattr(learner, "incremental", False) else found.weights[-1:]
-        model = getattr(previous, "model_", None)
+        model, steps = getattr(previous, "model_", None), found.weights
+        if not getattr(learner, "incremental", False):
+            # where it starts does not matter to such a learner, but a model of nearly the same rows saves it time
+            model, steps = found.last, found.weights[-1:]
         for q in steps:
             model = learner.fit(rows.X, rows.y, sample_weight=group_weights(rows, q), previous=model, seed=seed)
         return model

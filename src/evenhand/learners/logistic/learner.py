@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from evenhand.arrays import Features, Floats, Positions, Values
+from evenhand.arrays import Features, Floats, Ints, Positions, Values
 from evenhand.errors import InputError
 from evenhand.learners.base import Model
 from evenhand.learners.logistic.objectives import BinaryRows, Rows, Softmax, softmax
@@ -21,6 +21,7 @@ from evenhand.learners.logistic.solver import DENSE_LIMIT, minimise
 from evenhand.learners.weights import as_weights
 
 if TYPE_CHECKING:
+    from evenhand.learners.logistic.folds import LogisticFolds
     from evenhand.learners.logistic.reweighting import LogisticRefits
 
 __all__ = ["Logistic"]
@@ -98,6 +99,16 @@ class Logistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         from evenhand.learners.logistic.reweighting import LogisticRefits
 
         return LogisticRefits(self, X, y, tol)
+
+    def refits_of_folds(self, X: Features, y: ArrayLike, fold: Ints, tol: float) -> LogisticFolds | None:
+        """Fits with each fold left out in turn; None where these are not all of two classes and a moderate width."""
+        from evenhand.learners.logistic.folds import LogisticFolds
+
+        rows, (classes, codes) = as_matrix(X), np.unique(np.asarray(y), return_inverse=True)
+        if len(classes) != 2 or rows.shape[1] >= DENSE_LIMIT:
+            return None
+        both = all(np.ptp(codes[fold != k]) > 0 for k in range(int(fold.max()) + 1))
+        return LogisticFolds(self, rows, y, fold, tol) if both else None
 
     @classmethod
     def fitted(cls, settings: Logistic, classes: Values, theta: Floats, norm: float) -> Self:
@@ -187,6 +198,12 @@ def numeric(X: Features) -> Any:
     # scikit-learn reads the names of these two, and then refuses columns in another order
     named = frame.implementation.is_pandas() or frame.implementation.is_polars()
     return X if named else frame.to_numpy()
+
+
+def as_matrix(X: Features) -> Any:
+    """Rows as numbers, whatever kind they come in."""
+    X = numeric(X)
+    return X.tocsr() if hasattr(X, "tocsr") else np.asarray(X, dtype=float)
 
 
 def constant(features: int, examples: float) -> Floats:

@@ -20,6 +20,7 @@ __all__ = [
     "BinaryRows",
     "Positions",
     "Rows",
+    "SharedRows",
     "Softmax",
     "SparseBlock",
     "margins",
@@ -133,6 +134,38 @@ class BinaryRows:
 
     def _curvature(self, theta: Floats, cautious: Mask | bool = False) -> Floats:
         return _bump(self.rows @ theta[0], cautious) * self.weight
+
+
+class SharedRows:
+    """Two classes: the same rows (n, p), dense or CSR, in all trials, with signs ±1 and weights of every trial (n, T)."""
+
+    def __init__(self, rows: Rows, sign: Floats, C: float, scale: Floats, weight: Floats) -> None:
+        self.rows, self.columns, self.sign, self.scale = rows, rows.T, sign[:, None], scale
+        self.weight = C * weight
+
+    def gradient(self, theta: Floats, which: Positions) -> Floats:
+        """Gradient of F, (k, p)."""
+        slope = self.sign * _slope(self.sign * (self.rows @ theta.T), 1.0) * self._weight(which)
+        result: Floats = _penalised(theta, 1) - (self.columns @ slope).T
+        return result
+
+    def hessian(self, theta: Floats, which: Positions, cautious: Mask) -> Floats:
+        """Hessian of F, (k, p, p)."""
+        curvature = _bump(self.rows @ theta.T, cautious) * self._weight(which)
+        result = _ridge(len(theta), theta.shape[1], 1)
+        for one, of_rows in zip(result, curvature.T, strict=True):
+            one += _gram(self.rows, of_rows)
+        return result
+
+    def product(self, theta: Floats, vector: Floats, trial: int) -> Floats:
+        """Hessian of one trial times a vector."""
+        curvature = _bump(self.rows @ theta[0]) * self.weight[:, trial]
+        result: Floats = self.columns @ (curvature * (self.rows @ vector))
+        result += _penalised(vector[None], 1)[0]
+        return result
+
+    def _weight(self, which: Positions) -> Floats:
+        return self.weight if len(which) == self.weight.shape[1] else self.weight[:, which]
 
 
 class Softmax:

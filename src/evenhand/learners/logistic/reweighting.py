@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evenhand.arrays import Features, Floats, Ints
-from evenhand.learners.logistic.learner import Logistic, augment, constant, log_chances, numeric, problem_of
+from evenhand.learners.logistic.learner import Logistic, as_matrix, augment, constant, log_chances, problem_of
 from evenhand.learners.logistic.solver import DENSE_LIMIT, minimise
 from evenhand.risks import Measure, Outcomes, of_log_chances
 
@@ -28,14 +28,19 @@ class LogisticRefits:
         settings.check_settings()
         self.C, self.tol = settings.C, settings.tol if tol is None else tol
         self.classes, self._codes = np.unique(np.asarray(y), return_inverse=True)
-        self._rows = augment(_matrix(X))
+        self._rows = augment(as_matrix(X))
         size: Any = abs(self._rows)
         self._size = size.T
         q = self._rows.shape[1] * (1 if len(self.classes) <= 2 else len(self.classes))
         # kept between fits: weights that change a little move the optimum a little
         self._theta = np.zeros((1, q))
         self._inverse = np.full((1, q, q), np.nan) if q <= DENSE_LIMIT else None
-        self._held: tuple[Any, Any] = (None, None)
+        self._held: tuple[Any, Any] = (X, self._rows)
+
+    @property
+    def last(self) -> Logistic:
+        """The model of the last fit."""
+        return Logistic.fitted(Logistic(C=self.C, tol=self.tol), self.classes, self._theta.copy(), self.tol)
 
     def fit(self, weight: Floats, C: float | None = None) -> Logistic:
         """The model under these weights, all above 0; `C` instead of the learner's."""
@@ -50,7 +55,7 @@ class LogisticRefits:
         self._solve(weight, C)
         K, known = len(self.classes), measure.codes(self.classes)
         if self._held[0] is not X:  # the same rows come again and again
-            self._held = (X, augment(_matrix(X)))
+            self._held = (X, augment(as_matrix(X)))
         scores = self._held[1] @ self._theta.reshape(K if K > 2 else 1, -1).T
         score = scores[:, 0] if K <= 2 else scores
         best = np.zeros(len(y), dtype=np.intp) if K == 1 else score > 0 if K == 2 else score.argmax(axis=1)
@@ -72,9 +77,3 @@ class LogisticRefits:
         # the size of the next step does not matter where the tolerance was loosened
         step = np.inf if self.tol > 1e-8 else 1e-8
         return float(minimise(problem, self._theta, self._inverse, self.tol, step)[0])
-
-
-def _matrix(X: Features) -> Any:
-    """Rows as numbers, whatever kind they come in."""
-    X = numeric(X)
-    return X.tocsr() if hasattr(X, "tocsr") else np.asarray(X, dtype=float)

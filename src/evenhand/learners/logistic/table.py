@@ -143,6 +143,11 @@ class TableRefits:
         self._refits = Logistic(C=learner.C).refits(self._encoding(X), y, tol)
         self._held: tuple[Any, Any] = (None, None)
 
+    @property
+    def last(self) -> TableModel:
+        """The model of the last fit."""
+        return TableModel(self._encoding, self._refits.last)
+
     def outcomes(self, weight: Floats, C: float | None, measure: Measure, X: Features, y: Ints) -> Outcomes:
         """What the model under these weights does on other rows, whose labels are places in the measure's classes."""
         if measure.risk.function is not None:
