@@ -17,7 +17,7 @@ from model_runs.sources import SOURCES
 __all__ = ["study"]
 
 FOLDS = (0, 5)
-RATES = (0.125, 0.25, 0.5, 1.0, 2.0)
+RATES = (0.25, 0.5, 1.0, 2.0, 4.0)
 CHOOSE, CONFIRM = 303, 404
 TRIALS = 10
 
@@ -27,7 +27,7 @@ def study(kept: Kept) -> dict[str, Any]:
     settings = [(folds, rate) for folds in FOLDS for rate in RATES]
     choosing = _gains(settings, CHOOSE, kept, budgets=(1,))
     best = max(settings, key=lambda s: np.mean([np.mean(cell["gains"][_name(s)]) for cell in choosing]))
-    compared = sorted({best, (5, 2.0), (5, best[1]), (0, best[1])})
+    compared = sorted({best, (5, 4.0), (5, best[1]), (0, best[1])})
     confirming = _gains(compared, CONFIRM, kept, budgets=(0, 1, 2))
     return {
         "trials": TRIALS,

@@ -29,9 +29,6 @@ __all__ = [
     "refits_of",
 ]
 
-_TOL = 1e-6
-"""Of fits without a fold: they are for comparing weights and need not be exact. In sample the fit is the answer."""
-
 
 class Rows(NamedTuple):
     """Labelled rows: features, labels, the place of each one's group, and how often each counts."""
@@ -139,7 +136,7 @@ class FoldRefits(Protocol):
 class _Apart:
     """Any learner, fold after fold, each fitted on rows of its own; in sample with no folds."""
 
-    def __init__(self, learner: Any, rows: Rows, measure: Measure, fold: Ints | None, seed: int) -> None:
+    def __init__(self, learner: Any, rows: Rows, measure: Measure, fold: Ints | None, seed: int, tol: float) -> None:
         self.measure, self.codes = measure, measure.codes(rows.y)
         self.parts: list[tuple[Rows, Refits, Any, Ints]] = []
         if fold is None:
@@ -147,7 +144,7 @@ class _Apart:
             return
         for k in np.unique(fold):
             part, test = rows.at(np.flatnonzero(fold != k)), np.flatnonzero(fold == k)
-            refits = refits_of(learner, part.X, part.y, seed, _TOL)
+            refits = refits_of(learner, part.X, part.y, seed, tol)
             self.parts.append((part, refits, take_rows(rows.X, test), test))
 
     @property
@@ -182,20 +179,26 @@ class _Together:
 
 
 class CrossFit:
-    """A learner fitted on all folds but one, and its outcomes on that one, for any weights; in sample with no folds."""
+    """A learner fitted on all folds but one, and its outcomes on that one, for any weights; in sample with no folds.
 
-    def __init__(self, learner: Any, rows: Rows, measure: Measure, groups: int, folds: int, seed: int) -> None:
+    `tol` is the tolerance of fits without a fold, which compare weights and need not be exact. In sample the fit is the
+    answer, and the learner's own tolerance holds.
+    """
+
+    def __init__(
+        self, learner: Any, rows: Rows, measure: Measure, groups: int, folds: int, seed: int, tol: float = 1e-6
+    ) -> None:
         self.measure, self.groups, self.group, self.weight = measure, groups, rows.group, rows.weight
         fold = make_folds(rows.group, measure.codes(rows.y), folds, seed) if folds else None
         quick = getattr(learner, "refits_of_folds", None)
         together: FoldRefits | None = None
         if quick is not None and fold is not None and measure.risk.function is None:
-            together = quick(rows.X, rows.y, fold, _TOL)
+            together = quick(rows.X, rows.y, fold, tol)
         self._fits: _Apart | _Together
         if together is not None and fold is not None:
             self._fits = _Together(together, rows, measure, fold)
         else:
-            self._fits = _Apart(learner, rows, measure, fold, seed)
+            self._fits = _Apart(learner, rows, measure, fold, seed, tol)
 
     @property
     def last(self) -> Model | None:

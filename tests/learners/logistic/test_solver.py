@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import optimize, sparse
 
 from evenhand.learners.logistic.csr import Csr, _csc_matvec, _csr_matvec
-from evenhand.learners.logistic.objectives import BinaryBlock, BinaryRows, Softmax, SparseBlock
+from evenhand.learners.logistic.objectives import BinaryBlock, BinaryRows, SharedRows, Softmax, SparseBlock
 from evenhand.learners.logistic.solver import append, minimise
 
 
@@ -23,6 +23,8 @@ def make(kind, rng, n=30, d=3):
             return BinaryRows(rows, sign, 1.3, 1.3 * one)
         case "csr":
             return BinaryRows(sparse.csr_array(rows), sign, 1.3, 1.3 * one)
+        case "shared":
+            return SharedRows(rows, sign, 1.3, 1.3 * one, np.ones((n, 1)))
         case "blocks":
             signed = sparse.csr_array(rows * sign[:, None])
             return SparseBlock([Csr.of(signed)], 1.3, 1.3 * one)
@@ -31,7 +33,7 @@ def make(kind, rng, n=30, d=3):
     return Softmax(sparse.csr_array(rows), y, 3, 1.3, 1.3 * np.tile(one, 3))
 
 
-KINDS = ["block", "blocks", "rows", "csr", "softmax", "softmax-csr"]
+KINDS = ["block", "blocks", "rows", "csr", "shared", "softmax", "softmax-csr"]
 ONE = np.zeros(1, dtype=np.intp)
 
 

@@ -157,7 +157,7 @@ class SharedRows:
             one += _gram(self.rows, of_rows)
         return result
 
-    def product(self, theta: Floats, vector: Floats, trial: int) -> Floats:
+    def product(self, theta: Floats, vector: Floats, trial: int = 0) -> Floats:
         """Hessian of one trial times a vector."""
         curvature = _bump(self.rows @ theta[0]) * self.weight[:, trial]
         result: Floats = self.columns @ (curvature * (self.rows @ vector))
