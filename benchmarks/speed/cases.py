@@ -39,6 +39,7 @@ def convergence(full: bool) -> Outcome:
     def ours() -> None:
         simulate(source, list(RULES), budget=2 * rounds, trials=trials, seed=0)
 
+    # once before the clock runs: compiled code is loaded, caches are filled
     simulate(source, list(RULES), budget=20, trials=2)
     mine = best(ours, 3 if full else 2) / (trials * rounds * 3)
     theirs = min(once(partial(plain, seed)) for seed in range(samples)) / (rounds * 3)
@@ -57,6 +58,7 @@ def adult(full: bool) -> Outcome:
     for z, left in enumerate(stream.left()[0].tolist()):
         drawn = stream.draw(np.array([z]), np.array([left]))
         pool.append((drawn.X.toarray(), drawn.y))
+    # a plain loop takes hours for all rounds; its time grows smoothly, so evenly spaced rounds tell
     theirs = np.mean([best(work, 2) for work in sampled_rounds(pool, rounds, samples)])
     model = LogisticRegression().fit(pool[0][0][:500], pool[0][1][:500])
     tested = best(lambda: [model.predict(X[: len(X) // 2]) for X, _ in pool], 2) * 100 / rounds
@@ -98,6 +100,7 @@ def refit(full: bool) -> Outcome:
         slow.append(once(partial(on_dense.fit, dense[: t + 1], y[: t + 1])))
         norms.append(_gradient_norm(theirs, part, y[: t + 1]))
     model: Any = memory.models()[0]
+    # the quicker half: what else the machine does can only make a run slower
     times = [float(np.mean(np.sort(spent)[: max(1, more // 2)])) for spent in (mine, base, slow)]
     note = (
         f"gradient norms: ours {model.gradient_norm_:.0e}, scikit-learn {max(norms):.0e}; "
@@ -118,6 +121,7 @@ def scoring(full: bool) -> Outcome:
     n, m, trials, repeats = 2500, 4, 10, 50 if full else 10
     X, y = one_hot(2 * n + repeats)
     group, held = np.arange(len(y)) // 2 % m, np.arange(len(y)) % 2 == 1
+    # the rows that come one by one train: the model changes, the validation set does not
     held[2 * n :] = False
     memory = LockstepLogistic(Logistic(), np.array([0, 1]), m, trials)
 

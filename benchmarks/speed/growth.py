@@ -66,6 +66,7 @@ def _round(t: int, d: int, repeats: int = 20) -> float:
 
     add(0, 2 * t)
     spent = [once(partial(add, k, k + 2)) for k in range(2 * t, n, 2)]
+    # the first rounds settle the inverse Hessian; of the others the quicker half
     return float(np.mean(np.sort(spent[repeats:])[: repeats // 2]))
 
 
@@ -78,6 +79,7 @@ def _simulated_round(m: int, rounds: int = 400, trials: int = 20) -> float:
         return best(partial(run_block, source, Greedy(), Logistic(), Settings(budget), range(trials)), 2)
 
     start = 2 * (m + 10)
+    # the difference of two runs: opening and warm-up are in both
     return (run(start + 2 * rounds) - run(start)) / (rounds * trials)
 
 

@@ -22,6 +22,7 @@ from evenhand.notation import JsonMapping, JsonObject
 
 __all__ = ["Rows", "as_rows", "cells", "decode", "table_rows", "unmixed"]
 
+# squares of it are still finite, sums of squares too
 LARGEST = 1e100
 """Numbers beyond this overflow in any model's arithmetic."""
 
@@ -230,8 +231,10 @@ def _cell(value: Any, kind: str) -> Any:
         return number if isinstance(number, float) or abs(number) < 2**63 else float(number)
     if kind in ("date", "datetime"):
         return value.isoformat()
+    # a column of mixed values would come back from JSON as something else than it was
     if kind == "object" and not isinstance(value, str):
         raise InputError(f"{value!r} is not text like the others: make the column one type")
+    # PostgreSQL stores no NUL, and half a surrogate pair is no UTF-8; isprintable spares nearly all texts the search
     if isinstance(value, str) and not value.isprintable() and ("\0" in value or _half_characters(value)):
         raise InputError(f"{value!r} has a character that cannot be stored")
     return value if kind == "bool" else str(value)
@@ -354,6 +357,7 @@ def _number(value: Any) -> int | float | None:
     if not isinstance(value, str):
         return None
     try:
+        # whole numbers stay whole: above 2**53 a float would change them
         return int(value) if value.strip().lstrip("+-").isdecimal() and "_" not in value else float(value)
     except ValueError:
         return None

@@ -152,6 +152,7 @@ def request_of(event: Event, groups: Sequence[str]) -> Request:
         collector=event.actor,
         event=event.seq,
         rests_on=facts["rests_on"],
+        # never below 0: clocks of two machines may differ
         scores_age=None if scored_at is None else max(0.0, event.at - scored_at),
         behind=facts["behind"],
     )

@@ -25,11 +25,13 @@ def status(
     name: str, state: State, reader: Reader, *, nothing: str | None, trainer: Trainer | None, failure: str | None
 ) -> JsonObject:
     """Budget, every group, requests, collectors, the age of the scores, and whether there is anything left to ask."""
+    # counted by the database: the state has no labels, and a ledger may have millions of rows
     classes = reader.class_counts()
     return {
         **overview(name, state),
         **{key: state.settings[key] for key in _SETTINGS},
         "lease_seconds": state.settings["lease"],
+        # requests that are out count against the budget in `ask`, not in what is used
         "promised": state.outstanding,
         "unspent": state.unspent,
         "nothing_to_ask": nothing,
@@ -54,6 +56,7 @@ def status(
         "scores": {
             "at": as_time(state.scored_at),
             "age_seconds": None if state.scored_at is None else max(0.0, reader.now - state.scored_at),
+            # asks go on while a refit runs: a reader must see how old the scores are that steer them
             "labels_behind": state.examples - state.scored_examples,
             "rest_on": state.scores_rest_on,
         },
@@ -148,6 +151,7 @@ def _failed(failure: JsonObject) -> str:
 
 
 def _pool(state: State) -> JsonObject:
+    # a request is one example to train on and one to validate at least
     used_up = [group for group, n in zip(state.groups, state.pool or (), strict=True) if n < 2]
     return {"left": sum(state.pool or ()), "used_up": used_up, "files": [file["path"] for file in state.files]}
 

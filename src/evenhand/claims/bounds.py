@@ -70,11 +70,13 @@ class VCBound:
         # below d/2 the formula is no bound; from there on it falls wherever it is under 1
         speaks = counts >= max(self.d / 2, 1.0)
         safe = np.where(speaks, counts, float(self.d))
+        # a promise compares two classifiers, one of which may look too good and the other too bad: it needs both sides
         sides = 4 if self.two_sided else 2
         logs = 2 * self.d * np.log(2 * math.e * safe / self.d) + 2 * np.log(
             sides * safe**2 * np.pi**2 * m / (3 * self.delta)
         )
         value = 2 * np.sqrt(logs / safe)
+        # losses lie in [0, 1], so no deviation is above 1
         return np.asarray(np.where(speaks, np.minimum(1.0, value), 1.0))
 
 
@@ -195,6 +197,7 @@ def check_bound(bound: Callable[..., ArrayLike]) -> None:
 
 def _apply(function: Callable[..., ArrayLike], counts: Floats, groups: int) -> Floats:
     """A user's function on an array of counts, one by one where it takes single numbers only."""
+    # a union over groups is part of the sequence: a function that knows about it is told their number
     extra = {"groups": groups} if _takes_groups(function) else {}
     try:
         values = np.asarray(function(counts, **extra), dtype=float)

@@ -192,6 +192,7 @@ class Evidence:
     def running(self, delta: float = 0.05, risk: str = "error") -> Running:
         """The running statement, where the losses are those of a row of models."""
         mean = self.total / np.maximum(self.n, 1)
+        # not the certificate's sequence: the risks of a row of models change as it grows
         half = running_half_width(self.n, delta / self.strata)
         low, high = (np.clip(edge, 0, 1).mean(axis=1) for edge in (mean - half, mean + half))
         return Running(self.groups, self.counts, self.mean, _floats(low), _floats(high), 1 - delta, risk)
@@ -222,10 +223,12 @@ class Evidence:
         if self.strata > 1:
             return bool(self.upper(spent).max() <= target)
         below = self.total <= target * self.n
+        # one look at the target instead of a search for the bound: a proof asks this after every label
         return bool(np.all(below & (log_evidence(self.total, self.n, target) >= np.log(1 / spent))))
 
     def worst_groups(self, delta: float) -> tuple[str, ...]:
         """{z: U_z ≥ max ℓ_z'}: upper bounds at δ/2, since the worst group is one group; lower ones at δ/(2m)."""
+        # the lower bounds need a union: any of them may be the largest
         high, low = self.upper(delta / 2), self.lower(delta / 2 / len(self.groups))
         return tuple(np.array(self.groups)[high >= low.max()].tolist())
 

@@ -118,8 +118,10 @@ class ErrorBelow(Rule):
         # every attempt uses up part of δ for good; with the labels doubled there are few of them
         if self.reason(seen) is not None or seen.labels < 2 * seen.frozen_labels or not all(seen.validated):
             return None
+        # the proof would be that of the next version, which may use less of δ than those before
         spent = spent_by(seen.version + 1, 1 - self.confidence)
         needed = Findings(seen.groups).further(self.target, spent, np.array(seen.rates)[:, None])
+        # begun too early a proof fails and has cost its labels: it waits until the labels that are left would do
         if any(labels is None for labels in needed) or sum(labels or 0 for labels in needed) > seen.left:
             return None
         return self
@@ -148,6 +150,7 @@ class NoImprovement(Rule):
         """The best of these rounds, compared with the round before them."""
         if len(seen.scores) <= self.rounds:
             return None
+        # against the round before the stretch: noise within it must not look like progress
         before, *later = list(seen.scores)[-1 - self.rounds :]
         for first, *rest in zip(before, *later, strict=True):
             # a group without a score is still to come
@@ -182,6 +185,7 @@ class Deadline(Rule):
 
     def __post_init__(self) -> None:
         if not isinstance(self.when, str):
+            # as text, which a ledger can hold
             object.__setattr__(self, "when", self.when.isoformat())
         self.moment()
 
@@ -261,6 +265,7 @@ def parse_stop(stop: Rule | str | Sequence[str] | None) -> Rule | None:
     texts = [stop] if isinstance(stop, str) else list(stop) if isinstance(stop, Iterable) else [stop]
     if not all(isinstance(text, str) for text in texts):
         raise InputError(f"stop must be stopping rules such as ErrorBelow(0.1) or 'target=0.1', not {stop!r}")
+    # & binds closer than |, as in Python
     some = [_joined(AllOf, [_parse(one) for one in part.split("&")]) for text in texts for part in text.split("|")]
     return _joined(AnyOf, some) if some else None
 

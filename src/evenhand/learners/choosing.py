@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Candidate", "Choice", "FinalModel", "fit_chosen", "why_plain"]
 
+# each candidate is fitted on four fifths: near enough to all rows, and only five fits
 FOLDS = 5
+# full weights may fit the chance in the risks they were found on: half of them is the cautious step between
 STRENGTHS = {0.0: "none", 0.5: "half", 1.0: "full"}
 PENALTIES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 FEW_PENALTIES = (0.1, 1.0, 10.0)

@@ -38,6 +38,7 @@ def _ledger(url: str) -> Ledger:
     return open_ledger(url)
 
 
+# fitted models live in these objects: kept open, the next refit goes on from the last one
 @lru_cache(maxsize=50)
 def _campaign(url: str, name: str) -> Campaign:
     return Campaign.open(_ledger(url), name)

@@ -79,6 +79,7 @@ class Logistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         check_classification_targets(labels)
         weight = None if sample_weight is None else as_weights(sample_weight, plain.shape[0])
         if weight is not None:
+            # a class of which all rows weigh nothing must not count as seen
             plain, labels, weight = plain[weight > 0], labels[weight > 0], weight[weight > 0]
         self.classes_, codes = np.unique(labels, return_inverse=True)
         K = len(self.classes_)
@@ -130,6 +131,7 @@ class Logistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         """Scores: (n,) for two classes, the second is predicted where positive; (n, K) for more."""
         check_is_fitted(self)
         given = numeric(X)
+        # scikit-learn warns about names that a model was not fitted with
         if hasattr(given, "columns") and not hasattr(self, "feature_names_in_"):
             given = given.to_numpy()  # it was fitted on plain numbers
         rows = validate_data(self, given, accept_sparse="csr", dtype=np.float64, reset=False)
@@ -161,6 +163,7 @@ class Logistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
 
     def _start(self, previous: object, size: int) -> Floats:
         """The parameters of `previous` where they fit this problem, else zero."""
+        # with other classes the parameters mean something else
         if isinstance(previous, Logistic) and np.array_equal(getattr(previous, "classes_", ()), self.classes_):
             theta = np.column_stack((previous.coef_, previous.intercept_)).reshape(1, -1)
             if theta.size == size:
@@ -224,6 +227,7 @@ def column_scale(rows: Rows, weight: Floats | None, C: float, K: int) -> Floats:
     """What gradients are divided by to measure them, (1, q): C·Σs and each column's size where it exceeds 1."""
     s = np.ones(rows.shape[0]) if weight is None else weight
     absolute: Any = abs(rows)
+    # a column in grams has gradients a thousand times those in kilograms: each is measured against its own size
     size = np.maximum(s.sum(), absolute.T @ s)
     return C * np.tile(size, K if K > 2 else 1)[None]
 
@@ -241,5 +245,6 @@ def log_chances(score: Floats, K: int) -> Floats:
     """Log-probabilities (n, K) from the scores of a model of K classes; with one, they leave something to others."""
     if K > 2:
         return np.asarray(score - logsumexp(score, axis=1, keepdims=True))
+    # log σ(s) by logaddexp: exact where σ rounds to 0 or 1
     second = -np.logaddexp(0.0, -score)
     return second[:, None] if K == 1 else np.column_stack((-np.logaddexp(0.0, score), second))

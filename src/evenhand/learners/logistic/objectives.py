@@ -50,6 +50,7 @@ class BinaryBlock:
         """Hessian of F, (k, p, p)."""
         result = _ridge(len(theta), theta.shape[1], 1)
         for part, rows in self._parts(which):
+            # rows carry their signs, and σ(m)σ(−m) does not depend on them
             curvature = self.C * _bump(margins(theta[part], rows), cautious[part, None])
             result[part] += np.matmul(rows * curvature[:, None, :], rows.transpose(0, 2, 1))
         return result

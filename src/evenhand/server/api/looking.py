@@ -40,6 +40,7 @@ def status(seat: Viewing, request: Request) -> Response:
     """Budget, groups, requests, collectors, scores, claims. Send the `ETag` back to learn whether anything changed."""
     state = seat.campaign.store.refresh()
     overdue = state.overdue(seat.campaign.store.now())
+    # the number of the last event says it all, but for leases that ended: time passes without events
     tag = f"{seat.campaign.store.number}-{state.seq}-{len(overdue)}"
     if (answer := unchanged(request, tag)) is not None:
         return answer
@@ -82,9 +83,11 @@ async def stream(
     """What is new, as server-sent events; a reader that was cut off goes on where it was."""
     if sum(metric.value for metric in _samples(seat)) >= MOST_STREAMS:
         raise Problem(503, f"{MOST_STREAMS} streams are open already: poll with ETags", "busy", {"Retry-After": "60"})
+    # browsers send it by themselves when they connect again; it counts more than the address
     first = int(last) if last is not None and last.isdecimal() and int(last) < 2**31 else after
     stopping: asyncio.Event = request.app.state.stopping
     found = news(seat, first, stopping, request.app.state.newest)
+    # nginx would hold events back until its buffer is full
     return StreamingResponse(found, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
 
@@ -99,6 +102,7 @@ def _samples(seat: Viewing) -> list[Any]:
 )
 def export(seat: Leading, format: Literal["csv", "jsonl", "parquet"] = "csv") -> Response:
     """The data set gathered so far, as a stream."""
+    # a file first: an export that fails in the middle must not look like a whole one
     folder = tempfile.TemporaryDirectory(prefix="evenhand-")
     path = Path(folder.name) / f"export.{format}"
     try:
@@ -122,6 +126,7 @@ def examples(seat: Leading, role: Literal["train", "validate", "test"] = "train"
     from evenhand.ledger.text import from_text
 
     with seat.campaign.store.moment() as (reader, state):
+        # within one moment: rows and columns belong to the same state
         rows = [row for row in reader.changed() if row.counts and row.role == role]
     columns = state.columns
     if columns is not None and columns["kind"] == "array":

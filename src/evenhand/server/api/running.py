@@ -77,6 +77,7 @@ class Close(Body):
 
 def check_plain(strategy: str | None = None, learner: str | None = None, risk: str | None = None) -> None:
     """Refuse texts that name code of somebody's, or a class to import."""
+    # terms are named by their import path too
     if strategy is not None and ("factory:" in strategy or "terms" in strategy):
         raise InputError(f"the strategy {strategy!r} names code, and {_PLAIN}: use a strategy by its name")
     if learner is not None and learner.partition(":")[0] not in (*_LEARNERS, "none"):
@@ -90,6 +91,7 @@ def campaigns(request: Request) -> Response:
     """The campaigns one may see."""
     parts, grant = parts_of(request), grant_of(request)
     known = parts.campaigns.ledger.campaigns()
+    # a token for one campaign must not even learn the names of the others
     seen = {name: number for name, number in known.items() if grant.campaign in (None, number)}
     rows = [{"number": number, **parts.campaigns.by_number(number).overview()} for number in seen.values()]
     return Json({"campaigns": rows})
@@ -110,6 +112,7 @@ def create(body: NewCampaign, request: Request, grant: Annotated[Grant, Depends(
 @router.post("/campaigns/{name}/change")
 def change(body: Change, seat: Leading) -> Response:
     """Change the budget, learner, lease, stopping rules or refits from here on."""
+    # null is not a way to take a setting back: a client that sends all fields would change what it did not mean to
     settings = {key: value for key, value in body.model_dump(exclude_unset=True).items() if value is not None}
     if not settings:
         raise InputError("nothing to change: give budget, learner, lease, stop or refit")

@@ -81,6 +81,7 @@ async def tell(
     body = await _body(http)
 
     def store() -> Receipt:
+        # within the thread: it reads the ledger, and the event loop must not wait for a database
         seat.check_own(request)
         _check_event(seat, request, event)
         options: dict[str, Any] = {"collector": seat.collector(collector), "partial": partial, "extra": extra}
@@ -184,6 +185,7 @@ async def _body(request: Request) -> Path | bytes:
 
 
 def _check_event(seat: Seat, number: int, event: int | None) -> None:
+    # numbers begin at 1 in every campaign: a client with the wrong name would answer somebody else's request
     known = seat.campaign.store.refresh().open.get(number)
     if event is not None and known is not None and known["event"] != event:
         raise InputError(
@@ -197,6 +199,7 @@ async def _answer(seat: Seat, store: Any) -> Response:
         seat.parts.observer.labels.inc(receipt.rows)
         settings = seat.campaign.store.state.settings
         if receipt.rows and settings["refit"] == "background" and settings["learner"] is not None:
+            # begun now, so that the next ask finds new scores rather than waits for them
             seat.parts.worker.refit_soon(seat.campaign)
     return Json(receipt.as_dict())
 
@@ -220,6 +223,7 @@ def _delivery(rows: Rows, seat: Seat, *, grouped: bool) -> Delivery:
     if grouped and rows.groups is None:
         raise InputError("give the group of every row in groups")
     groups = rows.groups if grouped else None
+    # keys of JSON objects are text
     problems = {int(row): why for row, why in rows.problems.items() if row.isdecimal()}
     if rows.X is not None:
         return replace(Delivery.of(rows.X, rows.y, rows.ids, groups), problems=problems)
