@@ -253,6 +253,7 @@ class Looking:
 
         from evenhand.campaign.intake import features_in
 
+        # the final model first: without labels there is none, whatever the file holds
         model, table = self.final_model(), self._table(path)
         X = features_in(table, self.store.refresh())
         sure = getattr(model, "predict_proba", None)
@@ -314,6 +315,7 @@ class Looking:
             [name, request.id, request.group, *from_text(str(found[name].features)), None]
             for request in requests
             for name in request.examples
+            # a request in parts: what was told, skipped or withdrawn meanwhile is not to be labelled again
             if found[name].label is None and found[name].fate is None
         ]
         return names, rows

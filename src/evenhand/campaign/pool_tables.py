@@ -174,6 +174,7 @@ def _ids(table: Frame | ParquetFiles, id: str) -> pa.Array:
     # combine_chunks gives a chunked array again where the text is too long for one array
     found = found if isinstance(found, pa.Array) else pa.concat_arrays(found.chunks)
     if pa.types.is_floating(found.type):
+        # pandas writes a gap among numbers as NaN
         found = pc.if_else(pc.is_nan(found), None, found)
     if found.null_count:
         rows = np.flatnonzero(found.is_null().to_numpy(zero_copy_only=False)).tolist()
@@ -249,11 +250,13 @@ def _columns(
         if name not in names:
             why = "the id" if name == id else "the label" if name == label else "ignored"
             raise InputError(f"the column {name!r} is {why}: it cannot be a feature as well")
+    # group columns are no features unless somebody says so: a model must not learn the group by default
     used = list(features) if features is not None else [name for name in names if name not in by]
     if not used:
         raise InputError("there are no features: every example needs a column beside id, group and label")
     types = [_type(name, table.schema.field(name).type) for name in names]
     for name, kind in zip(names, types, strict=True):
+        # told now, not when the first fit fails after people have labelled for a day
         if needs_numbers and name in used and kind not in ("number", "bool"):
             raise InputError(
                 f"column {name!r} is {'text' if kind == 'empty' else kind}, which the learner cannot use: choose others "
@@ -294,6 +297,7 @@ def _like(new: JsonObject, earlier: JsonMapping | None) -> JsonObject:
     for name, kind in was.items():
         if name not in now:
             raise InputError(f"the column {name!r} of earlier rows is gone")
+        # a library may write the same texts as a dictionary or plainly
         if now[name] not in (kind, "empty") and {now[name], kind} != {"text", "category"}:
             raise InputError(f"column {name!r} was {kind} in earlier rows and is {now[name]} now")
     if extra := sorted(now.keys() - was.keys()):

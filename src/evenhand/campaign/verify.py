@@ -25,6 +25,7 @@ from evenhand.notation import JsonMapping, JsonObject
 
 __all__ = ["Verification", "verify"]
 
+# other processors and other builds of BLAS round otherwise
 _TOLERANCE = 1e-6
 _TINY = 1e-9
 # seconds that writing an event may take after its lease was computed
@@ -80,6 +81,7 @@ def verify(ledger: Ledger, campaign: int, parts: Parts) -> Verification:
         except EvenhandError as error:
             found.problems.append(str(error))
             return found
+        # in the same moment as the events: a campaign may go on while it is checked
         rows = reader.changed()
         _rows(events, rows, found)
         _steps(events, rows, found)
@@ -156,6 +158,7 @@ def _rows(events: list[Event], rows: list[Example], found: Verification) -> None
                 found.problems.append(f"the example {name!r} was erased, but its row is still there")
         elif row.features is None:
             found.problems.append(f"event {seq}: the example {name!r} has no features")
+        # digests in events cannot be changed without changing the event: they are what rows are held against
         elif not row.salt or digest_of(row) != digest:
             found.problems.append(f"event {seq}: the example {name!r} is not what was told")
         elif row.fate != ("withdrawn" if name in withdrawn else None):
@@ -164,6 +167,7 @@ def _rows(events: list[Event], rows: list[Example], found: Verification) -> None
             found.problems.append(f"the label of the example {name!r} is not the one it was corrected to")
         elif name not in corrected and row.label != row.first_label:
             found.problems.append(f"the label of the example {name!r} changed, but nobody corrected it")
+    # rows that somebody put in by hand
     found.problems += [f"the example {name!r} is in no event" for name in kept]
 
 
@@ -195,6 +199,7 @@ class _Before:
         """Go on to the next event."""
         self.state.fold([event])
         if event.kind in ("withdrawn", "erased"):
+            # letters of later events say that these no longer count
             self.gone |= set(event.facts["ids"])
 
 
@@ -330,6 +335,7 @@ def _altered(event: Event, before: _Before) -> Iterator[str]:
         return
     yield from _unlike(facts, {"roles": before.letters(names)})
     paid = sum(before.rows[name].origin in ("asked", "extra", "charged") for name in told)
+    # a refund that was never paid would let a campaign spend more than its budget
     if facts.get("refund", 0) not in (0, paid):
         yield f"it gives {facts['refund']} labels back to the budget, which was charged {paid} for them"
 
@@ -342,6 +348,7 @@ def _groups_of(before: _Before, names: Iterable[str]) -> list[int]:
 def _scored(event: Event, before: _Before) -> Iterator[str]:
     """Scores: which events they may rest on; `refit_scores` fits them again."""
     earliest, rests_on = before.state.scores_rest_on, event.facts["rests_on"]
+    # scores never go back to older labels, and cannot rest on labels that had not come
     if not earliest <= rests_on < event.seq:
         yield f"its scores rest on event {rests_on}, which is not between {earliest} and {event.seq - 1}"
 

@@ -28,6 +28,7 @@ def frozen_models(reader: Reader, events: Sequence[Event]) -> Iterator[str]:
 def weighed_evidence(reader: Reader, state: State, parts: Parts) -> Iterator[str]:
     """The evidence of a certify phase that is other than the frozen model and the rows give, where nothing came since."""
     facts = state.weighed
+    # labels that came since have not been weighed yet: there is nothing to compare with
     if facts is None or state.frozen is None or facts["rests_on"] < state.evidenced:
         return
     phase = state.proving or state.outcome
@@ -35,6 +36,7 @@ def weighed_evidence(reader: Reader, state: State, parts: Parts) -> Iterator[str
         return
     spent = spent_by(state.frozen["version"], phase["delta"])
     again = weighed(FrozenModel(parts).findings(reader, state), state, spent)
+    # counts and sums, not bounds: bounds follow from them, and would differ by rounding
     for name in ("first", "now", "labels", "doubtful"):
         if facts[name] != again[name]:
             yield f"the evidence as weighed has {name} {facts[name]}, now {again[name]}"

@@ -53,6 +53,7 @@ def cifar10(data_dir: str | Path | None = None, **settings: Any) -> Images:
     images, labels = (np.concatenate(column) for column in zip(*parts[:5], strict=True))
     test = (parts[5][0], *as_pairs(parts[5][1], CIFAR_PAIRS))
     transform = {
+        # of the training images, by channel
         "mean": (0.4914, 0.4822, 0.4465),
         "std": (0.2470, 0.2435, 0.2616),
         "crop": 28,

@@ -51,6 +51,7 @@ def utkface(data_dir: str | Path | None = None, *, split: str = "random", **sett
         training = _one_of_twins(faces, known)
     elif split == "crop_part1":
         digests = _digests(faces)
+        # twins under other names: leaving out equal names alone would test on training faces
         training = known & ~np.isin(digests, digests[faces.cropped])
     else:
         training = known
@@ -97,6 +98,7 @@ def _listed(folder: Path) -> _Faces:
         [int(p) if p in "01234" and p else -1 for p in part[1:3]] if len(part) == 4 else [-1, -1] for part in parts
     ]
     sex, race = np.array(numbers, dtype=np.int64).reshape(-1, 2).T
+    # a sex of 2 to 4 is a slip in the file's name
     sex = np.where(sex > 1, -1, sex)
     return _Faces(paths, sex, race, np.array([path.name in cropped for path in paths]))
 

@@ -64,6 +64,7 @@ class Engine:
         self.warmup, self.batch, self.validation, self.population = warmup, batch, validation, population
         shape = (len(self.trials), len(self.groups))
         self.counts, self.held, self.scored = (np.zeros(shape, dtype=np.int64) for _ in range(3))
+        # the same array, which says that the risk is about every example
         self.validated = self.scored
         self.pending, self.pending_validation = (np.zeros(shape, dtype=np.int64) for _ in range(2))
         self.loss_sum = np.zeros(shape)
@@ -100,6 +101,7 @@ class Engine:
         if isinstance(self.strategy, Rule):
             return self.strategy(standing, uniforms)
         single = [Decision.checked(self.strategy(standing.trial(j), uniforms[j])) for j in range(len(self.trials))]
+        # without terms: strategies of users may give other ones in every trial
         index, code = (np.array([getattr(d, name) for d in single]) for name in ("index", "code"))
         return Decision(self.groups, index, code)
 

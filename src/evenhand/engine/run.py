@@ -88,6 +88,7 @@ def each_round(
         step = block.step()
         if step is None:
             return
+        # a group that runs low gives short rounds: there may be more rounds than the budget bought
         due = bool(tested[min(t, len(tested) - 1)])
         if score or due:
             block.engine.refit()
@@ -182,6 +183,7 @@ class _Forms:
 
     @classmethod
     def of(cls, block: Trials) -> _Forms:
+        # only these two have all trials' coefficients as arrays
         linear = isinstance(block.memory, LockstepLogistic | PoolMemory)
         stream = block.stream if linear and isinstance(block.stream, ExactStream) else None
         wanted = not block.settings.risk.is_error and block.measure.table is not None
@@ -214,6 +216,7 @@ def _log(block: Trials, forms: _Forms, tick: Callable[[], None] | None) -> JsonO
     accuracy, risk = forms.of_rules(rules) if exact else (None, None)
     # the last round is tested even where the run ended before the round that was to be
     lacking = done.risk is None and not block.settings.risk.is_error
+    # results read the last round, whether or not it was one to be tested
     if (accuracy is None and done.accuracy is None) or (risk is None and lacking):
         block.engine.refit()
         found["accuracy"][-1], last = block.tested()

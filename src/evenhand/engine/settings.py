@@ -38,6 +38,7 @@ def check_settings(
     if not isinstance(groups, Iterable):
         raise InputError(f"groups must be a list of names, not {groups!r}")
     groups = list(groups)
+    # NaN, which is what pandas has for a missing group, differs from itself
     if any(group is None or group != group for group in groups):
         raise InputError(f"a group has no name: {groups}")
     names = tuple(str(group) for group in groups)
@@ -46,6 +47,7 @@ def check_settings(
     twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
     if twice:
         raise InputError(f"the group {twice[0]!r} is named twice")
+    # a spreadsheet's stray blank would split a group in two, each looking worse off than it is
     if len({name.strip() for name in names}) < len(names):
         raise InputError(f"two groups differ only by blanks: {', '.join(map(repr, names))}")
     if not callable(strategy) or isinstance(strategy, type):
@@ -124,6 +126,7 @@ def forced_warning(strategy: Strategy, groups: int, examples: float) -> str | No
         f"with {groups} groups and xi={xi:g}, forced exploration makes this uniform sampling for the first "
         f"{until:,.0f} training examples, more than half of the {examples:,.0f} this budget buys"
     )
+    # solves m^(1/(1−ξ)) = n/2 for ξ
     highest = 1 - math.log(groups) / math.log(examples / 2) if examples / 2 > groups else 0.0
     if highest > 0.01:
         return f"{message}; xi={math.floor(100 * highest) / 100:g} would not"

@@ -107,6 +107,7 @@ class Trials:
             len(source.groups),
             risk=self.settings.risk,
             trials=len(trials),
+            # by the first trial: a learner that uses its seed fits one trial at a time, so a block of it is that trial
             seed=learner_seed(self.settings.seed, trials[0]),
             names=tuple(source.groups),
             run=f"{source.name} {getattr(strategy, '__name__', strategy)} seed {self.settings.seed} trial {trials[0]}",
@@ -138,6 +139,7 @@ class Trials:
         if self.settings.final == "chosen":
             self.drawn.append(drawn)
         validation = self.engine.record(drawn.trial, drawn.group, drawn.X, drawn.y, drawn.validation)
+        # a trial that is over asks no more: its random numbers must not move on
         self.engine.asked += group >= 0
         self.used += np.bincount(drawn.trial, minlength=len(self.used))
         return drawn, validation

@@ -92,6 +92,7 @@ class MemoryLedger(Ledger):
             writer = _MemoryWriter(kept, self._clock())
             yield writer
             writer.store()
+            # only now: a first step that failed must leave no name behind
             self._names[name] = len(self._kept)
             self._kept.append(kept)
 
@@ -99,6 +100,7 @@ class MemoryLedger(Ledger):
     def reading(self, campaign: int) -> Iterator[Reader]:
         """One moment of a campaign."""
         with self._lock:
+            # a writer whose step is never stored reads as well as any reader
             yield _MemoryWriter(self._kept[campaign], self._clock())
 
     @contextmanager
@@ -117,6 +119,7 @@ class MemoryLedger(Ledger):
         """Take, renew or give back the refit lease."""
         with self._lock:
             kept, now = self._kept[campaign], self._clock()
+            # the holder itself may renew at any time
             if kept.lease[0] != holder and kept.lease[1] > now:
                 return False
             kept.lease = (holder, now + seconds) if seconds > 0 else ("", 0.0)
@@ -219,11 +222,13 @@ class _MemoryWriter(Writer):
     def store(self) -> None:
         """Take in what was written."""
         kept = self._kept
+        # cannot happen under the lock; kept as the databases' unique key has it, so that all ledgers refuse alike
         if self.appended and self.appended[0].seq != len(kept.events) + 1:
             raise LedgerError("another process wrote the same event: nothing was stored, try again")
         if any(model.version in kept.models for model in self.models):
             raise LedgerError("there is a frozen model of this version already: nothing was stored")
         kept.events += self.appended
+        # `changed` searches by bisection; Python's sort takes one pass over what is sorted already
         kept.touched.sort(key=itemgetter(0))
         kept.models |= {model.version: model for model in self.models}
         kept.snapshot = self.new_snapshot or kept.snapshot

@@ -46,8 +46,10 @@ events = Table(
     Column("kind", Text, nullable=False),
     Column("request", Integer),
     Column("actor", Text),
+    # text, not JSONB: its numbers would not read back exactly
     Column("facts", Text, nullable=False),
     Index("events_by_request", "campaign", "request"),
+    # kept in the order of the key, campaign and seq, in which events are always read
     sqlite_with_rowid=False,
 )
 
@@ -60,6 +62,7 @@ examples = Table(
     Column("role", Text),
     Column("place", BigInteger),
     Column("request", Integer),
+    # whether an open request has it: a pool example must not be handed out twice
     Column("held", Boolean, nullable=False),
     Column("origin", Text),
     Column("made", Boolean, nullable=False),
@@ -70,6 +73,7 @@ examples = Table(
     Column("told", Integer),
     Column("position", Integer, nullable=False),
     Column("changed", Integer, nullable=False),
+    # digests in events are of salt and row: once the salt is erased nobody can guess a label back from its digest
     Column("salt", Text),
     Column("fate", Text),
     Index("examples_by_delivery", "campaign", "told", "position"),
@@ -114,6 +118,7 @@ tokens = Table(
     Column("name", Text, nullable=False),
     Column("role", Text, nullable=False),
     Column("campaign", Integer, ForeignKey("campaigns.id")),
+    # a session ends with the token it came of
     Column("parent", Text, ForeignKey("tokens.id")),
     Column("created", Double, nullable=False),
     Column("expires", Double),

@@ -65,6 +65,7 @@ class Decision:
         pairs += [(self.terms[name], other.terms[name]) for name in self.terms]
         return all(np.array_equal(a, b) if a is not None and b is not None else a is b for a, b in pairs)
 
+    # arrays are compared by value, and have no hash that goes with it
     __hash__ = None  # type: ignore[assignment]
 
     @property
@@ -92,6 +93,7 @@ class Decision:
                 numbers = [v if math.isfinite(v) else None for v in numbers]
             return dict(zip(self.groups, numbers, strict=True))
 
+        # a rule that did not draw this time has no chances worth writing down
         drawn = self.kind in ("explore", "population") and self.probability is not None
         return {
             "group": self.group,

@@ -72,6 +72,7 @@ def describe_strategy(strategy: object) -> str | None:
 def _split_label(text: str) -> tuple[str, str]:
     """The label, which is the whole text where none is set, and the text without it."""
     head, _, _ = text.partition(":")
+    # before the first colon only: settings have = as well
     label, mark, _ = head.partition("=")
     return (label, text[len(label) + 1 :]) if mark else (text, text)
 
@@ -92,6 +93,7 @@ def _rule(text: str) -> Rule:
     rule = STRATEGIES[name]
     settings = parse_settings(tail, where=f"strategy {name!r}")
     if "bound" in settings:
+        # before unknown settings are refused: those of the bound are not the rule's own
         settings["bound"] = _bound(settings)
     known_settings = [f.name for f in fields(rule)]
     for key in settings:

@@ -75,6 +75,7 @@ class Standing:
         """
         # the usual case, a risk about every example; also the one that campaigns wait for
         if self.scored is None:
+            # open examples count as right: a group that is being answered looks better off, so others are asked meanwhile
             return np.asarray(self.loss_sum / np.maximum(self.validated + self.pending_validation, 1))
         share = np.where(self.scored > 0, self.validated / np.maximum(self.scored, 1), 1.0)
         mean = self.loss_sum / np.maximum(self.validated + self.pending_validation * share, 1)
@@ -118,5 +119,6 @@ def awaited(
     """
     if scored is validated:
         return np.asarray((scored == 0) & available)
+    # a group may have no positives at all: after twenty labels the campaign goes on without its loss
     lacking = (validated == 0) & (told < max(_PATIENCE, 2 * batch))
     return np.asarray(((scored == 0) | lacking) & available)
