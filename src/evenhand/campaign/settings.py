@@ -141,6 +141,7 @@ def make_settings(
     """The settings as plain values, validated, and the objects they describe."""
     rule = parse_strategy(strategy)[1] if isinstance(strategy, str) else strategy
     checked: dict[str, Any] = {"budget": budget, "batch": batch, "warmup": warmup, "validation": validation}
+    # one group stands in for them: everything else can be refused before a pool is read
     if groups is None:  # checked again when the first pool names them
         check_settings(["one group"], rule, **checked)
         if population is not None:
@@ -158,6 +159,7 @@ def make_settings(
     settings = {
         "groups": list(names),
         "strategy": _strategy_text(strategy),
+        # kept, because a process that lacks the strategy must still fold as many accuracies
         "window": int(getattr(rule, "window", 20)),
         "budget": int(budget),
         "batch": int(batch),

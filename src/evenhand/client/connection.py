@@ -86,12 +86,14 @@ class Connection:
         """The server's answer; one that is an error is raised."""
         given = {**(headers or {}), **({} if content is None else {"Content-Type": kind})}
         if repeat == "key":
+            # made once, before the first try: the server knows a second one by it
             given["Idempotency-Key"] = uuid.uuid4().hex
         options: JsonObject = {} if timeout is None else {"timeout": timeout}
         request = self._client.build_request(
             method, path, content=content, headers=given, params=_plain(params or {}), **options
         )
         found = self._answer(request, repeat)
+        # redirects too: following one would send the token to another host
         if found.status_code >= 300 and found.status_code != 304:
             raise self._error(found)
         return found
@@ -115,7 +117,9 @@ class Connection:
             try:
                 found = self._client.send(request)
             except self._lost as error:
+                # by chance, so that many clients of a server that restarts do not all come back at once
                 pause = random.uniform(wait / 2, wait)
+                # what never left this machine can always be sent again
                 again = repeat != "never" or isinstance(error, self._not_sent)
                 if not again or time.monotonic() + pause > until:
                     # not `from error`: it holds the request, and the request the token

@@ -60,6 +60,7 @@ def examples_of(record: Mapping[str, Any]) -> Examples:
     state = State()
     state.columns, state.label_kind = record["columns"], record["label_kind"]
     columns = (record[name] for name in ("ids", "groups", "labels", "rows"))
+    # by the code that reads a ledger, so that frames and labels come back in the very same kinds
     return as_examples(
         state,
         [

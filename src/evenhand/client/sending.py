@@ -28,6 +28,7 @@ _PARQUET = "application/vnd.apache.parquet"
 def rows_body(X: Features, y: Any, ids: Any = None, groups: Any = None) -> JsonObject:
     """Labelled rows for `tell` and `add`; what is wrong with a row goes along, so that the others can be stored."""
     delivery = Delivery.of(X, y, ids, groups)
+    # an empty state: what is wrong with a row by itself is told here, what depends on earlier rows by the server
     rows = delivery.rows(State())
     problems = dict(rows.problems)
     body = _features(rows)
@@ -41,6 +42,7 @@ def rows_body(X: Features, y: Any, ids: Any = None, groups: Any = None) -> JsonO
 def _features(rows: Rows) -> JsonObject:
     kind = rows.columns["kind"]
     if kind == "dense":
+        # the stored text as it is: parsed and written again, numbers might change in the last digit
         return {"X": [orjson.Fragment(str(row)) for row in rows.stored]}
     if kind in ("sparse", "array"):
         raise InputError(
@@ -126,6 +128,7 @@ def settings_body(name: str, groups: Any, strategy: Any, learner: Any, **given: 
         raise InputError(f"cannot create the campaign: {error}") from None
     for setting in ("strategy", "learner", "risk", "stop"):
         _refuse_own(setting, settings[setting])
+    # the wire has one number for the seed
     if settings["trial"]:
         raise InputError("over HTTP a seed is one number: a trial of a simulation runs on this machine")
     stop, share = settings["stop"], settings["population"]
@@ -145,6 +148,7 @@ def settings_body(name: str, groups: Any, strategy: Any, learner: Any, **given: 
 
 def change_body(changes: Mapping[str, Any]) -> JsonObject:
     """Changed settings as plain values; a setting that is taken away has a word for that, since null leaves it alone."""
+    # null means "as it is" over HTTP, None in Python "no lease, no learner, no rule"
     nothing = {"lease": "never", "learner": "none", "stop": []}
     found = {name: nothing.get(name) if value is None else value for name, value in changes.items()}
     if (learner := found.get("learner")) is not None and not isinstance(learner, str):

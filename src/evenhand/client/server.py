@@ -64,6 +64,7 @@ class Server:
         """A campaign's name as a part of a path, or its number where a path cannot hold the name."""
         if "/" not in name and not name.startswith("~") and name not in ("", ".", ".."):
             return quote(name, safe="")
+        # proxies fold %2F and .. in addresses: such a name goes by its number
         found = [about["number"] for about in self._campaigns() if about["name"] == name]
         if not found:
             raise NotFound(f"there is no campaign {name!r}")

@@ -105,5 +105,6 @@ def paired(a: Floats, b: Floats) -> Gain:
 
 def paired_by_trial(a: pd.Series, b: pd.Series) -> tuple[Gain | None, int]:
     """a − b over the trials that both have, and how many these are; None where there are none."""
+    # trials that both have: a rule that was interrupted earlier must not be compared on easier ones
     both = pd.concat([a, b], axis=1, join="inner").dropna().to_numpy()
     return paired(both[:, 0], both[:, 1]) if len(both) else None, len(both)

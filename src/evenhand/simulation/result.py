@@ -109,6 +109,7 @@ class Result:
         if differ:
             was = ", ".join(f"{key} was {earlier.settings.get(key)!r}, is {self.settings[key]!r}" for key in differ)
             raise InputError(f"cannot go on from that result, its settings differ: {was}")
+        # lists of their own: the earlier result must not grow with this one
         self._traces, self._finals = list(earlier._traces), list(earlier._finals)
         self.seconds, self.elapsed = dict(earlier.seconds), earlier.elapsed
 
@@ -194,6 +195,7 @@ class Result:
         folder.mkdir(parents=True, exist_ok=True)
         write_atomically(folder / "trace.parquet", lambda path: self.trace.to_parquet(path, index=False))
         write_atomically(folder / "final.parquet", lambda path: self.final.to_parquet(path, index=False))
+        # the summary last: a folder that has one is complete
         text = json.dumps(self.summary(), indent=2, allow_nan=False)
         write_atomically(folder / "summary.json", lambda path: path.write_text(text + "\n", encoding="utf-8"))
 

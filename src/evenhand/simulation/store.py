@@ -51,8 +51,10 @@ class Store:
     def refuse_others(self, wanted: Sequence[Mapping[str, object]]) -> None:
         """Refuse to go on where there are trials and none has any of these settings: say which setting differs."""
         kept = [json.loads(path.read_text(encoding="utf-8")) for path in self.folder.glob("*/settings.json")]
+        # some of the wanted ones are there: others beside them are of an earlier comparison, and do no harm
         if not kept or any(self._files(settings) for settings in wanted):
             return
+        # the nearest pair: the message then names what was changed, not everything
         was, now = min(product(kept, wanted), key=lambda pair: len(_differing(*pair)))
         differ = ", ".join(f"{key} was {was.get(key)!r}, is {now.get(key)!r}" for key in _differing(was, now))
         raise InputError(f"cannot go on from the trials in {self.folder}, their settings differ: {differ}")
@@ -142,6 +144,7 @@ def _padded(values: NDArray[_Kind], rounds: int, name: str) -> NDArray[_Kind]:
     short = rounds - len(values)
     if not short:
         return values
+    # as within a block: a trial that is over stays as it was, with nothing chosen
     last = np.repeat(values[-1:], short, axis=0)
     return np.concatenate([values, np.full_like(last, -1) if name in ("chosen", "kind") else last])
 

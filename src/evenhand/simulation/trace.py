@@ -38,6 +38,7 @@ def trace_frame(label: str, record: Record, *, chosen_only: bool = False) -> pd.
     """A row per round and group of every trial in the record, or per round with the chosen group alone."""
     R, T, m = record.counts.shape
     trial, round_, group = np.meshgrid(record.trials, np.arange(1, R + 1), np.arange(m), indexing="ij")
+    # trials of a block end at different rounds; what the others wait through never happened in them
     happened = np.broadcast_to((record.chosen >= 0).T[:, :, None], (T, R, m))
     chosen = record.chosen.T[:, :, None] == np.arange(m)
     keep = chosen if chosen_only else happened

@@ -83,6 +83,7 @@ class SyntheticModel1:
 
     def examples(self, group: int, normals: Floats) -> tuple[Floats, Ints]:
         """Features and labels of a group, a row of normals each."""
+        # the sign of a normal instead of a draw of its own: every example takes the same count of numbers from its generator
         y = (normals[:, 0] > 0).astype(np.int64)
         return normals[:, 1:] + self.mu[group, y], y
 
@@ -140,6 +141,7 @@ class SyntheticModel1:
 
         what = _known(risk)
         if what not in self._fair:
+            # f_π minimises the log loss of the mixture: more of a group lowers its log loss and error, not always its misses
             falls = what.name in ("error", "log")
             self._fair[what] = fair_mixture(self.mu, lambda pi: self.mixture_risk(pi, what), falls=falls)
         return self._fair[what].copy()
@@ -158,6 +160,7 @@ class SyntheticModel1:
         from evenhand.sources.synthetic.fair_mixture import least_worst_risk
 
         least = least_worst_risk(lambda pi: self.mixture_risk(pi, risk), len(self.groups), group, share)
+        # never below 0 by rounding: it is compared with bounds
         return max(0.0, least - float(self.worst_risk(self.pi_star(risk), risk)))
 
     def gap(self, radius: float, risk: str | Risk = "error") -> float:

@@ -192,12 +192,14 @@ def _as_float(column: pa.ChunkedArray) -> Floats:
     elif pa.types.is_temporal(kind):
         whole = pa.timestamp("us") if pa.types.is_timestamp(kind) else None
         whole = pa.duration("us") if pa.types.is_duration(kind) else whole or pa.time64("us")
+        # days, the same unit as for dates: a table may have both
         column, unit = column.cast(whole, safe=False).cast(pa.int64()), _MICROSECONDS
     return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64) / unit
 
 
 def _positions(column: pa.ChunkedArray, values: Sequence[str], missing: bool) -> Ints:
     text = _as_text(column)
+    # an unknown category is not missing: it is none of the known ones, missing is a category of its own
     found = pc.index_in(text, value_set=pa.array(values, pa.string()), skip_nulls=True)
     codes = np.asarray(pc.fill_null(found, -1).to_numpy(), dtype=np.int64)
     if missing and text.null_count:

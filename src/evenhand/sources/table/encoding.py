@@ -76,6 +76,7 @@ def fit_encoders(training: Sequence[Coded], width: int, missing: Missing, dense:
         zero[t], spread = _spread(rows.numbers, scale)
         # a constant column becomes 0, not a division by nothing
         factor[t] = np.divide(1.0, spread, out=np.zeros(p), where=spread > 0)
+        # by default a missing number becomes 0 once scaled, and the indicator beside it carries what it means
         fill[t] = _median(rows.numbers, zero[t]) if missing == "median" else zero[t]
         # a category that no training row has would have a weight of pure chance
         seen[t] = np.bincount(rows.categories[rows.categories >= 0], minlength=width) > 0

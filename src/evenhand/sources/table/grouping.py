@@ -47,6 +47,7 @@ class GroupColumn:
 
 def group_column(text: str, columns: Sequence[str]) -> GroupColumn:
     """The column meant by `sex` or `age:25,45,65`."""
+    # first as it is: a column may well be called age:25
     if text in columns:
         return GroupColumn(text)
     name, colon, edges = text.rpartition(":")
@@ -79,6 +80,7 @@ def code_column(chunks: Iterator[pa.Array], column: GroupColumn, *, keep_order: 
         if column.edges:
             coded.append(_bin(chunk, column))
             continue
+        # Python sees each value once, not each row
         encoded = chunk if pa.types.is_dictionary(chunk.type) else chunk.dictionary_encode()
         ordered = ordered or bool(encoded.type.ordered)
         # A missing cell has index −1 and takes the last entry.
@@ -94,6 +96,7 @@ def code_column(chunks: Iterator[pa.Array], column: GroupColumn, *, keep_order: 
     if any(_is_nan(value) for value in values):
         codes = np.where(np.isin(codes, [found[value] for value in values if _is_nan(value)]), -1, codes)
         values = [value for value in values if not _is_nan(value)]
+    # an ordered category, low to high, keeps the order its owner gave it
     if not (ordered and keep_order):
         values.sort()
     lookup = np.full(len(found) + 1, -1, dtype=np.int32)
@@ -119,6 +122,7 @@ def _bin(chunk: pa.Array, column: GroupColumn) -> Indices:
         numbers = pc.cast(chunk, pa.float64()).to_numpy(zero_copy_only=False)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise TableError(f"group column {column.name!r} has bins but is not a number ({chunk.type}).") from error
+    # an edge belongs to the bin above it: "25 to under 65"
     codes = np.searchsorted(column.edges, numbers, side="right").astype(np.int32)
     return np.where(np.isnan(numbers), np.int32(-1), codes)
 
@@ -144,6 +148,7 @@ class Groups:
 def intersect(columns: Sequence[str], codings: Sequence[Coding], exclude: Sequence[str] = ()) -> Groups:
     """Groups as intersections of the columns, named `sex=Male, race=White`; rows of an excluded group get −1."""
     texts = [_texts(column, coding) for column, coding in zip(columns, codings, strict=True)]
+    # before anything is allocated: five columns of a hundred values make ten billion combinations
     size = math.prod(len(values) for values in texts)
     if size > MOST_COMBINATIONS:
         raise TableError(

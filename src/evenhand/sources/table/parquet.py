@@ -32,6 +32,7 @@ class ParquetFiles:
         self.broken: dict[str, str] = {}
         if not self.path.exists():
             raise TableError(f"there is no file {str(path)!r}.")
+        # sorted: row numbers count through the files, and a folder has no order of its own
         self.files = sorted(self.path.rglob("*.parquet")) if self.path.is_dir() else [self.path]
         if not self.files:
             raise TableError(f"the folder {str(path)!r} holds no .parquet file.")
@@ -60,6 +61,7 @@ class ParquetFiles:
         found = [_partition(file.relative_to(self.path).parent, inside) for file in self.files]
         if len({tuple(partition) for partition in found}) > 1:
             raise TableError(f"the files in {str(self.path)!r} do not have the same partitions.")
+        # over all files: year=2024 beside year=unknown is text in both
         kinds = {name: pa.int64() if all(_is_whole(said[name]) for said in found) else pa.string() for name in found[0]}
         return [{name: _scalar(value, kinds[name]) for name, value in said.items()} for said in found]
 
@@ -97,6 +99,7 @@ class ParquetFiles:
     def sample(self, columns: Sequence[str]) -> pa.Table:
         """Some rows of some row groups, spread over the files, to learn what the columns hold."""
         pieces = self.pieces
+        # spread out, for files are often sorted by date: the first rows alone would not show later categories
         picked = {int(i) for i in np.linspace(0, len(pieces) - 1, min(len(pieces), SAMPLED_ROW_GROUPS))}
         batches = []
         for i in sorted(picked):
@@ -132,6 +135,7 @@ def _partition(folder: Path, inside: set[str]) -> dict[str, str]:
 
 def _is_whole(text: str) -> bool:
     """Whether a text is a whole number as one writes it, or says that there is none."""
+    # 007 is no number: it would come back as 7
     return text == _NOTHING or (text.lstrip("-").isdecimal() and str(int(text)) == text)
 
 
@@ -190,6 +194,7 @@ class ParquetRows:
         return self._numbers
 
     def __getitem__(self, rows: Ints) -> Coded:
+        # rows not fetched would give others silently: streams fetch before they draw
         return self._coded[np.searchsorted(self._numbers, rows)]
 
 

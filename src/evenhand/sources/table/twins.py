@@ -21,9 +21,11 @@ def row_keys(tables: Sequence[pa.Table], columns: Sequence[str]) -> list[Words]:
     found = [np.zeros(table.num_rows, dtype=np.uint64) for table in tables]
     for name in columns:
         parts = [table.column(name) for table in tables]
+        # one way for both tables: a number in one and its text in the other must have the same key
         plain = all(_is_plain(part.type) for part in parts)
         for i, part in enumerate(parts):
             with np.errstate(over="ignore"):
+                # an odd factor keeps all 64 bits in play, so columns that are swapped give another key
                 found[i] = found[i] * _ODD + (_numbers(part) if plain else _texts(part))
     return found
 
@@ -76,5 +78,6 @@ def too_many_shared(shared: int, tests: int, pool: Words) -> bool:
     if not shared:
         return False
     _, place, times = np.unique(pool, return_inverse=True, return_counts=True)
+    # in a coarse table twins are no leak: as many as the pool has among its own rows are to be expected
     by_chance = float(np.mean(times[place] > 1))
     return by_chance == 0 or bool(binom.sf(shared - 1, tests, by_chance) < UNLIKELY)
