@@ -174,6 +174,14 @@ def test_a_column_that_numbers_the_rows_is_pointed_out() -> None:
     )
 
 
+def test_a_column_with_another_value_in_every_row_is_pointed_out() -> None:
+    rows = range(40)
+    frame = pd.DataFrame({"person": [f"p{k}" for k in rows], "sex": ["f", "m"] * 20, "x": rows, "y": [0, 1, 1, 0] * 10})
+    said = "column 'person' has another value in every row: if it is an id, say so (id='person', --id person)"
+    assert said in Table(frame, label="y", groups="sex").notes
+    assert not [note for note in Table(frame, label="y", groups="sex", id="person").notes if "person" in note]
+
+
 def test_column_names_that_are_numbers() -> None:
     frame = good().set_axis([0, 1, 2, 3], axis=1)
     assert Table(frame, label=3, groups=[2]).groups == ("f", "m")

@@ -31,6 +31,8 @@ __all__ = ["Columns", "Pool", "TestPart", "make_pool", "make_test"]
 
 MOST_CLASSES = 200
 TINY = 30
+FEW = 30
+"""A column of fewer rows may differ in each of them by chance."""
 _OURS = (("row", "round", "role", "group"), ("row", "role", "group", "predicted"))
 _ROLES = {"train", "validation", "test"}
 
@@ -297,7 +299,19 @@ def _is_text(name: str) -> str:
 
 def _row_numbers(sample: pa.Table) -> list[str]:
     found = [name for name in sample.column_names if counts_the_rows(sample.column(name))]
-    return [f"column {name!r} only numbers the rows: you may want to ignore it" for name in found]
+    notes = [f"column {name!r} only numbers the rows: you may want to ignore it" for name in found]
+    return notes + [
+        f"column {name!r} has another value in every row: if it is an id, say so (id={name!r}, --id {name})"
+        for name in sample.column_names
+        if _tells_rows_apart(sample.column(name))
+    ]
+
+
+def _tells_rows_apart(column: pa.ChunkedArray) -> bool:
+    """Whether a text column has another value in every row: an id, most likely."""
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    return text and len(column) >= FEW and len(column.unique()) == len(column)
 
 
 def _unseen_categories(table: pa.Table, layout: Layout) -> list[str]:
