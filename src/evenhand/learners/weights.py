@@ -31,6 +31,7 @@ def as_weights(given: object, n: int) -> Floats:
         raise InputError("sample_weight must be numbers, one for each example") from None
     if weight.shape != (n,):
         raise InputError(f"sample_weight has shape {weight.shape} for {n} examples: give one number for each")
+    # a negative weight would reward errors, and solvers that expect a convex loss would not end
     wrong = np.flatnonzero(~np.isfinite(weight) | (weight < 0))
     if len(wrong):
         raise InputError(

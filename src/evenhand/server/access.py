@@ -49,6 +49,7 @@ class Seat:
         if self.grant.may(Role.lead):
             return
         with self.campaign.store.ledger.reading(self.campaign.store.number) as reader:
+            # a request that was never made goes on: the campaign refuses it in its own words
             asked = reader.events(kinds=("asked",), request=number)
         if asked and asked[0].actor != self.grant.name:
             raise Problem(403, f"request {number} was given to somebody else", "access")
@@ -58,6 +59,7 @@ class Seat:
         if self.grant.may(Role.lead):
             return
         with self.campaign.store.ledger.reading(self.campaign.store.number) as reader:
+            # by the ledger, not by what the collector claims: ids of others' requests could be guessed
             found = reader.find(ids)
         for number in {example.request for example in found.values() if example.request is not None}:
             self.check_own(number)

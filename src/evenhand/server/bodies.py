@@ -69,13 +69,16 @@ def as_once(key: str | None, grant: Grant, request: Request, body: object) -> On
     """The idempotency key, everybody's own, with a digest of what is asked for, so that it is not used for two things."""
     if key is None:
         return None
+    # a key that comes again with another body is a slip of the client, not a repetition
     about = f"{request.method} {request.url.path} {body!r}".encode()
+    # under the name of who asks: two clients may choose the same key
     return Once(f"{grant.name}: {key}", hashlib.blake2b(about, digest_size=12).hexdigest())
 
 
 def unchanged(request: Request, tag: str) -> Response | None:
     """The answer that nothing has changed since; None where something has."""
     sent = request.headers.get("if-none-match", "")
+    # may be a list, and weak or strong: proxies change W/ as they like
     if f'"{tag}"' in sent:
         return Response(status_code=304, headers={"ETag": f'W/"{tag}"', "Cache-Control": "no-cache"})
     return None
@@ -104,5 +107,6 @@ async def table_file(request: Request, kind: str, limits: Limits) -> Path:
     incoming: Incoming = request.state.incoming
     path = await incoming.path(kind)
     if kind == ".parquet":
+        # in another process first: a forged Parquet file can take all memory or crash the reader
         await anyio.to_thread.run_sync(rehearse, path, limits)
     return path

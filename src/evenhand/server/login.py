@@ -44,6 +44,7 @@ class FailedLogins:
     def note(self, client: str) -> None:
         """Note that a client failed."""
         with self._lock:
+            # an attacker with many addresses must not fill the memory; forgetting gives them ten tries more
             if len(self._failed) > _CLIENTS:
                 self._failed.clear()
             self._failed.setdefault(client, self._recent(client)).append(time.monotonic())
@@ -70,6 +71,7 @@ def login(request: Request, token: Annotated[str, Form(max_length=200)] = "") ->
     client = request.client.host if request.client is not None else "nobody"
     _failed.check(client)
     grant = parts_of(request).tokens.find(token.strip())
+    # a session that could begin another one would never have to end
     if grant is None or grant.kind == "session":
         _failed.note(client)
         return _page(request, "This token is not valid, or not any more.", 401)

@@ -37,6 +37,7 @@ def stored_rows(table: pa.Table, state: State) -> Rows:
 def _column(name: str, values: Sequence[Any], kind: ColumnType) -> Any:
     read, wanted = _READ[kind]
     for row, value in enumerate(values):
+        # true is an int in Python
         if value is not None and (not isinstance(value, wanted) or (kind == "number" and isinstance(value, bool))):
             raise InputError(f"columns.{name}: {value!r} in row {row} is not of type {kind}")
     try:

@@ -49,6 +49,7 @@ class TableLearner:
         seed: int = 0,
     ) -> TableModel:
         """The fitted model; nothing is random, and nothing is taken over from `previous`."""
+        # anew at every fit: `previous` had other columns once a new category came
         encoding = Encoding.of(X, self.scale)
         return TableModel(encoding, Logistic(C=self.C).fit(encoding(X), y, sample_weight))
 
@@ -88,6 +89,7 @@ class Encoding:
             else:
                 centre.append(np.nan)
                 scale.append(np.nan)
+                # sorted, so that the same rows in another order give the same model
                 values.append(tuple(sorted(set(_texts(frame[name])))))
         return cls(tuple(map(str, frame.columns)), tuple(centre), tuple(scale), tuple(values))
 
@@ -106,6 +108,7 @@ class Encoding:
                 # its own: that a value is missing often says something
                 parts += [np.where(gaps, 0.0, numbers)[:, None], gaps[:, None].astype(float)]
             else:
+                # a value that training never had matches none: its row has zeros there
                 parts.append((np.array(_texts(frame[name]))[:, None] == np.array(values)[None]).astype(float))
         return np.hstack(parts) if parts else np.zeros((len(frame), 0))
 
