@@ -55,7 +55,7 @@ def aligned(rows: Sequence[Sequence[str]], wide: int | None = None) -> list[str]
     Rich would do it in one call, and takes longer to import than `status` takes to read the campaign.
 
     >>> aligned([("group", "n"), ("a long name", "12")], 10)
-    ['group', '  n', 'a long name', '  12']
+    ['group', '  n', 'a long', '  name', '  12']
     """
     widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
     if wide is None or sum(widths) + 2 * (len(widths) - 1) <= wide:
