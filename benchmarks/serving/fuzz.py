@@ -91,7 +91,7 @@ def _one(operation: Any, cases: int, seed: int, wrong: list[str], send: Callable
         counted[response.status_code] += 1
         try:
             case.validate_response(response, checks=checks)
-        except Exception as error:
+        except (Exception, BaseExceptionGroup) as error:
             wrong.append(f"{label}: {response.status_code} {str(error)[:1500]}")
 
     while counted.total() < cases:  # an operation with few different requests has them sent again
@@ -104,7 +104,7 @@ def _one(operation: Any, cases: int, seed: int, wrong: list[str], send: Callable
         test = given(known, st.sampled_from(names), st.integers(1, 12), chances)(run)
         try:
             hypothesis.seed(seed + before)(limits(test))()
-        except Exception as error:
+        except (Exception, BaseExceptionGroup) as error:
             wrong.append(f"{label}: {type(error).__name__} {str(error)[:1500]}")
             break
     return counted

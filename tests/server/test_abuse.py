@@ -180,6 +180,32 @@ def test_json_that_is_deep_or_strange_is_bad_input(guarded: Running) -> None:
     assert guarded.client.post("/api/campaigns/c/labels", content=b"x", headers=zipped).status_code == 415
 
 
+def test_tables_of_cells_that_are_not_there_are_bad_input(guarded: Running) -> None:
+    """A header of thousands of columns over thousands of empty rows: few bytes, billions of cells."""
+    names = ",".join(f"c{k}" for k in range(20_000))
+    keys = "".join(f'{{"c{k}": 1}}\n' for k in range(20_000))
+    for kind, text in (
+        ("text/csv", f"{names},label\n" + "1\n" * 20_000), ("application/x-ndjson", keys),
+        ("application/x-ndjson", '{"a":' * 50_000), ("application/x-ndjson", "[" * 50_000), ("text/csv", "\xff\xfea"),
+    ):  # fmt: skip
+        found = guarded.client.post(
+            "/api/campaigns/c/requests/1/tell", content=text.encode("latin-1"), headers={"Content-Type": kind}
+        )
+        assert found.status_code == 422, (text[:20], found.text[:300])
+    for encoding in ("zlib", "idna", "unicode_escape", "a\x00b", "../utf-8"):
+        found = guarded.client.post(
+            "/api/campaigns/c/pool",
+            params={"encoding": encoding},
+            content=b"id\n",
+            headers={"Content-Type": "text/csv"},
+        )
+        assert found.status_code == 422
+    many = {"labels": {f"e{k}": 1 for k in range(20_000)}}
+    assert len(guarded.post("/api/campaigns/c/labels", many).json()["refused"]) == 10_000
+    nothing = {"X": [[[]]] * 100_000, "y": [[]] * 100_000}
+    assert len(guarded.post("/api/campaigns/c/requests/1/tell", nothing).content) < 500
+
+
 def test_a_reader_that_stops_reading_is_cut_off(guarded: Running) -> None:
     rows = {"X": np.zeros((100, 300)).tolist(), "y": [0, 1] * 50}
     assert guarded.post("/api/campaigns/c/requests/1/tell", rows).status_code == 200

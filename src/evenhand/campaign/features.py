@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import math
+from collections import Counter
 from collections.abc import Sequence
 from datetime import date, datetime
 from itertools import pairwise
@@ -173,7 +174,7 @@ def _frame(X: Any, like: JsonMapping | None) -> Rows:
     if not names:
         raise InputError("X has no features: give every row at least one column")
     if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = next(name for name, times in Counter(names).items() if times > 1)
         raise InputError(f"more than one column is called {twice!r}: rename one")
     absent: set[str] = set()
     if like is not None and like["kind"] not in _ARRAYS:

@@ -10,6 +10,7 @@ import csv
 import io
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -26,6 +27,8 @@ _GUARDED = re.compile(r"'+[=+\-@\t\r]")
 _DECIMAL_POINT = re.compile(r"[+-]?\d+\.\d+([eE][+-]?\d+)?")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
 _LARGEST_FIELD = 10_000_000
+_FEW_CELLS, _CELLS_A_CHARACTER = 1_000_000, 5
+_SHOWN = 500  # columns that a message names
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,7 @@ def _csv(path: Path, id: str | None, label: str | None) -> FileTable:
     names, *rows = lines
     names = [_unguarded(name) for name in names]
     _check_names(path, names)
+    _check_size(path, text, len(names), len(rows))
     problems = {
         i: f"line {ends[i + 2]}, column {min(len(row), len(names)) + 1}: it has {len(row)} cells, the header has {len(names)}"
         for i, row in enumerate(rows)
@@ -118,21 +122,27 @@ def _place(text: str, read: int, separator: str) -> str:
 def _text(path: Path) -> str:
     data = path.read_bytes()
     # what Excel calls "Unicode text"
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return data.decode("utf-16")
+    wide = data[:2] in (b"\xff\xfe", b"\xfe\xff")
     try:
-        return data.decode("utf-8-sig")
+        return data.decode("utf-16" if wide else "utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InputError(f"{path.name} is not UTF-8 text (byte {error.start}): save it as CSV in UTF-8") from None
+        kind = "UTF-16" if wide else "UTF-8"
+        raise InputError(f"{path.name} is not {kind} text (byte {error.start}): save it as CSV in UTF-8") from None
 
 
 def _check_names(path: Path, names: list[str]) -> None:
     blank = [i + 1 for i, name in enumerate(names) if not name.strip()]
     if blank:
         raise InputError(f"{path.name}: column {blank[0]} has no name in the header")
-    twice = next((name for name in names if names.count(name) > 1), None)
+    twice = next((name for name, times in Counter(names).items() if times > 1), None)
     if twice is not None:
         raise InputError(f"{path.name}: more than one column is called {twice!r}; rename one")
+
+
+def _check_size(path: Path, text: str, columns: int, rows: int) -> None:
+    """Refuse a table that would have many times more cells than the file has characters, nearly all of them empty."""
+    if columns * rows > max(_FEW_CELLS, _CELLS_A_CHARACTER * len(text)):
+        raise InputError(f"{path.name} would have {columns:,} columns in {rows:,} rows, nearly all without a value")
 
 
 def _cell(text: str) -> str | None:
@@ -159,14 +169,14 @@ def _json(path: Path) -> FileTable:
     if text.lstrip().startswith("["):
         try:
             lines = [json.dumps(record) for record in json.loads(text)]
-        except json.JSONDecodeError as error:
+        except (json.JSONDecodeError, RecursionError) as error:
             raise InputError(f"{path.name} is not JSON: {error}") from None
     records: list[JsonObject] = []
     problems: dict[int, str] = {}
     for line in filter(str.strip, lines):
         try:
             record = json.loads(line)
-        except json.JSONDecodeError:
+        except (json.JSONDecodeError, RecursionError):
             record = None
         if not isinstance(record, dict):
             problems[len(records)] = "not a JSON object on one line"
@@ -174,6 +184,7 @@ def _json(path: Path) -> FileTable:
     names = list(dict.fromkeys(name for record in records for name in record))
     if not names:
         raise InputError(f"{path.name} holds no rows; JSON lines have one object per line")
+    _check_size(path, text, len(names), len(records))
     return FileTable(path.name, {n: [record.get(n) for record in records] for n in names}, False, problems)
 
 
@@ -220,6 +231,8 @@ def write_csv(path: Path, names: Sequence[str], rows: Iterable[Sequence[object]]
 def need_column(table: FileTable, column: str, what: str) -> None:
     """Refuse a table without a column."""
     if column not in table.columns:
-        near = get_close_matches(column, table.columns, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(map(repr, table.columns))}"
+        shown = list(table.columns)[:_SHOWN]
+        near = get_close_matches(column, shown, n=1)
+        more = f" and {len(table.columns) - _SHOWN:,} more" if len(table.columns) > _SHOWN else ""
+        hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(map(repr, shown))}{more}"
         raise InputError(f"{table.name} has no column {column!r} for {what}{hint}")

@@ -20,6 +20,7 @@ _TITLES = {
     424: "the learner failed", 429: "too many tries", 431: "too many headers", 500: "internal error",
     503: "not available now",
 }  # fmt: skip
+_MOST_REFUSED = 10_000
 _SHAPE = {
     "type": "object",
     "required": ["title", "status", "detail", "code"],
@@ -43,7 +44,11 @@ _SHAPE = {
         },
         "exit_code": {"type": "integer", "description": "what the command line would exit with"},
         "reason": {"type": "string", "description": "why there is nothing to ask"},
-        "refused": {"type": "array", "items": {"type": "object"}, "description": "rows that were refused, from 0"},
+        "refused": {
+            "type": "array",
+            "items": {"type": "object"},
+            "description": "rows that were refused, from 0; the first 10,000",
+        },
         "request_id": {"type": "string"},
     },
 }
@@ -77,7 +82,7 @@ def answer(error: EvenhandError) -> Response:
     if isinstance(error, NothingToAsk):
         return problem(409, f"nothing to ask: {error.reason}", "nothing_to_ask", reason=error.reason, exit_code=3)
     if isinstance(error, InputError):
-        refused = [row._asdict() for row in error.refused]
+        refused = [row._asdict() for row in error.refused[:_MOST_REFUSED]]
         more: dict[str, Any] = {"exit_code": 2, **({"refused": refused} if refused else {})}
         if isinstance(error, NotFound):
             return problem(404, detail, "not_found", **more)

@@ -171,7 +171,7 @@ def _check_text(path: Path, encoding: str, whole: bool) -> str:
     """The header line, once the `whole` file, or its beginning, is known to be text in this encoding."""
     try:
         decoder = codecs.getincrementaldecoder(encoding)()
-    except LookupError as error:
+    except (LookupError, ValueError) as error:
         raise TableError(f"unknown encoding {encoding!r}; try 'utf-8', 'latin-1' or 'utf-16'.") from error
     start = b""
     with _opened(path) as stream:

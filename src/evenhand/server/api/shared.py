@@ -5,14 +5,26 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Path
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema
 
 from evenhand.server.bodies import Route
-from evenhand.server.problems import PROBLEMS
+from evenhand.server.problems import PROBLEMS, Problem
 
 __all__ = ["Body", "Label", "Name", "Number", "Reason", "new_router"]
 
-Label = str | int | float | bool
+
+def _label(value: object) -> object:
+    if not isinstance(value, str | int | float | bool):
+        # not a ValueError, which would be gathered: a body may have a million of them
+        raise Problem(422, f"a label or value is text, a number, true or false, not {repr(value)[:50]}")
+    return value
+
+
+Label = Annotated[
+    str | int | float | bool,
+    PlainValidator(_label),
+    WithJsonSchema({"anyOf": [{"type": kind} for kind in ("string", "integer", "number", "boolean")]}),
+]
 Name = Annotated[str, Field(min_length=1, max_length=500)]
 Number = Annotated[int, Path(alias="request", ge=1, lt=2**31, description="the request's number")]
 Reason = Annotated[str | None, Field(max_length=500, description="why; put no personal data here")]

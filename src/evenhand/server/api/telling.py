@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, TypeVar
 
 import anyio.to_thread
 import orjson
@@ -26,20 +26,28 @@ from evenhand.server.typed import ColumnType, stored_rows, typed_table
 __all__ = ["router"]
 
 router = new_router("labels")
+T = TypeVar("T")
 Flag = Annotated[bool, Query()]
 Why = Annotated[str, Field(min_length=1, max_length=2000)]
 Collector = Annotated[str | None, Query(min_length=1, max_length=500, description="only who leads may tell for others")]
+# Python has more, some of which unpack or import: none of those may be named from outside
+Encoding = Literal[
+    "ascii", "big5", "cp1250", "cp1251", "cp1252", "cp437", "cp850", "euc-jp", "euc-kr", "gb18030", "gbk", "iso-8859-15",
+    "iso-8859-2", "koi8-r", "latin-1", "mac-roman", "shift_jis", "utf-16", "utf-8", "utf-8-sig",
+]  # fmt: skip
+# the first value that is wrong ends the reading: a list of all of them could have millions
+Several = Annotated[list[T], Field(fail_fast=True)]
 
 
 class Rows(Body):
     """Labelled rows: features as rows of numbers in `X` or as named `columns`, labels in `y`; or their number `n`."""
 
-    X: list[list[float]] | None = None
+    X: Several[Several[float]] | None = None
     columns: dict[str, list[Label | None]] | None = None
     types: dict[str, ColumnType] | None = Field(None, description="of every column; found out where there are none")
     y: list[Label | None] | None = None
-    ids: list[str | int | None] | None = None
-    groups: list[str] | None = None
+    ids: Several[str | int | None] | None = None
+    groups: Several[str] | None = None
     problems: dict[str, Why] = Field(
         default={}, description="what is wrong with rows, by their number from 0: they are refused with these words"
     )
@@ -154,9 +162,9 @@ async def pool(
     exclude: Annotated[list[str] | None, Query(description="groups to leave out")] = None,
     merge_below: Annotated[int, Query(ge=0, lt=2**31, description="smaller groups become one, called other")] = 0,
     use_group_as_feature: Flag = False,
-    separator: Annotated[str | None, Query(description="of a CSV file; recognised by default")] = None,
-    decimal: Annotated[str | None, Query()] = None,
-    encoding: Annotated[str | None, Query()] = None,
+    separator: Annotated[str | None, Query(max_length=1, description="of a CSV file; recognised by default")] = None,
+    decimal: Annotated[str | None, Query(max_length=1)] = None,
+    encoding: Encoding | None = None,
 ) -> Response:
     """Register examples that are not labelled yet; those with a label are taken in as `add` does."""
     kind = file_kind(http)
