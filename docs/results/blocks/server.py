@@ -3,7 +3,6 @@
 from typing import Any
 
 from blocks.text import duration, kept, note, table, versions
-
 from evenhand.server import connections, incoming, parquet, stream
 from evenhand.server.settings import Settings
 
@@ -67,7 +66,15 @@ def fuzzed(found: dict[str, Any]) -> str:
          f"{sum(n for status, n in one['statuses'].items() if int(status) >= 500)}", f"{len(one['wrong'])}"]
         for name, one in (("SQLite", found["sqlite"]), ("PostgreSQL", found["postgresql"]))
     ]  # fmt: skip
-    header = ["database", "operations", "cases of each, at least", "cases", "operations that took one", "5xx", "not in the document"]
+    header = [
+        "database",
+        "operations",
+        "cases of each, at least",
+        "cases",
+        "operations that took one",
+        "5xx",
+        "not in the document",
+    ]
     return f"{told(found)}\n\n{table(header, rows)}"
 
 
