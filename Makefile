@@ -54,6 +54,7 @@ soak: install
 	$(BIN)/python benchmarks/proofs.py
 	$(BIN)/python benchmarks/server.py --json docs/results/server.json
 	$(BIN)/python benchmarks/models.py
+	$(BIN)/python benchmarks/label_studio.py --json docs/results/label-studio.json
 
 bench: install
 	$(BIN)/evenhand bench

@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import random
 import subprocess
 import sys
@@ -21,14 +20,14 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import httpx
 
 import evenhand as eh
+from evenhand.connectors import LabelStudio, Sync
+from provenance import about, write_json
 from studio import Account, Lead, Server, program, release
 
 PEOPLE, KILLS, SECONDS = 5, 10, 1.0
@@ -74,7 +73,7 @@ class Crowd:
     def own(self) -> None:
         """The owner: now and then deletes a task, adds one, annotates one that nobody asked for."""
         rng = random.Random(f"{self.seed} owner")
-        while not self.stop.wait(rng.uniform(1.0, 3.0)):
+        while not self.stop.wait(rng.uniform(2.0, 8.0)):
             tasks = self.lead.tasks(self.project)
             what, task = rng.random(), rng.choice(tasks)
             try:
@@ -198,6 +197,7 @@ def check(lead: Lead, project: int, campaign: eh.Campaign) -> dict[str, Any]:
         "skipped_and_there": fates["skipped"],
         "requests_answered": status["answered"],
         "requests_open": len(campaign.open_requests),
+        "waiting": len(waiting),
         "tasks_in_the_tab": len(shown),
         "collectors": len(status["collectors"]),
         "events": status["events"],
@@ -262,10 +262,29 @@ def soak(server: Server, folder: Path, tasks: int, labels: int, seed: int) -> di
     }  # fmt: skip
 
 
+def large(server: Server, tasks: int) -> dict[str, Any]:
+    """Seconds of passes over a project with many tasks: the first, one over all of them, one over what was changed."""
+    lead = Lead(server.url, server.key, "lead@example.org")
+    project = lead.project("large", [])
+    for first in range(0, tasks, 1000):
+        lead.add(project, rows(min(1000, tasks - first), first))
+    campaign = eh.Campaign(None, "optimistic", "table", budget=100, batch=5)
+    seconds = []
+    with LabelStudio(server.url, project, key=server.key) as tool:
+        sync = Sync(campaign, tool, group="region", features=["age", "length"])
+        for which in ("first", "next", "whole"):
+            began = time.monotonic()
+            (Sync(campaign, tool, group="region", features=["age", "length"]) if which == "whole" else sync).once()
+            seconds.append(time.monotonic() - began)
+    names = ("first_seconds", "next_seconds", "whole_seconds")
+    return {"tasks": tasks, **{name: round(value, 2) for name, value in zip(names, seconds, strict=True)}}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tasks", type=int, default=300)
-    parser.add_argument("--labels", type=int, default=200, help="the campaign's budget")
+    parser.add_argument("--labels", type=int, default=120, help="the campaign's budget")
+    parser.add_argument("--large", type=int, default=5000, help="tasks of the project whose passes are timed")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--note", help="what else was running, kept with the figures")
     parser.add_argument("--json", type=Path, help="keep the figures in this file")
@@ -276,16 +295,16 @@ def main() -> None:
         try:
             found: dict[str, Any] = {"start_seconds": round(server.start(), 1)}
             found |= soak(server, Path(name), given.tasks, given.labels, given.seed)
+            print(json.dumps(found), flush=True)
+            found["large"] = large(server, given.large)
         finally:
             server.stop()
-    command = f"python benchmarks/label_studio.py --tasks {given.tasks} --labels {given.labels}"
-    versions = {"python": platform.python_version(), "label-studio": release(binary)}
-    versions |= {name: version(name) for name in ("evenhand", "httpx")}
-    about = {"command": command, "at": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"), "cores": os.cpu_count()}
-    found = {**about, "note": given.note, "versions": versions, **found}
+    made = about(f"label_studio.py --tasks {given.tasks} --labels {given.labels}", "httpx")
+    made["versions"]["label-studio"] = release(binary)
+    found = {**made, "note": given.note, **found}
     print(json.dumps(found, indent=1))
     if given.json is not None:
-        given.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        write_json(given.json, found)
     if found["problems"]:
         raise SystemExit(f"{len(found['problems'])} problems")
 

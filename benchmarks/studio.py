@@ -105,6 +105,7 @@ class Account:
 
     def __init__(self, url: str, key: str, email: str) -> None:
         self.email, self.key = email, key
+        self._tabs: dict[int, dict[str, Any]] = {}
         self.http = httpx.Client(base_url=url, headers={"Authorization": f"Token {key}"}, timeout=120, trust_env=False)
 
     def close(self) -> None:
@@ -146,7 +147,7 @@ class Account:
         """A personal access token."""
         return str(self.call("POST", "/api/token/", json={})["token"])
 
-    def tab(self, project: int, title: str = "Evenhand: label next") -> dict[str, Any] | None:
+    def tab(self, project: int, title: str = "Evenhand: next") -> dict[str, Any] | None:
         """The tab that people label in."""
         views = self.call("GET", "/api/dm/views/", params={"project": project})
         found: list[dict[str, Any]] = [view for view in views if view["data"].get("title") == title]
@@ -162,15 +163,15 @@ class Account:
         return tasks
 
     def next_task(self, project: int) -> int | None:
-        """The task that 'Label All Tasks' in the tab shows this person next; None if there is none."""
-        view = self.tab(project)
+        """The task that 'Label Tasks As Displayed' in the tab shows this person next; None if there is none."""
+        view = self._tabs.get(project) or self.tab(project)
         if view is None:
             return None
-        everything = {"selectedItems": {"all": True, "excluded": []}}
+        self._tabs[project] = view  # they do not reload the page for every task
         wanted = {name: view["data"][name] for name in ("filters", "ordering")}
         options = {"id": "next_task", "project": project, "tabID": view["id"]}
         try:
-            return int(self.call("POST", "/api/dm/actions", params=options, json={**everything, **wanted})["id"])
+            return int(self.call("POST", "/api/dm/actions", params=options, json=wanted)["id"])
         except httpx.HTTPStatusError as error:
             if error.response.status_code == 404:
                 return None
@@ -196,7 +197,8 @@ class Lead(Account):
         """A project with one task for each row; gives its number."""
         about = {"title": title, "label_config": config, "maximum_annotations": overlap}
         number = int(self.call("POST", "/api/projects/", json=about)["id"])
-        self.add(number, rows)
+        if rows:
+            self.add(number, rows)
         return number
 
     def add(self, project: int, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -23,7 +23,7 @@ BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 SHELL = {"bash", "sh"}
 OWN_TESTS = {"pools.md", "extending.md"}
 """Pages whose commands need files that people make: their tests make them and run the commands."""
-NEEDS_SERVER = {"server.md"}
+NEEDS_SERVER = {"server.md", "label-studio.md"}
 """Pages that are run whole by a test of their own, with the server that they start."""
 
 

@@ -32,7 +32,10 @@ class RealPeople:
             account.close()
 
     def project(self) -> int:
-        self.number = self.lead.project("story", ROWS)
+        return self.make(ROWS, CONFIG)
+
+    def make(self, rows: list[dict[str, Any]], config: str) -> int:
+        self.number = self.lead.project("story", rows, config)
         return self.number
 
     def say(self, who: str, task: str, label: str) -> int:

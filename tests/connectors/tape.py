@@ -34,6 +34,7 @@ class Tape:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            wbufsize = -1  # one packet an answer: two wait 40 milliseconds for each other
 
             def reply(self) -> None:
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
@@ -60,6 +61,7 @@ class Tape:
                         self.send_header(name, value)
                 self.end_headers()
                 self.wfile.write(text)
+                self.wfile.flush()
 
             do_GET = do_POST = do_PATCH = do_DELETE = reply
 

@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from tests.connectors.miniature import Miniature, SmallPeople
 from tests.connectors.story import RealPeople, labels, tell_story
 from tests.connectors.tape import Player, Recorder, Tape
 from typer.testing import CliRunner
@@ -45,6 +46,11 @@ def test_the_story_from_the_recording():
         assert data["evenhand_group"] in data["evenhand_why"]
         assert data["text"].startswith(("review", "new"))  # what was there stays
         assert isinstance(data.get("words", {}), dict)
+
+
+def test_the_story_in_the_miniature():
+    with Miniature(KEY) as server:
+        tell_story(server.url, KEY, SmallPeople(server))
 
 
 @pytest.mark.skipif(PROGRAM not in os.environ, reason=f"{PROGRAM} names no Label Studio")

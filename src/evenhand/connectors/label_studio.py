@@ -20,7 +20,16 @@ __all__ = ["LabelStudio"]
 
 _PAGE = 500
 _SECONDS = 60.0
-_TAB = "Evenhand: label next"
+_TAB = "Evenhand: next"
+# of the columns that a new tab has, those that say nothing of what to label
+_HIDDEN = tuple(
+    f"tasks:{name}"
+    for name in (
+        "inner_id", "completed_at", "cancelled_annotations", "total_predictions", "annotators", "annotations_results",
+        "annotations_ids", "predictions_score", "predictions_model_versions", "predictions_results", "file_upload",
+        "storage_filename", "created_at", "updated_at", "updated_by", "avg_lead_time", "draft_exists",
+    )
+)  # fmt: skip
 _FIELDS = ("request", "group", "why")
 _OVERLAP = timedelta(seconds=60)
 """So far a pass looks back behind the begin of the last one: what is being written has its time before it can be read."""
@@ -193,7 +202,9 @@ class LabelStudio:
             (v for v in views if (v.get("data") or {}).get("title") == _TAB), key=lambda view: int(view["id"])
         )
         if not ours:
-            self._call("POST", "/api/dm/views/", json={"project": self.project, "data": data})
+            columns = {"explore": list(_HIDDEN), "labeling": list(_HIDDEN)}
+            whole = {**data, "hiddenColumns": columns}
+            self._call("POST", "/api/dm/views/", json={"project": self.project, "data": whole})
         elif {name: ours[0]["data"].get(name) for name in data} != data:
             changed = {**ours[0]["data"], **data}  # columns that people chose stay
             self._call("PATCH", f"/api/dm/views/{ours[0]['id']}/", json={"project": self.project, "data": changed})
