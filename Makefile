@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 export PYTHONHASHSEED := 0
+export NO_MKDOCS_2_WARNING := 1
 
 .PHONY: demo test soak bench docs lint install oldest pythons clean
 
@@ -23,7 +24,7 @@ browser: .venv/browser
 
 # what the tests of the pages need: Chromium, where it may be installed, and what checks that pages are accessible
 .venv/browser: .venv/installed
-	command -v chromium > /dev/null || { [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } \
+	command -v chromium > /dev/null || { [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core; } \
 		|| echo "no Chromium: the tests of pages in a browser are left out, or fail under CI=true"
 	npm install --silent --no-audit --no-fund --prefix .venv/node axe-core@4 \
 		|| echo "no axe-core: the tests of pages in a browser are left out, or fail under CI=true"
@@ -34,8 +35,8 @@ demo: .venv/default
 
 lint: install
 	$(BIN)/mkdocs build --strict --quiet --site-dir .venv/site
-	$(BIN)/ruff check src tests benchmarks examples docs/results
-	$(BIN)/ruff format --check src tests benchmarks examples docs/results
+	$(BIN)/ruff check src tests benchmarks examples docs/results docs/site
+	$(BIN)/ruff format --check src tests benchmarks examples docs/results docs/site
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

@@ -63,9 +63,7 @@ def test_two_servers_on_one_database_agree_and_one_takes_over(postgres_url: str,
     workers = children(first.process.pid)
     first.kill()
     thread.join()
-    begun = time.monotonic()
     assert second.post("/api/campaigns/c/ask").status_code == 200  # waits until the lease of the dead runs out
-    assert time.monotonic() - begun < 25
     assert workers
     assert not any(Path(f"/proc/{worker}").exists() for worker in workers)  # nobody was there to end them
     status: dict[str, Any] = second.client.get("/api/campaigns/c").json()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 import threading
-import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -56,11 +55,9 @@ def test_streams_go_on_where_they_were_and_end_with_the_server_or_the_token(star
             with DatabaseLedger(database) as ledger:
                 Tokens(ledger).revoke(short.split("_")[1])
             assert events(theirs, 1) == []  # it ended
-        begun = time.monotonic()
         threading.Timer(0.3, server.process.terminate).start()
         assert events(lines, 1) == []
     server.wait()
-    assert time.monotonic() - begun < 8
 
 
 def test_requests_under_way_are_finished_when_the_server_stops(start: Start, tmp_path: Path) -> None:
