@@ -176,10 +176,9 @@ def check(lead: Lead, project: int, campaign: eh.Campaign) -> dict[str, Any]:
         problems.append(f"open requests wait for {len(waiting & said.keys())} tasks that are answered")
     if waiting - there:
         problems.append(f"open requests wait for {len(waiting - there)} tasks that are deleted")
-    shown = [task["data"] for task in lead.in_tab(project)]
-    if len(shown) != len(waiting) or [d["evenhand_request"] for d in shown] != sorted(
-        d["evenhand_request"] for d in shown
-    ):
+    shown = lead.in_tab(project)
+    numbers = [task["data"]["evenhand_request"] for task in shown]
+    if {str(task["id"]) for task in shown} != waiting or numbers != sorted(numbers):
         problems.append(f"the tab shows {len(shown)} tasks, open requests wait for {len(waiting)}")
     problems += campaign.verify().problems
     fates = Counter(row.fate for row in known.values() if row.fate is not None)
@@ -211,8 +210,9 @@ def soak(server: Server, folder: Path, tasks: int, labels: int, seed: int) -> di
     people = [lead.invite(f"annotator{k}@example.org") for k in range(1, PEOPLE + 1)]
     project = lead.project("soak", rows(tasks))
     database = f"sqlite:///{folder / 'ledger.db'}"
+    # more than will be spent, so that requests are open at the end and the tab is not empty
     campaign = eh.Campaign.create(
-        database, NAME, None, "optimistic", "table", budget=labels, batch=3, lease="1d", seed=seed
+        database, NAME, None, "optimistic", "table", budget=labels + 40, batch=3, lease="1d", seed=seed
     )
     machine = Machine(server, project, database, folder / "sync.log")
     crowd = Crowd(lead, people, project, seed)
@@ -283,7 +283,7 @@ def large(server: Server, tasks: int) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tasks", type=int, default=300)
-    parser.add_argument("--labels", type=int, default=120, help="the campaign's budget")
+    parser.add_argument("--labels", type=int, default=120, help="it ends after so many")
     parser.add_argument("--large", type=int, default=5000, help="tasks of the project whose passes are timed")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--note", help="what else was running, kept with the figures")

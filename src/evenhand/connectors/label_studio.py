@@ -96,7 +96,7 @@ class LabelStudio:
         """Write request, group and reason into the tasks, and make a tab that shows these and no others."""
         wanted = {shown.task: {f"{OURS}{f}": getattr(shown, f) for f in _FIELDS} for shown in tasks}
         for task in [task for task in self._marked if task not in wanted]:
-            self._mark(task, {f"{OURS}{f}": "" for f in _FIELDS})
+            self._mark(task, {})
             del self._marked[task]
         for task, fields in wanted.items():
             if self._marked.get(task) != fields:
@@ -176,7 +176,7 @@ class LabelStudio:
     def _remember_marks(self, task: Mapping[str, Any]) -> None:
         """What is written in a task, by this sync or another."""
         marks = {name: value for name, value in task["data"].items() if name.startswith(OURS)}
-        if marks.get(f"{OURS}request"):
+        if marks:
             self._marked[str(task["id"])] = marks
         else:
             self._marked.pop(str(task["id"]), None)
@@ -184,7 +184,9 @@ class LabelStudio:
     def _mark(self, task: str, fields: Mapping[str, Any]) -> None:
         with suppress(Gone):  # deleted; the next pass over all tasks sees it
             data = self._call("GET", f"/api/tasks/{task}/")["data"]
-            self._call("PATCH", f"/api/tasks/{task}/", json={"data": {**data, **fields}})
+            # taken out and not emptied: to the tab's filter an empty text is something, if the first task has a number
+            rest = {name: value for name, value in data.items() if not name.startswith(OURS)}
+            self._call("PATCH", f"/api/tasks/{task}/", json={"data": {**rest, **fields}})
 
     def _set_tab(self) -> None:
         """One tab with the tasks to label, in the order of their requests."""
