@@ -4,7 +4,7 @@ BIN := .venv/bin
 export PYTHONHASHSEED := 0
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: demo test soak bench docs lint install oldest pythons clean
+.PHONY: demo test soak bench evidence docs lint install oldest pythons clean
 
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
@@ -59,6 +59,10 @@ soak: install
 
 bench: install
 	$(BIN)/evenhand bench
+
+# everything that measures, hours; goes on where it was stopped, and renders every page from what was measured
+evidence: install
+	$(BIN)/python docs/results/evidence.py $(EVIDENCE)
 
 docs: install
 	$(BIN)/mkdocs build --strict --quiet

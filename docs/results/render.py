@@ -9,7 +9,9 @@ from pathlib import Path
 
 from blocks import (
     bench,
+    claims,
     corrections,
+    discussion,
     errata,
     images,
     ledger,
@@ -29,7 +31,9 @@ DOCS = Path(__file__).parents[1]
 PAGES = [DOCS.parent / "README.md", *sorted(DOCS.glob("*.md"))]
 SUBJECTS = (
     bench,
+    claims,
     corrections,
+    discussion,
     errata,
     images,
     ledger,

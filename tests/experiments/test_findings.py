@@ -8,9 +8,10 @@ import pytest
 
 from evenhand.engine.run import Record
 from evenhand.experiments import measures
-from evenhand.experiments.base import NOT_TESTED, Experiment
+from evenhand.experiments.base import Experiment, measured
 from evenhand.experiments.catalogue import experiments
 from evenhand.experiments.run import Options, reproduce
+from evenhand.experiments.verdicts import NOT_TESTED
 from evenhand.simulation import metrics
 
 SMALL = {"budget": 60, "trials": 2}
@@ -37,17 +38,28 @@ def test_from_trials_to_verdicts(tmp_path, name):
         assert {claim["verdict"] for claim in entry["claims"]} == {NOT_TESTED}
 
 
+TRIALS = 6
+
+
 def records(rules, groups, rounds, ends):
-    """Records whose accuracy at the end is `ends` plus a little of each trial's own."""
+    """Records whose accuracy at the end is `ends` plus a little of each trial's and each rule's own."""
     found = {}
-    for label in rules:
-        accuracy = np.tile(np.array(ends[label]), (rounds, 4, 1)) + np.arange(4)[:, None] * 0.001
+    for k, label in enumerate(rules):
+        own = np.arange(TRIALS) * 0.001 + np.arange(TRIALS) % 2 * 0.0005 * k
+        accuracy = np.tile(np.array(ends[label]), (rounds, TRIALS, 1)) + own[:, None]
         counts = np.ones(accuracy.shape, dtype=int) * (np.arange(rounds) + 1)[:, None, None]
         counts[..., 0] *= 3
-        same = np.zeros((rounds, 4), dtype=int)
-        labels = np.tile(100 * (np.arange(rounds) + 1)[:, None], (1, 4))
-        found[label] = Record(groups, np.arange(4), labels, same, same, counts, accuracy, accuracy, accuracy[-1], 1.0)
+        same = np.zeros((rounds, TRIALS), dtype=int)
+        labels = np.tile(100 * (np.arange(rounds) + 1)[:, None], (1, TRIALS))
+        found[label] = Record(
+            groups, np.arange(TRIALS), labels, same, same, counts, accuracy, accuracy, accuracy[-1], 1.0
+        )
     return found
+
+
+def verdicts(name, runs):
+    experiment = experiments()[name]
+    return [claim.verdict for claim in experiment.claims(experiment.find(runs, "paper").measured)]
 
 
 @pytest.mark.parametrize(("ours", "verdict"), [(0.9, "holds"), (0.7, "does not hold")])
@@ -57,27 +69,38 @@ def test_image_figures_judge_full_runs(ours, verdict):
     ends = {rule: [0.8, 0.98, 0.97, 0.96, 0.99] for rule in rules}
     ends["A_opt"][0] = ours
     runs = {"FashionMNIST": records(rules, groups, 500, ends)}
-    known = experiments()
-    for name in ("fig-fashion", "fig-fashion-groups"):
-        findings = known[name].find(runs, "paper")
-        assert [claim.verdict for claim in findings.claims] == [verdict]
-    assert [claim.verdict for claim in known["fig-fashion-mixture"].find(runs, "paper").claims] == ["does not hold"]
+    for name in ("fig-fashion", "fig-fashion-groups", "table-final"):
+        assert verdicts(name, runs) == [verdict]
+    assert verdicts("fig-fashion-mixture", runs) == ["does not hold"]
     short = {"FashionMNIST": records(rules, groups, 20, ends)}
-    assert known["fig-fashion"].find(short, "paper").claims[0].verdict == NOT_TESTED
-    table = known["table-final"].find(runs, "paper")
-    assert [claim.verdict for claim in table.claims] == [verdict]
-    assert table.numbers[0].paper == 0.936
+    assert verdicts("fig-fashion", short) == [NOT_TESTED]
+    assert experiments()["table-final"].find(runs, "paper").numbers[0].paper == 0.936
+
+
+@pytest.mark.parametrize(
+    ("early", "late", "verdict"), [(0.02, 0.002, "holds"), (0.002, 0.02, "does not hold"), (0.005, 0.005, "open")]
+)
+def test_an_advantage_at_small_budgets_is_one_that_shrinks(early, late, verdict):
+    noise = np.random.default_rng(0).normal(0, 0.002, (2, 30))
+    claims = experiments()["fig-adult"]
+    values = {
+        test.claim: measured({one.name: early - late + noise[0] - noise[1] for one in test.comparisons})
+        for test in claims.tests
+        if test.claim == "Adult's advantage is at small budgets"
+    }
+    assert [claim.verdict for claim in claims.claims(values)] == [verdict]
 
 
 def test_measures():
     found = records(("A_opt", "Uniform"), ("a", "b"), 10, {"A_opt": [0.8, 0.9], "Uniform": [0.7, 0.95]})
-    mean, low, high = measures.gain(found, "A_opt", "Uniform")
-    assert (mean, low, high) == pytest.approx((0.1, 0.1, 0.1))
-    assert measures.final_gap(found["Uniform"]) == pytest.approx([0.25] * 4)
-    assert measures.final_share(found["A_opt"], "a") == pytest.approx([0.75] * 4)
+    own = 0.0005 * np.array([0, 1] * 3)
+    assert measures.gains(found, "A_opt", "Uniform") == pytest.approx(0.1 - own)
+    assert measures.gains_between(found, "A_opt", "Uniform", 0, 500) == pytest.approx(0.1 - own)
+    assert measures.final_gap(found["Uniform"]) == pytest.approx([0.25] * TRIALS)
+    assert measures.final_share(found["A_opt"], "a") == pytest.approx([0.75] * TRIALS)
     table = measures.curves(found, source="s")
     assert len(table) == 2 * 2 * 10
-    assert table["worst_accuracy_mean"].max() == pytest.approx(0.8015)
+    assert table["worst_accuracy_mean"].max() == pytest.approx(0.8025)
     assert str(metrics.Gain((0.1, 0.05, 0.15))) == "+0.1000 [+0.0500, +0.1500]"
     assert metrics.Gain((0.0, -0.005, 0.004)).within(0.01)
 
@@ -93,7 +116,7 @@ def test_ceilings_are_those_of_the_whole_pool():
 def test_an_experiment_knows_its_scales():
     known = experiments()
     assert all(isinstance(experiment, Experiment) for experiment in known.values())
-    assert known["fig-german"].at("paper", None, None)["german"].trials == 500
+    assert known["fig-german"].at("paper", None, None)["german"].trials == 2000
     assert known["fig-german"].at("quick", 7, 3)["german"].trials == 7
 
 
@@ -102,7 +125,7 @@ def test_images_may_be_cut_short_and_nothing_else_is():
     cut = studies["FashionMNIST"]
     assert (cut.budget, cut.trials, cut.evaluate) == (10_000, 1, 10)
     assert experiments()["fig-cifar"].at("paper", 3, None, 40)["CIFAR-10"].trials == 3
-    assert (studies["Adult"].budget, studies["Adult"].trials) == (8000, 10)
+    assert (studies["Adult"].budget, studies["Adult"].trials) == (8000, 50)
     with pytest.raises(ValueError, match="11 or more"):
         Options(image_rounds=10)
 

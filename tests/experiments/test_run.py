@@ -1,31 +1,35 @@
 import json
+from dataclasses import replace
 
 import pytest
 
 from evenhand.experiments import run as running
 from evenhand.experiments import study as studies
-from evenhand.experiments.base import DOES_NOT_HOLD, HOLDS, NOT_TESTED, Experiment, Findings, Number, judge
+from evenhand.experiments.base import Experiment, Findings, Number, measured
 from evenhand.experiments.catalogue import choose, experiments
 from evenhand.experiments.drawing import draw_share, panels
 from evenhand.experiments.measures import curves, final_share
 from evenhand.experiments.run import Options, reproduce
 from evenhand.experiments.study import Study
+from evenhand.experiments.verdicts import DOES_NOT_HOLD, HOLDS, NOT_TESTED, Above, Test
 from evenhand.simulation import blocks
+
+LESS = Test("u gets less than half", (Above("half less the share of u"),))
 
 
 def find(runs, scale):
     figure, (ax,) = panels(["a panel"], "round", "share of u")
     draw_share(ax, runs["I"], "u", 0.2)
     share = final_share(runs["I"]["ours"], "u")
-    claims = [judge("u gets less than half", share.mean() < 0.5, f"{share.mean():.3f}")]
-    return Findings(figure, curves(runs["I"]), [Number("share of u", float(share.mean()), paper=0.2)], claims)
+    found = {LESS.claim: measured({"half less the share of u": 0.5 - share})}
+    return Findings(figure, curves(runs["I"]), [Number("share of u", float(share.mean()), paper=0.2)], found)
 
 
 def experiment(**changes):
     rules = {"ours": "optimistic", "even": "uniform"}
     settings = {"budget": 40, "trials": 8, "quick": {"trials": 4}, "block": 2} | changes
     return Experiment(
-        "fig-convergence", "A title", "It converges.", {"I": Study("synthetic1:I", rules, **settings)}, find
+        "fig-convergence", "A title", "It converges.", {"I": Study("synthetic1:I", rules, **settings)}, find, (LESS,)
     )
 
 
@@ -50,10 +54,11 @@ def entry(out):
 def test_all_files_and_what_is_in_them(tmp_path):
     (outcome,) = reproduce([experiment()], tmp_path, Options())
     assert (outcome.status, outcome.ran) == ("done", 8)
+    assert entry(tmp_path)["claims"][0]["verdict"] == NOT_TESTED
     for kind in ("png", "svg", "csv"):
         assert (tmp_path / f"fig-convergence.{kind}").stat().st_size > 500
     found = entry(tmp_path)
-    assert found["claims"][0]["verdict"] == HOLDS
+    assert found["claims"][0]["test"] == "half less the share of u: holds above 0, fails below 0"
     assert found["numbers"][0]["paper"] == 0.2
     assert found["command"] == "evenhand reproduce fig-convergence --scale quick --jobs 1"
     assert {"numpy", "evenhand", "python"} <= set(found["versions"])
@@ -67,6 +72,19 @@ def test_quick_figures_are_watermarked(tmp_path):
         reproduce([experiment()], tmp_path / scale, Options(scale=scale, trials=2))
         drawn = (tmp_path / scale / "fig-convergence.svg").read_text()
         assert ("quick scale" in drawn) == (scale == "quick")
+
+
+def test_a_changed_test_judges_the_kept_trials_anew(tmp_path, counted):
+    easier, harder = (
+        replace(experiment(), tests=(replace(LESS, comparisons=(Above("half less the share of u", bound),)),))
+        for bound in (-2, 2)
+    )
+    reproduce([easier], tmp_path, Options(scale="paper"))
+    assert entry(tmp_path)["claims"][0]["verdict"] == HOLDS
+    counted.clear()
+    (outcome,) = reproduce([harder], tmp_path, Options(scale="paper"))
+    assert (outcome.status, counted) == ("done", [])
+    assert entry(tmp_path)["claims"][0]["verdict"] == DOES_NOT_HOLD
 
 
 def test_the_same_command_twice_does_no_work(tmp_path, counted):
@@ -147,7 +165,7 @@ def test_a_failure_names_its_study_where_two_have_the_same_source(tmp_path, monk
 
     monkeypatch.setattr(blocks, "run_block", fail_with_large_budgets)
     both = experiment().studies | {"I, longer": experiment(budget=44).studies["I"]}
-    two = Experiment("fig-convergence", "A title", "It converges.", both, find)
+    two = Experiment("fig-convergence", "A title", "It converges.", both, find, (LESS,))
     (outcome,) = reproduce([two], tmp_path, Options(trials=1))
     assert {failure["study"] for failure in outcome.failures} == {"I, longer"}
     assert '--repeat "I, longer/ours/0"' in outcome.failures[0]["command"]
@@ -174,7 +192,7 @@ def test_an_experiment_without_all_its_data_runs_with_what_is_there(tmp_path, mo
     monkeypatch.setattr(studies, "open_source", _no_images)
     studies._source.cache_clear()
     both = {"I": experiment().studies["I"], "images": Study("cifar10", {"ours": "optimistic"}, budget=10, trials=1)}
-    partial = Experiment("fig-convergence", "A title", "It converges.", both, find, optional=True)
+    partial = Experiment("fig-convergence", "A title", "It converges.", both, find, (LESS,), optional=True)
     (outcome,) = reproduce([partial], tmp_path, Options(trials=2))
     assert outcome.status == "done"
     assert list(outcome.absent) == ["images"]
@@ -192,11 +210,6 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path):
 def test_bad_options(settings, message):
     with pytest.raises(ValueError, match=message):
         Options(**settings)
-
-
-def test_verdicts():
-    verdicts = [judge("", *given, tested=tested).verdict for *given, tested in ((1, "", 1), (0, "", 1), (1, "", 0))]
-    assert verdicts == [HOLDS, DOES_NOT_HOLD, NOT_TESTED]
 
 
 def test_every_figure_and_table_is_there():

@@ -3,6 +3,8 @@
 from typing import Any
 
 from blocks.text import kept, versions
+from evenhand.experiments.catalogue import experiments
+from evenhand.experiments.verdicts import FAMILY, FEWEST, LEVEL, count
 
 
 def verdicts(entries: dict[str, Any]) -> str:
@@ -10,11 +12,30 @@ def verdicts(entries: dict[str, Any]) -> str:
     rows = ["| experiment | claim | verdict | numbers |", "|---|---|---|---|"]
     for name, entry in entries.items():
         for claim in entry.get("claims", []):
-            verdict = claim["verdict"] if claim["verdict"] != "holds" else "**holds**"
+            verdict = (
+                claim["verdict"] if claim["verdict"] not in ("holds", "does not hold") else f"**{claim['verdict']}**"
+            )
             rows.append(f"| [{name}](#{name}) | {claim['text']} | {verdict} | {claim['evidence']} |")
         if entry["status"] == "skipped":
             rows.append(f"| {name} | | skipped | the data were not there |")
     return "\n".join(rows)
+
+
+def stated(entries: dict[str, Any]) -> str:
+    """What each test asks for, from the code: the claims that were judged by it are above."""
+    rows = ["| experiment | claim | test |", "|---|---|---|"]
+    for name, entry in entries.items():
+        rows += [f"| {name} | {claim['text']} | {claim['test']} |" for claim in entry.get("claims", [])]
+    return "\n".join(rows)
+
+
+def family() -> str:
+    """How many comparisons share the error probability, and the level that gives."""
+    made = sum(count(experiment.tests) for experiment in experiments().values())
+    return (
+        f"The tests make {made} comparisons of samples; {FAMILY} are allowed for, so every interval has the level "
+        f"1 − 0.05/{FAMILY} = {100 * LEVEL:.2f} %, and with 95 % all of them cover at once. Fewer than {FEWEST} trials are not judged."
+    )
 
 
 def section(name: str, entry: dict[str, Any]) -> str:
@@ -36,12 +57,18 @@ def number(value: float | None, sd: float | None) -> str:
 
 
 def seconds(entries: dict[str, Any]) -> str:
-    """How long the experiments took together, by scale."""
-    total: dict[str, float] = {}
-    for entry in entries.values():
-        if "seconds" in entry:
-            total[entry["scale"]] = total.get(entry["scale"], 0.0) + entry["seconds"]
-    return ", ".join(f"scale {scale}: {value / 60:.1f} minutes" for scale, value in total.items())
+    """The work of all experiments that were run, without and with the image trials."""
+    work = {name: entry["worker_seconds"] for name, entry in entries.items() if "worker_seconds" in entry}
+    shared = [name for name in work if name == "table-final" or name.endswith(("-groups", "-mixture"))]
+    own = {name: value for name, value in work.items() if name not in shared}
+    images = sum(value for name, value in own.items() if name in IMAGES)
+    return (
+        f"{(sum(own.values()) - images) / 60:.0f} minutes of one process beside other work on two cores without the images, and "
+        f"{images / 3600:.1f} hours for them; figures that share trials count once."
+    )
+
+
+IMAGES = ("fig-fashion", "fig-cifar", "fig-utkface")
 
 
 def searched(found: dict[str, Any]) -> str:
@@ -67,6 +94,6 @@ def searched(found: dict[str, Any]) -> str:
 def blocks() -> dict[str, str]:
     """All experiments, their verdicts, and the search for SyntheticModel2."""
     entries = kept("results.json")["experiments"]
-    found = {"verdicts": verdicts(entries), "seconds": seconds(entries)}
+    found = {"verdicts": verdicts(entries), "tests": stated(entries), "family": family(), "seconds": seconds(entries)}
     found["search"] = searched(kept("synthetic2-search.json"))
     return found | {name: section(name, entry) for name, entry in entries.items() if "numbers" in entry}

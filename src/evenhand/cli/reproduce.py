@@ -40,6 +40,10 @@ def reproduce(
     data_dir: Annotated[Path | None, typer.Option(help="folder with the data sets' files")] = None,
     backend: Annotated[str, typer.Option(help="where trials run: processes (here) or dask (a cluster)")] = "processes",
     address: Annotated[str | None, typer.Option(help="the Dask scheduler, e.g. tcp://10.0.0.5:8786")] = None,
+    judge: Annotated[
+        bool,
+        typer.Option("--judge", help="run nothing: give the verdicts again by the values of every trial kept in --out"),
+    ] = False,
     repeat: Annotated[
         str | None, typer.Option(help="run one trial again, STUDY/STRATEGY/TRIAL, keeping nothing")
     ] = None,
@@ -57,6 +61,9 @@ def reproduce(
         for one in chosen:
             typer.echo(f"{one.id:22}{one.title}")
         return
+    if judge:
+        _judge(out, experiment or [])
+        return
     if data_dir is not None:
         # by the environment, which worker processes inherit; and absolute, for they may start elsewhere
         os.environ["EVENHAND_DATA"] = str(data_dir.absolute())
@@ -70,6 +77,22 @@ def reproduce(
         raise typer.Exit(1)
     if any(outcome.absent for outcome in outcomes):
         raise typer.Exit(SKIPPED)
+
+
+def _judge(out: Path, ids: list[str]) -> None:
+    """Print every verdict with its test; exit 1 where one is not the verdict that was published."""
+    from evenhand.experiments.judging import judge_again
+
+    differ = 0
+    for name, claims in judge_again(out, ids).items():
+        typer.echo(name)
+        for claim, published in claims:
+            typer.echo(f"  {claim.verdict}: {claim.text}\n      {claim.evidence}\n      test: {claim.test}")
+            if claim.verdict != published:
+                differ += 1
+                typer.echo(f"      results.json says: {published}", err=True)
+    if differ:
+        raise typer.Exit(1)
 
 
 def _with_bars(chosen: Sequence[Experiment], out: Path, options: Options) -> list[Outcome]:

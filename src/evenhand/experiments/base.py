@@ -1,4 +1,4 @@
-"""What an experiment is, and what it finds: a figure, a table, numbers beside the paper's, a verdict for each claim."""
+"""What an experiment is, and what it finds: a figure, a table, numbers beside the paper's, values that claims are judged by."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from evenhand.engine.run import Record
 from evenhand.experiments.study import Study
+from evenhand.experiments.verdicts import Claim, Test, judge
+from evenhand.notation import JsonObject
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["DOES_NOT_HOLD", "HOLDS", "NOT_TESTED", "Claim", "Experiment", "Findings", "Number", "Runs", "judge"]
-
-HOLDS, DOES_NOT_HOLD, NOT_TESTED = "holds", "does not hold", "not tested at this scale"
+__all__ = ["Experiment", "Findings", "Measured", "Number", "Runs", "measured"]
 
 Runs = Mapping[str, Mapping[str, Record]]
 """The records of an experiment, by study and by strategy's label."""
@@ -35,22 +36,38 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Claim:
-    """A claim of the paper with the verdict the numbers give."""
+class Measured:
+    """What the test of one claim goes by.
 
-    text: str
-    verdict: str
-    evidence: str
+    Args:
+        values: by the comparison's name, one value per trial.
+        untested: why the runs do not suffice for a verdict, if they do not.
+        note: what else a reader of the numbers has to know.
+    """
+
+    values: Mapping[str, Sequence[float]]
+    untested: str = ""
+    note: str = ""
+
+    def to_dict(self) -> JsonObject:
+        """Plain values, for JSON."""
+        return {"untested": self.untested, "note": self.note, "values": {k: list(v) for k, v in self.values.items()}}
+
+
+def measured(values: Mapping[str, ArrayLike], untested: str = "", note: str = "") -> Measured:
+    """Values as they are kept: rounded first, so that whoever judges the kept ones comes to the same verdict."""
+    kept = {name: np.atleast_1d(np.round(np.asarray(given, float), 6)).tolist() for name, given in values.items()}
+    return Measured(kept, untested, note)
 
 
 @dataclass(frozen=True)
 class Findings:
-    """What came out of an experiment."""
+    """What came out of an experiment; `measured` holds by claim what its test goes by."""
 
     figure: Figure
     table: pd.DataFrame
     numbers: Sequence[Number]
-    claims: Sequence[Claim]
+    measured: Mapping[str, Measured]
     notes: Sequence[str] = ()
 
 
@@ -64,6 +81,7 @@ class Experiment:
         paper: what the paper says of it, in our words.
         studies: what is run, by name.
         find: from the runs and the scale's name to the findings.
+        tests: the claims, each with what makes it hold, fail or stay open.
         note: settings the paper leaves open and what they are here.
         optional: whether the findings are worth having when some study's data are absent.
     """
@@ -73,6 +91,7 @@ class Experiment:
     paper: str
     studies: Mapping[str, Study]
     find: Callable[[Runs, str], Findings] = field(repr=False)
+    tests: tuple[Test, ...] = ()
     note: str = ""
     optional: bool = False
 
@@ -80,8 +99,10 @@ class Experiment:
         """The studies at a scale."""
         return {name: study.at(scale, trials, seed, image_rounds) for name, study in self.studies.items()}
 
-
-def judge(text: str, holds: bool | np.bool_, evidence: str, *, tested: bool = True) -> Claim:
-    """A claim with its verdict; `tested` says whether the trials and budget suffice for one."""
-    # too few trials must not look like a refutation, nor like a confirmation
-    return Claim(text, (HOLDS if holds else DOES_NOT_HOLD) if tested else NOT_TESTED, evidence)
+    def claims(self, found: Mapping[str, Measured]) -> list[Claim]:
+        """The verdict on every claim that something was measured for."""
+        known = {test.claim: test for test in self.tests}
+        if strange := found.keys() - known.keys():
+            raise KeyError(f"{self.id} has no test of {min(strange)!r}")
+        about = [(test, found[claim]) for claim, test in known.items() if claim in found]
+        return [judge(test, one.values, untested=one.untested, note=one.note) for test, one in about]

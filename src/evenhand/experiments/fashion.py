@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from evenhand.experiments.base import Experiment, Findings, Runs, judge
+from evenhand.experiments.base import Experiment, Findings, Runs, measured
 from evenhand.experiments.drawing import draw_mixture, panels
-from evenhand.experiments.image_figures import NOTE, ROUNDS, groups_figure, image_study, length, worst_figure
+from evenhand.experiments.image_figures import NOTE, groups_figure, image_study, length, too_short, worst_figure
 from evenhand.experiments.measures import curves, final_share, mean_number
+from evenhand.experiments.verdicts import Above, Test
 
 NAME = "FashionMNIST"
 STUDY = image_study("fashion-mnist")
 PAPER = {"A_opt": (0.936, 0.004), "Greedy": (0.924, 0.010), "Uniform": (0.893, 0.002), "Uncurated": (0.893, 0.002)}
 HARD = ("T-shirt/Shirt", "Pullover/Coat")
+MAJORITY = Test(
+    "The vast majority of the examples are T-shirt/Shirt and Pullover/Coat", (Above("their share together", 2 / 3),)
+)
 
 
 def find_mixture(runs: Runs, scale: str) -> Findings:
@@ -22,16 +24,8 @@ def find_mixture(runs: Runs, scale: str) -> Findings:
     draw_mixture(ax, record)
     shares = {group: final_share(record, group) for group in record.groups}
     numbers = [mean_number(f"final share of {group}", values) for group, values in shares.items()]
-    both = float(np.mean(shares[HARD[0]] + shares[HARD[1]]))
-    claims = [
-        judge(
-            "The vast majority of the examples are T-shirt/Shirt and Pullover/Coat",
-            both > 2 / 3,
-            f"together {both:.1%} of the training set ({length(record)})",
-            tested=len(record.labels) >= ROUNDS // 2,
-        )
-    ]
-    return Findings(figure, curves({"A_opt": record}, source=NAME), numbers, claims, [length(record)])
+    both = measured({"their share together": shares[HARD[0]] + shares[HARD[1]]}, too_short(record), length(record))
+    return Findings(figure, curves({"A_opt": record}, source=NAME), numbers, {MAJORITY.claim: both}, [length(record)])
 
 
 EXPERIMENTS = (
@@ -43,6 +37,7 @@ EXPERIMENTS = (
         paper="The vast majority of the examples go to (T-shirt, Shirt) and (Pullover, Coat).",
         studies={NAME: STUDY},
         find=find_mixture,
+        tests=(MAJORITY,),
         note=NOTE,
     ),
 )

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 from evenhand.engine.run import Record
-from evenhand.experiments.base import Experiment, Findings, Runs, judge
+from evenhand.experiments.base import Experiment, Findings, Runs, measured
 from evenhand.experiments.drawing import draw_groups, draw_worst, panels
-from evenhand.experiments.measures import curves, final_gap, gain, mean_number, worst
+from evenhand.experiments.measures import curves, final_gap, gains, half_gap, mean_number, worst
 from evenhand.experiments.study import Study
-from evenhand.simulation.metrics import paired
+from evenhand.experiments.verdicts import Above, Test
 
-__all__ = ["RULES", "groups_figure", "image_study", "length", "worst_figure"]
+__all__ = ["LEAST", "ROUNDS", "RULES", "groups_figure", "image_study", "length", "too_short", "worst_figure"]
 
 RULES = {
     "A_opt": "optimistic:c0=0.1",
@@ -23,7 +23,10 @@ RULES = {
     "Uncurated": "uncurated",
 }
 ROUNDS, BATCH = 500, 50
+LEAST = 100
+"""Shorter runs are not judged; longer ones that end before the paper's say so beside the verdict."""
 Paper = Mapping[str, tuple[float, float]]
+CLOSER = Test("A_opt keeps the groups closer together", (Above("Uniform's spread less A_opt's"),))
 
 
 def image_study(source: str, rules: Iterable[str] = RULES) -> Study:
@@ -34,11 +37,9 @@ def image_study(source: str, rules: Iterable[str] = RULES) -> Study:
     return Study(source, chosen, budget, 10, quick, learner="network", batch=BATCH, warmup=10, evaluate=50, block=1)
 
 
-def _enough(runs: Runs, name: str) -> bool:
-    """Whether the run has the paper's length and enough trials to tell rules apart."""
-    record = runs[name]["A_opt"]
-    # with two trials the spread between rules and the spread between trials cannot be told apart
-    return len(record.labels) >= ROUNDS and len(record.trials) >= 3
+def too_short(record: Record) -> str:
+    """Why a run has no verdict, if it has none."""
+    return f"fewer than {LEAST} rounds" if len(record.labels) < LEAST else ""
 
 
 def length(record: Record) -> str:
@@ -47,20 +48,19 @@ def length(record: Record) -> str:
     return f"{len(record.labels)} of the paper's {ROUNDS} rounds, {trials} trial{'s' if trials > 1 else ''}"
 
 
-def find_worst(name: str, paper: Paper, runs: Runs, scale: str) -> Findings:
+def find_worst(name: str, paper: Paper, test: Test, runs: Runs, scale: str) -> Findings:
     """Worst-group accuracy against the round."""
     found = runs[name]
     figure, (ax,) = panels([name], "round", "test accuracy of the worst group")
     draw_worst(ax, found, by="round")
-    enough = _enough(runs, name)
+    ours, long = found["A_opt"], length(found["A_opt"])
+    whole = len(ours.labels) >= ROUNDS
     numbers = [
-        mean_number(label, worst(record), *(paper.get(label, ()) if enough else ())) for label, record in found.items()
+        mean_number(label, worst(record), *(paper.get(label, ()) if whole else ())) for label, record in found.items()
     ]
-    differences = {label: gain(found, label, "Uniform") for label in ("A_opt", "Greedy")}
-    evidence, long = "; ".join(f"{a} − Uniform: {value}" for a, value in differences.items()), length(found["A_opt"])
-    text = "Adaptive beats Uniform on the worst group"
-    claims = [judge(text, differences["A_opt"].above, f"{evidence} ({long})", tested=enough)]
-    return Findings(figure, curves(found, source=name), numbers, claims, [long])
+    numbers += [mean_number(f"{label} − Uniform", gains(found, label, "Uniform")) for label in ("A_opt", "Greedy")]
+    ahead = measured({"A_opt − Uniform at the end": gains(found, "A_opt", "Uniform")}, too_short(ours), long)
+    return Findings(figure, curves(found, source=name), numbers, {test.claim: ahead}, [long])
 
 
 def find_groups(name: str, runs: Runs, scale: str) -> Findings:
@@ -71,24 +71,24 @@ def find_groups(name: str, runs: Runs, scale: str) -> Findings:
         draw_groups(ax, record, by="round")
     gaps = {label: final_gap(record) for label, record in found.items()}
     numbers = [mean_number(f"best less worst group, {label}", values) for label, values in gaps.items()]
-    smaller = paired(gaps["Uniform"], gaps["A_opt"])
-    long = length(found["A_opt"])
-    evidence = f"Uniform's spread less A_opt's: {smaller} ({long})"
-    claims = [judge("A_opt keeps the groups closer together", smaller.above, evidence, tested=_enough(runs, name))]
-    return Findings(figure, curves(found, source=name), numbers, claims, [long])
+    ours, long = found["A_opt"], length(found["A_opt"])
+    closer = measured({"Uniform's spread less A_opt's": gaps["Uniform"] - gaps["A_opt"]}, too_short(ours), long)
+    return Findings(figure, curves(found, source=name), numbers, {CLOSER.claim: closer}, [long])
 
 
 def worst_figure(id: str, name: str, study: Study, paper: Paper, says: str) -> Experiment:
     """The experiment that draws the worst group of a data set."""
-    find: Callable[[Runs, str], Findings] = partial(find_worst, name, paper)
-    return Experiment(id, f"Worst group against round, {name}", says, {name: study}, find, NOTE)
+    ahead = Above("A_opt − Uniform at the end", 0, half_gap(paper))
+    test = Test("A_opt beats Uniform on the worst group", (ahead,))
+    find: Callable[[Runs, str], Findings] = partial(find_worst, name, paper, test)
+    return Experiment(id, f"Worst group against round, {name}", says, {name: study}, find, (test,), NOTE)
 
 
 def groups_figure(id: str, name: str, study: Study) -> Experiment:
     """The experiment that draws every group of a data set."""
     find: Callable[[Runs, str], Findings] = partial(find_groups, name)
     says = "A_opt keeps the accuracies of the groups much closer together than Uniform."
-    return Experiment(id, f"Every group, A_opt beside Uniform, {name}", says, {name: study}, find, NOTE)
+    return Experiment(id, f"Every group, A_opt beside Uniform, {name}", says, {name: study}, find, (CLOSER,), NOTE)
 
 
 NOTE = (

@@ -12,9 +12,20 @@ from evenhand.arrays import Floats, Ints
 from evenhand.engine.run import Record
 from evenhand.experiments.base import Number
 from evenhand.simulation import metrics
-from evenhand.simulation.metrics import Gain
 
-__all__ = ["ceilings", "curves", "final_gap", "final_share", "gain", "mean_number", "share", "tested_rounds", "worst"]
+__all__ = [
+    "ceilings",
+    "curves",
+    "final_gap",
+    "final_share",
+    "gains",
+    "gains_between",
+    "half_gap",
+    "mean_number",
+    "share",
+    "tested_rounds",
+    "worst",
+]
 
 
 def share(record: Record, group: str) -> Floats:
@@ -49,12 +60,30 @@ def _row(record: Record, labels: int | None) -> int:
     return int(enough[0]) if len(enough) else len(record.labels) - 1
 
 
-def gain(runs: Mapping[str, Record], a: str, b: str, at: int | None = None) -> Gain:
-    """Worst-group accuracy of a less that of b, paired over the trials both have."""
+def gains(runs: Mapping[str, Record], a: str, b: str, at: int | None = None) -> Floats:
+    """Worst-group accuracy of a less that of b in every trial that both have."""
     first, second = (pd.Series(worst(runs[label], at), index=runs[label].trials) for label in (a, b))
-    found, _ = metrics.paired_by_trial(first, second)
-    assert found is not None, "the two strategies share no trial"
-    return found
+    found = (first - second).dropna().to_numpy()
+    assert len(found), "the two strategies share no trial"
+    return np.asarray(found)
+
+
+def gains_between(runs: Mapping[str, Record], a: str, b: str, low: float, high: float) -> Floats:
+    """The same, in the mean over the tested rounds with so many labels; every trial's own mean."""
+    known = [np.isfinite(runs[label].accuracy).all(axis=(1, 2)) for label in (a, b)]
+    rounds = np.flatnonzero(known[0] & known[1])
+    # a block of trials spends its labels in step; the slowest says where a round stands
+    labels = runs[a].labels[rounds].min(axis=1)
+    chosen = rounds[(labels > low) & (labels <= high)]
+    # so short a run has no such rounds: its last one, which no verdict rests on
+    chosen = chosen if len(chosen) else rounds[-1:]
+    means = [pd.Series(metrics.worst(runs[x].accuracy[chosen]).mean(axis=0), index=runs[x].trials) for x in (a, b)]
+    return np.asarray((means[0] - means[1]).dropna().to_numpy())
+
+
+def half_gap(paper: Mapping[str, tuple[float, float]], other: str = "Uniform") -> float:
+    """Half of what A_opt is ahead of another rule in the paper: less than that is not what the paper saw."""
+    return round((paper["A_opt"][0] - paper[other][0]) / 2, 6)
 
 
 def mean_number(name: str, values: Floats, paper: float | None = None, paper_sd: float | None = None) -> Number:

@@ -1,4 +1,4 @@
-"""The folder an experiment ends in: figures, CSV, `results.json` and the gallery."""
+"""The folder an experiment ends in: figures, CSV, `results.json`, the values of every trial that verdicts go by, the gallery."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from evenhand.errors import InputError
 from evenhand.experiments.base import Experiment, Findings
 from evenhand.experiments.drawing import watermark
 from evenhand.experiments.gallery import render
+from evenhand.experiments.judging import VALUES, read_values, values_text
 from evenhand.files import write_atomically
 from evenhand.notation import JsonObject
 
@@ -41,6 +42,7 @@ class Output:
         self.entries: JsonObject = {}
         if results.exists():
             self.entries = json.loads(results.read_text(encoding="utf-8"))["experiments"]
+        self.measured = read_values(folder)
 
     def has(self, name: str, key: str | None = None) -> bool:
         """Whether an experiment's findings are there with all files; with a key, those of this very experiment."""
@@ -58,7 +60,8 @@ class Output:
                 watermark(findings.figure, f"images: {options.image_rounds} rounds, not 500")
             self._draw(experiment.id, findings)
             entry["numbers"] = [asdict(number) for number in findings.numbers]
-            entry["claims"] = [asdict(claim) for claim in findings.claims]
+            entry["claims"] = [asdict(claim) for claim in experiment.claims(findings.measured)]
+            self.measured[experiment.id] = {claim: one.to_dict() for claim, one in findings.measured.items()}
             entry["notes"] = list(findings.notes)
         self.entries[experiment.id] = entry
 
@@ -71,6 +74,8 @@ class Output:
         entries = {name: self.entries[name] for name in order}
         text = json.dumps({"schema": 1, "experiments": entries}, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
         write_atomically(self.folder / "results.json", lambda path: path.write_text(text, encoding="utf-8"))
+        kept = values_text({name: self.measured[name] for name in order if name in self.measured})
+        write_atomically(self.folder / VALUES, lambda path: path.write_text(kept, encoding="utf-8"))
         page = render(entries)
         write_atomically(self.folder / "index.html", lambda path: path.write_text(page, encoding="utf-8"))
 

@@ -17,7 +17,7 @@ from evenhand.simulation.backends import check_backend, spread
 from evenhand.simulation.blocks import Block, run_apart
 from evenhand.simulation.store import Store, key_of
 
-__all__ = ["SCALES", "Options", "Outcome", "reproduce"]
+__all__ = ["SCALES", "Options", "Outcome", "collect", "reproduce"]
 
 SCALES = ("quick", "paper")
 Watch = Callable[[str, int, int, int], None]
@@ -96,7 +96,7 @@ def _one(experiment: Experiment, output: Output, store: Store, options: Options,
         return outcome
     started = time.perf_counter()
     _run(experiment.id, there, blocks, store, options, outcome, watch)
-    runs = _collect(there, store)
+    runs = collect(there, store)
     if any(len(runs[name]) < len(study.strategies) for name, study in there.items()):
         outcome.status = "failed"
         output.enter(experiment, options, status="failed", failures=outcome.failures)
@@ -137,7 +137,9 @@ def _key(experiment: Experiment, studies: Mapping[str, Study], options: Options)
         name: [study.first, study.trials, *(study.settings(label) for label in study.strategies)]
         for name, study in studies.items()
     }
-    return key_of({"id": experiment.id, "scale": options.scale, "studies": about})
+    # tests too: a verdict must not outlive the test that gave it
+    tests = [[test.claim, test.words()] for test in experiment.tests]
+    return key_of({"id": experiment.id, "scale": options.scale, "studies": about, "tests": tests})
 
 
 def _blocks(studies: Mapping[str, Study], store: Store) -> list[tuple[str, Block]]:
@@ -177,7 +179,7 @@ def _run(
         watch(experiment, outcome.ran, len(outcome.failures), total)
 
 
-def _collect(studies: Mapping[str, Study], store: Store) -> dict[str, dict[str, Record]]:
+def collect(studies: Mapping[str, Study], store: Store) -> dict[str, dict[str, Record]]:
     """What is kept of every study's strategies; one without any trial is left out."""
     runs: dict[str, dict[str, Record]] = {}
     for name, study in studies.items():

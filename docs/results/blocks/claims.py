@@ -1,0 +1,46 @@
+"""docs/claims.md: every JSON file of docs/results with what made it and when."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from blocks.text import RESULTS, table
+
+# files that do not say it themselves
+MADE_BY = {
+    "images.json": "python benchmarks/images.py",
+    "images-fashion-trials.json": "python benchmarks/image_trials.py",
+    "synthetic2-search.json": "python docs/results/search_synthetic2.py",
+    "verdicts.json": "evenhand reproduce",
+}
+
+
+def texts(found: Any, *keys: str) -> Iterator[str]:
+    """The texts that stand under one of these keys, wherever in the file."""
+    if isinstance(found, dict):
+        yield from (value for key in keys if isinstance(value := found.get(key), str))
+    for inner in found.values() if isinstance(found, dict) else found if isinstance(found, list) else ():
+        yield from texts(inner, *keys)
+
+
+def shortened(commands: set[str]) -> str:
+    """The programs, each once: their options are in the file."""
+    programs = sorted({" ".join(command.split()[:2]) for command in commands})
+    return ", ".join(f"`{program}`" for program in programs)
+
+
+def files() -> str:
+    """A row for each file."""
+    rows = []
+    for path in sorted(RESULTS.glob("*.json")):
+        found = json.loads(path.read_text(encoding="utf-8"))
+        commands = {MADE_BY[path.name]} if path.name in MADE_BY else set(texts(found, "command"))
+        dates = sorted({date[:10] for date in texts(found, "date", "finished")})
+        when = " to ".join(dict.fromkeys((dates[0], dates[-1]))) if dates else ""
+        rows.append([f"`{path.name}`", shortened(commands), when])
+    return table(["file", "made by", "date"], rows)
+
+
+def blocks() -> dict[str, str]:
+    """The table of files."""
+    return {"claims-files": files()}

@@ -1,0 +1,227 @@
+"""Verdicts by tests that are written down before the numbers: what makes a claim hold, fail, or stay open.
+
+A claim is a list of comparisons. Each takes one value per trial, makes an interval of them, and says what the interval
+has to do. All intervals on the page share an error probability of 5 %, so that with 95 % all of them cover at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from evenhand.arrays import Floats
+from evenhand.claims.intervals import clopper_pearson
+from evenhand.errors import InputError
+
+__all__ = [
+    "DOES_NOT_HOLD", "FAMILY", "FEWEST", "HOLDS", "LEVEL", "NOT_TESTED", "OPEN", "Above", "Claim", "Comparison", "Interval",
+    "MoreOften", "Test", "Within", "judge",
+]  # fmt: skip
+
+HOLDS, DOES_NOT_HOLD, OPEN, NOT_TESTED = "holds", "does not hold", "open", "not tested at this scale"
+
+FAMILY = 60
+"""The most comparisons that all experiments may make together; a test counts them."""
+LEVEL = 1 - 0.05 / FAMILY
+"""The level of every interval: Bonferroni's, over the family."""
+FEWEST = 5
+"""With fewer trials nothing is said: an interval by Student's t says little of so few."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean over trials, or an exact number, and the interval around it."""
+
+    mean: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        if np.isinf(self.low):
+            return f"{self.mean:+.4f} in the one trial"
+        return f"{self.mean:+.4f}" if self.low == self.high else f"{self.mean:+.4f} [{self.low:+.4f}, {self.high:+.4f}]"
+
+
+class Comparison(Protocol):
+    """What one value per trial has to show."""
+
+    @property
+    def name(self) -> str:
+        """What the values are."""
+
+    def interval(self, values: Floats) -> Interval:
+        """The interval around these values."""
+
+    def verdict(self, found: Interval) -> str:
+        """Whether such an interval lets the claim hold, makes it fail, or leaves it open."""
+
+    def words(self) -> str:
+        """What it takes to hold, and to fail."""
+
+
+@dataclass(frozen=True)
+class Above:
+    """The mean has to be above a bound; the claim fails where the mean is at most negligibly above it.
+
+    Args:
+        name: what the values are.
+        bound: holds where the whole interval is above it.
+        negligible: fails where the whole interval is below bound + negligible, unless it holds.
+    """
+
+    name: str
+    bound: float = 0.0
+    negligible: float = 0.0
+
+    def interval(self, values: Floats) -> Interval:
+        """Student's t."""
+        return student(values)
+
+    def verdict(self, found: Interval) -> str:
+        """By the ends of the interval."""
+        if found.low > self.bound:
+            return HOLDS
+        return DOES_NOT_HOLD if found.high < self.bound + self.negligible else OPEN
+
+    def words(self) -> str:
+        """What it takes."""
+        return f"{self.name}: holds above {self.bound:.4g}, fails below {self.bound + self.negligible:.4g}"
+
+
+@dataclass(frozen=True)
+class Within:
+    """The mean has to be closer to a centre than a margin: equivalence, for which not being significant is no proof."""
+
+    name: str
+    margin: float
+    centre: float = 0.0
+
+    def interval(self, values: Floats) -> Interval:
+        """Student's t."""
+        return student(values)
+
+    def verdict(self, found: Interval) -> str:
+        """By the ends of the interval."""
+        low, high = self.centre - self.margin, self.centre + self.margin
+        if low < found.low and found.high < high:
+            return HOLDS
+        return DOES_NOT_HOLD if found.high < low or found.low > high else OPEN
+
+    def words(self) -> str:
+        """What it takes."""
+        what = f"within {self.margin:g} of {self.centre:g}" if self.centre else f"within ±{self.margin:g}"
+        return f"{self.name}: holds {what}, fails outside"
+
+
+@dataclass(frozen=True)
+class MoreOften:
+    """Something has to happen more often to the one than to the other: +1 where only to the one, −1 where only to the
+    other, 0 otherwise. Exact, by the trials in which the two differ."""
+
+    name: str
+
+    def interval(self, values: Floats) -> Interval:
+        """Clopper and Pearson's, for the share of +1 among the trials that differ."""
+        more, differ = int(np.sum(values > 0)), int(np.sum(values != 0))
+        low, high = clopper_pearson(more, differ, LEVEL)
+        return Interval(more / differ if differ else 0.5, float(low), float(high))
+
+    def verdict(self, found: Interval) -> str:
+        """By the ends of the interval."""
+        if found.low > 0.5:
+            return HOLDS
+        return DOES_NOT_HOLD if found.high < 0.5 else OPEN
+
+    def words(self) -> str:
+        """What it takes."""
+        return f"{self.name}: share among the trials that differ; holds above 0.5, fails below"
+
+
+def student(values: Floats) -> Interval:
+    """The mean with Student's interval; a single number that is exact is its own interval, one trial has none."""
+    from scipy.special import stdtrit
+
+    mean, n = float(np.mean(values)), len(values)
+    if n < 2:
+        return Interval(mean, -np.inf, np.inf)
+    half = float(stdtrit(n - 1, (1 + LEVEL) / 2) * np.std(values, ddof=1) / np.sqrt(n))
+    return Interval(mean, mean - half, mean + half)
+
+
+@dataclass(frozen=True)
+class Test:
+    """A claim and its test.
+
+    Args:
+        claim: the claim, in our words.
+        comparisons: all have to hold; one that fails is enough to fail.
+        exact: whether the values are computed without sampling, so that a number is its own interval.
+    """
+
+    claim: str
+    comparisons: tuple[Comparison, ...]
+    exact: bool = False
+
+    __test__ = False  # not one of pytest's
+
+    def words(self) -> str:
+        """The test as text."""
+        return "; ".join(one.words() for one in self.comparisons)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim of the paper with the verdict the numbers give, and the test that gave it."""
+
+    text: str
+    verdict: str
+    evidence: str
+    test: str = ""
+
+
+Values = Mapping[str, ArrayLike]
+"""By the comparison's name, one value per trial."""
+
+
+def judge(test: Test, values: Values, *, untested: str = "", note: str = "") -> Claim:
+    """The verdict of a test on these values.
+
+    Args:
+        test: the claim and what it takes.
+        values: by the comparison's name, one value per trial.
+        untested: why the runs do not suffice for a verdict, if they do not.
+        note: what else a reader of the numbers has to know.
+    """
+    found = [_one(test, comparison, values) for comparison in test.comparisons]
+    verdicts = [verdict for _, _, verdict in found]
+    evidence = "; ".join(f"{comparison.name}: {interval}" for comparison, interval, _ in found)
+    if note or untested:
+        evidence += f" ({', '.join(filter(None, (note, untested)))})"
+    fewest = min((np.size(values[one.name]) for one in test.comparisons), default=0)
+    # too few trials must not look like a refutation, nor like a confirmation
+    if untested or (fewest < FEWEST and not test.exact):
+        verdict = NOT_TESTED
+    elif DOES_NOT_HOLD in verdicts:
+        verdict = DOES_NOT_HOLD
+    else:
+        verdict = OPEN if OPEN in verdicts else HOLDS
+    return Claim(test.claim, verdict, evidence, test.words())
+
+
+def _one(test: Test, comparison: Comparison, values: Values) -> tuple[Comparison, Interval, str]:
+    if comparison.name not in values:
+        raise InputError(
+            f"there are no values of {comparison.name!r} for {test.claim!r}: there are {', '.join(values)}"
+        )
+    given = np.atleast_1d(np.asarray(values[comparison.name], dtype=float))
+    interval = Interval(*[float(given[0])] * 3) if test.exact else comparison.interval(given)
+    return comparison, interval, comparison.verdict(interval)
+
+
+def count(tests: Sequence[Test]) -> int:
+    """How many of these comparisons are of samples."""
+    return sum(len(test.comparisons) for test in tests if not test.exact)
