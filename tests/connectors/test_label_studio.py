@@ -41,7 +41,11 @@ def test_the_story_from_the_recording():
             call["body"]["data"] for call in tape.asked if call["method"] == "PATCH" and "/tasks/" in call["path"]
         ]
     marks = [data for data in written if "evenhand_request" in data]
+    # what was answered or given up is marked no more, not even with an empty text, which the tab may show
+    cleared = [data for data in written if not any(name.startswith("evenhand_") for name in data)]
     assert marks
+    assert cleared
+    assert len(marks) + len(cleared) == len(written)
     for data in marks:
         assert data["evenhand_group"] in data["evenhand_why"]
         assert data["text"].startswith(("review", "new"))  # what was there stays

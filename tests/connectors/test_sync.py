@@ -7,8 +7,10 @@ import time
 
 import pytest
 from tests.connectors.paper import Paper
+from typer.testing import CliRunner
 
 import evenhand as eh
+from evenhand.cli import app
 from evenhand.connectors import Sync
 from evenhand.connectors.running import run
 from evenhand.errors import InputError, ToolError
@@ -380,3 +382,20 @@ def test_whatever_people_do_both_agree_in_the_end(seed):
         }
     assert labels(c) == {t: label for t, label in said.items() if t in asked}
     assert c.verify().problems == []
+
+
+def test_status_in_the_shell_lists_disagreements(tmp_path):
+    db = f"sqlite:///{tmp_path / 'c.db'}"
+    with eh.Campaign.create(db, "survey", None, "uniform", "table", budget=8) as c:
+        tool = Paper(rows(8), wanted=2)
+        sync = Sync(c, tool, features=["age"], rule="agree")
+        sync.once()
+        task = tool.shown[0].task
+        tool.say(task, "yes", "ann")
+        tool.say(task, "no", "bob")
+        assert f"task {task}: they disagree, ann yes, bob no" in str(sync.once())
+        events = len(c.events())
+        sync.once()
+        assert len(c.events()) == events  # the same again is no event
+    done = CliRunner().invoke(app, ["campaign", "status", "survey", "--db", db])
+    assert f"paper:1: 1 without a label because people disagree: {task}\n" in done.stdout
