@@ -135,30 +135,37 @@ def robust(trials: int, out: Path) -> JsonObject:
     model = eh.SyntheticModel1.instance("I")
     fair = float(model.pi_star()[0])
     found: JsonObject = {"pi_star": fair, "runs": []}
-    figure, axes = panels(2, "", "share of u less π*", sharey=True)
-    rules = [rule for group in BOLD.values() for rule in group]
-    for budget, style in zip(LENGTHS, ("o:", "o-"), strict=True):
+    for budget in LENGTHS:
         count = trials if budget == LENGTHS[0] else max(4, trials // 4)
+        rules = [rule for group in BOLD.values() for rule in group]
         summary = eh.simulate(model, rules, budget=budget, trials=count, evaluate=1, trace="none").summary()
-        for ax, (name, group) in zip(axes, BOLD.items(), strict=True):
-            x = [float(rule.partition("=")[2]) for rule in group]
-            shares = [summary["strategies"][rule]["mixture"]["u"] for rule in group]
-            half = [2 * share["sd"] / np.sqrt(count) for share in shares]
-            away = [share["mean"] - fair for share in shares]
-            ax.errorbar(x, away, half, fmt=style, color=COLOURS[budget == LENGTHS[1]], label=f"{budget:,} labels", ms=4)
-            ax.set(xlabel=f"{name} of {'A_opt' if name == 'c0' else 'ε-greedy'}", xscale="log")
-            for rule, value, share in zip(group, x, shares, strict=True):
-                own = summary["strategies"][rule]["worst_group_accuracy"]
-                about = {"budget": budget, "trials": count, "setting": name, "value": value}
-                found["runs"].append(about | {"away": share["mean"] - fair, "sd": share["sd"], "worst": own})
+        for name, group in BOLD.items():
+            for rule in group:
+                own = summary["strategies"][rule]
+                about = {"budget": budget, "trials": count, "setting": name, "value": float(rule.partition("=")[2])}
+                share = {"away": own["mixture"]["u"]["mean"] - fair, "sd": own["mixture"]["u"]["sd"]}
+                found["runs"].append(about | share | {"worst": own["worst_group_accuracy"]})
+    draw_robust(found, out)
+    return found
+
+
+def draw_robust(found: JsonObject, out: Path) -> None:
+    """The share of u less π* by setting, for both lengths."""
+    figure, axes = panels(2, "", "share of u less π*", sharey=True)
+    for budget, style, colour in zip(LENGTHS, ("o:", "o-"), COLOURS, strict=False):
+        for ax, name in zip(axes, BOLD, strict=True):
+            own = [run for run in found["runs"] if (run["setting"], run["budget"]) == (name, budget)]
+            half = [1.96 * run["sd"] / np.sqrt(run["trials"]) for run in own]
+            x, away = ([run[key] for run in own] for key in ("value", "away"))
+            ax.errorbar(x, away, half, fmt=style, color=colour, label=f"{budget:,} labels", ms=4)
+            ax.set_xlabel(f"{name} of {'A_opt' if name == 'c0' else 'ε-greedy'}")
+    axes[0].set_xscale("log")
+    epsilon = np.linspace(2 * found["pi_star"], 0.8, 50)
+    axes[1].plot(epsilon, epsilon / 2 - found["pi_star"], color="#888888", linewidth=1, label="floor ε/2")
     for ax in axes:
         ax.axhline(0, color="#444444", linewidth=1, linestyle="--")
         ax.legend(frameon=False, fontsize=9)
-    x = np.linspace(0.4, 0.8, 50)
-    axes[1].plot(x, x / 2 - fair, color="#888888", linewidth=1, label="floor ε/2")
-    axes[1].legend(frameon=False, fontsize=9)
     figure.savefig(out / "discussion-robust.png", dpi=100)
-    return found
 
 
 PARTS: dict[str, Callable[[int, Path], JsonObject]] = {"grid": grid, "bandits": bandits, "robust": robust}

@@ -18,7 +18,7 @@ FIGURE = re.compile(
 )
 
 SOURCES = {
-    "results.md": ["tables.json", "images.json", "results.json"],
+    "results.md": ["tables.json", "images.json"],
     "reproduction.md": ["results.json", "synthetic2-search.json"],
     "reproduce.md": [],
     "discussion.md": ["discussion.json"],
@@ -33,6 +33,10 @@ EXCEPTIONS = {
         "58.9": "a share of Adult's rows, tests/datasets checks the counts",
         ".807": "examples/ceilings.py adult",
         ".808": "examples/ceilings.py adult",
+        ".722": "examples/ceilings.py german",
+        ".730": "examples/ceilings.py german",
+        ".757": "examples/ceilings.py german",
+        "30": "a setting, test",
     },
     "reproduction.md": {
         "0.25": "a rule we had before",
