@@ -243,7 +243,8 @@ class _DatabaseWriter(Writer):
         return self._read(_CHANGED if after else _LABELLED, {"after": after} if after else {})
 
     def find(self, ids: Collection[str]) -> dict[str, Example]:
-        wanted, found = list(ids), dict[str, Example]()
+        # no id has a NUL, and PostgreSQL cannot even look for one
+        wanted, found = [name for name in ids if "\0" not in name], dict[str, Example]()
         for first in range(0, len(wanted), _MANY):
             some = self._read(_WITH_IDS, {"ids": wanted[first : first + _MANY]})
             found |= {example.id: example for example in some}
