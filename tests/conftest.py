@@ -16,6 +16,12 @@ hypothesis.settings.register_profile("evenhand", deadline=None)
 hypothesis.settings.load_profile("evenhand")
 
 
+@pytest.fixture(autouse=True)
+def _no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Output goes to no terminal, whatever the runner says of its own: nothing is folded unless a test wants it."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[str]:
     """The URL of a server of our own; it steps down from root by itself. A missing server fails, it never skips."""
