@@ -272,11 +272,15 @@ def large(server: Server, tasks: int) -> dict[str, Any]:
     seconds = []
     with LabelStudio(server.url, project, key=server.key) as tool:
         sync = Sync(campaign, tool, group="region", features=["age", "length"])
-        for which in ("first", "next", "whole"):
+        another = Sync(campaign, tool, group="region", features=["age", "length"])
+        for one in (sync, another, sync, sync):
+            if len(seconds) == 2:
+                time.sleep(65)  # a pass looks back a minute: the import would count as changed
             began = time.monotonic()
-            (Sync(campaign, tool, group="region", features=["age", "length"]) if which == "whole" else sync).once()
+            one.once()
             seconds.append(time.monotonic() - began)
-    names = ("first_seconds", "next_seconds", "whole_seconds")
+    del seconds[2]  # it still looks back to the import
+    names = ("first_seconds", "whole_seconds", "next_seconds")
     return {"tasks": tasks, **{name: round(value, 2) for name, value in zip(names, seconds, strict=True)}}
 
 

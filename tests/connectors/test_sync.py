@@ -308,6 +308,24 @@ def test_a_reading_that_is_older_than_the_ledger_changes_nothing(pair):
     assert labels(c) == {task: "no"}
 
 
+def test_a_task_that_another_sync_brought_in_meanwhile_is_not_taken_for_deleted():
+    tool, c = Paper(rows(4)), campaign(batch=1)
+    sync, other = (Sync(c, tool, features=["age"], ahead=9) for _ in range(2))
+    sync.once()
+
+    def meanwhile():
+        for row in rows(4):
+            tool.add(row)
+        other.once()
+
+    late = Sync(c, tool, features=["age"])  # its first pass looks at all tasks
+    tool.between = meanwhile
+    assert late.once().skipped == 0
+    assert {s.task for s in tool.shown} == {str(k) for k in range(1, 5)}
+    sync.once()
+    assert {s.task for s in tool.shown} == {str(k) for k in range(1, 9)}
+
+
 def test_a_pass_that_fails_in_the_middle_is_made_again(pair):
     tool, c, sync = pair
     sync.once()

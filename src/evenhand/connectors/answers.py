@@ -8,7 +8,7 @@ from typing import Any
 
 from evenhand.campaign import Campaign
 from evenhand.campaign.labels import label_text
-from evenhand.connectors.agreeing import Outcome
+from evenhand.connectors.agreeing import GONE, Outcome
 from evenhand.connectors.examples import PoolOfTasks
 from evenhand.connectors.report import Report
 from evenhand.errors import Conflict, InputError
@@ -47,13 +47,13 @@ class Answers:
             example = found.get(name)
             if example is None or outcome.problem is not None:
                 continue
+            # two syncs at once: what another one wrote since may rest on a newer reading; the next pass sees it
+            if example.changed > read_at and (example.label is not None or outcome is GONE):
+                continue
             if example.fate is not None:
                 if outcome.label is not None and example.fate != "erased":
                     self._refused(name, f"it was {example.fate}, which is for good: this answer does not count")
             elif example.label is not None:
-                # two syncs at once: what another one wrote since may rest on a newer answer; the next pass sees it
-                if example.changed > read_at:
-                    continue
                 if outcome.gone and self._is_ours(example):
                     report.withdrawn += 1
                     if write:
