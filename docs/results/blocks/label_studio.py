@@ -26,6 +26,6 @@ def blocks() -> dict[str, str]:
     made = f"`{found['command']}`, {found['date']}, {found['cores']} cores, {versions(found['versions'])}.{note(found)}"
     return {
         "label-studio": f"{made}\n\n{table(['in ' + format(found['seconds'] / 60, '.0f') + ' minutes', ''], rows)}\n\n"
-        f"With {big['tasks']:,} tasks the first pass took {big['first_seconds']:.0f} s, which registers them all, one that looks at all "
-        f"of them {big['whole_seconds']:.1f} s, and one that reads what was changed {big['next_seconds']:.1f} s."
+        f"With {big['tasks']:,} tasks the first pass took {big['first_seconds']:.0f} s, which registers them all, and one that looks at all "
+        f"of them {big['whole_seconds']:.1f} s."
     }
