@@ -1,9 +1,10 @@
 """The paper's image figures, its final table and their verdicts out of trials that `image_trials.py` has kept.
 
-Run: python benchmarks/image_claims.py --out results docs/results/images-*-trials*.json
+Run: python benchmarks/image_claims.py --out results [docs/results/images-*-trials*.json]
 
-`--out` is the folder of `evenhand reproduce`: Adult's and German's trials are taken from there for the table. Of a data set
-those trials count that A_opt, Greedy and Uniform all have.
+`--out` is the folder of `evenhand reproduce`: Adult's and German's trials are taken from there for the table, or, where they are
+no longer there, the values that its results.json and verdicts.json have. Of a data set those trials count that A_opt, Greedy and
+Uniform all have.
 """
 
 from __future__ import annotations
@@ -15,17 +16,20 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
-from evenhand.arrays import Floats
+from evenhand.arrays import Floats, Mask
 from evenhand.engine.run import Record
-from evenhand.experiments.base import Findings
+from evenhand.experiments.base import Findings, Measured, Number
 from evenhand.experiments.catalogue import experiments
 from evenhand.experiments.image_figures import ROUNDS
 from evenhand.experiments.output import Output
 from evenhand.experiments.run import Options, collect
+from evenhand.experiments.table_final import draw
 from evenhand.notation import JsonObject
 from evenhand.simulation.store import Store
 
+RESULTS = Path(__file__).parents[1] / "docs/results"
 NAMES = {"fashion-mnist": "FashionMNIST", "cifar10": "CIFAR-10", "utkface": "UTKFace"}
 LABELS = {
     "A_opt": "A_opt",
@@ -48,8 +52,8 @@ def read_runs(files: Sequence[Path]) -> dict[str, dict[str, dict[int, JsonObject
     return found
 
 
-def record_of(runs: Mapping[int, JsonObject], trials: Sequence[int]) -> Record:
-    """One rule's trials as the record that `simulate` would have made."""
+def record_of(runs: Mapping[int, JsonObject], trials: Sequence[int], tested: Mask) -> Record:
+    """One rule's trials as the record that `simulate` would have made; accuracies of the tested rounds alone."""
     own = [runs[trial] for trial in trials]
 
     def over(name: str) -> Floats:
@@ -57,12 +61,14 @@ def record_of(runs: Mapping[int, JsonObject], trials: Sequence[int]) -> Record:
 
     numbers = {name: over(name).astype(np.int64) for name in ("labels", "chosen", "kind", "counts")}
     groups = tuple(own[0]["groups"])
+    accuracy = over("accuracy")
+    accuracy[~tested] = np.nan
     ends = np.array([[run["final"]["all"][group] for group in groups] for run in own], dtype=float)
     return Record(
         groups=groups,
         trials=np.array(trials),
         validation_loss=over("validation_loss"),
-        accuracy=over("accuracy"),
+        accuracy=accuracy,
         final_accuracy=ends,
         seconds=sum(run["cpu_seconds"] for run in own),
         **numbers,
@@ -77,18 +83,22 @@ def records(files: Sequence[Path]) -> dict[str, dict[str, Record]]:
             continue
         trials = sorted(set.intersection(*(set(rules[rule]) for rule in NEEDED)))
         whole = [label for label in LABELS.values() if label in rules and set(trials) <= set(rules[label])]
-        found[name] = {label: record_of(rules[label], trials) for label in whole}
+        used = [rules[label][trial] for label in whole for trial in trials]
+        # runs differ in how many rounds they test: a mean over those of a round that only some tested would mix trials
+        tested = np.all([[value is not None for value in run["worst"]] for run in used], axis=0)
+        found[name] = {label: record_of(rules[label], trials, tested) for label in whole}
     return found
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Enter every figure whose data set is there, then the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("files", nargs="+", type=Path)
+    parser.add_argument("files", nargs="*", type=Path, default=sorted(RESULTS.glob("images-*-trials*.json")))
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args(arguments)
     there, output, known = records(given.files), Output(given.out), experiments()
-    command = f"python benchmarks/image_claims.py --out FOLDER {' '.join(sorted(str(file) for file in given.files))}"
+    named = " ".join(f"docs/results/{name}" for name in sorted(file.name for file in given.files))
+    command = f"python benchmarks/image_claims.py --out FOLDER {named}"
     # shorter runs carry a watermark
     rounds = min(len(record.labels) for found in there.values() for record in found.values())
     options = Options(scale="paper", image_rounds=rounds if rounds < ROUNDS else None)
@@ -101,8 +111,27 @@ def main(arguments: list[str] | None = None) -> None:
     kept = {name: found for name, found in collect(tables, Store(given.out / "trials")).items() if found}
     both = {name: (there | kept)[name] for name in table.studies if name in there or name in kept}
     everything = {f"{name}/{label}": record for name, found in both.items() for label, record in found.items()}
-    enter(output, table.id, table.find(both, "paper"), everything, options, command)
+    findings = with_kept(table.find(both, "paper"), output, [name for name in tables if name not in kept])
+    enter(output, table.id, findings, everything, options, command)
     output.write()
+
+
+def with_kept(findings: Findings, output: Output, missing: Sequence[str]) -> Findings:
+    """The table with the rows of data sets that an earlier table has and whose trials are no longer there."""
+    old = output.entries.get("table-final", {}).get("numbers", [])
+    names = [number["name"].partition(", ")[::2] for number in old]
+    pairs = [(*name, Number(**number)) for name, number in zip(names, old, strict=True) if name[0] in missing]
+    rows = [
+        {"data": data, "strategy": rule, "mean": n.measured, "sd": n.sd, "paper_mean": n.paper, "paper_sd": n.paper_sd}
+        for data, rule, n in pairs
+    ]
+    if not rows:
+        return findings
+    known = output.measured["table-final"]
+    values = {claim: Measured(**one) for claim, one in known.items() if claim.partition(":")[0] in missing}
+    whole = pd.concat([findings.table, pd.DataFrame(rows)], ignore_index=True)
+    numbers = [*findings.numbers, *(number for _, _, number in pairs)]
+    return Findings(draw(whole), whole, numbers, {**findings.measured, **values}, findings.notes)
 
 
 def enter(

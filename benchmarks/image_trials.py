@@ -2,9 +2,11 @@
 
 python benchmarks/image_trials.py run fashion-mnist --trials 5-9 --rounds 100 --out FILE.json --keep FOLDER
 python benchmarks/image_trials.py summary FILE.json FILE.json --base uniform
+python benchmarks/image_trials.py repeat FILE.json --rule A_opt --trial 0 --rounds 30 --json docs/results/image-repeats.json
 
 A run that was killed is started by the same command: what is in FILE is skipped, a checkpoint in FOLDER gone on from.
 Files have the form of docs/results/images-fashion-trials.json; `summary` takes several files of one data set together.
+`repeat` runs a kept trial again with the code as it is now, for some rounds, and says whether it gives the same numbers.
 """
 
 from __future__ import annotations
@@ -92,7 +94,8 @@ def one_run(
     label, strategy = parse_strategy(text)
     folder = keep / re.sub(r"[^A-Za-z0-9.]+", "-", f"{source.name} {label} {settings.rounds} {settings.seed} {trial}")
     resumed = any(folder.glob("*.pt"))
-    learner = source.default_learner(checkpoint=folder, checkpoint_every=every, threads=1)
+    # the paper's update by name: what users get by default may be another
+    learner = source.default_learner(update="step", checkpoint=folder, checkpoint_every=every, threads=1)
     started, spent = datetime.now(UTC), time.process_time()
     record = run_block(source, strategy, learner, settings, [trial], tick=tick)
     facts = {
@@ -232,6 +235,65 @@ def show(rows: list[dict[str, Any]], base: str) -> None:
         print(line)
 
 
+COMPARED = ("labels", "chosen", "kind", "counts", "mixture", "validation_loss", "accuracy")
+
+
+def repeat(path: Path, source: Images, rule: str, trial: int, rounds: int) -> dict[str, Any]:
+    """Run a kept trial's first rounds again: the first round in which anything differs, if one does.
+
+    Choices and counts are compared in every round, validation losses and test accuracies where both runs have them.
+    """
+    file = json.loads(path.read_text(encoding="utf-8"))
+    kept = next((run for run in file["runs"] if (run["rule"], run["trial"]) == (rule, trial)), None)
+    if kept is None:
+        raise InputError(f"{path} has no trial {trial} of {rule!r}")
+    if not 1 <= rounds <= kept["rounds"]:
+        raise InputError(f"--rounds must lie between 1 and {kept['rounds']}, not {rounds}")
+    settings = file["settings"]
+    shorter = Settings(
+        2 * settings["batch"] * rounds,
+        batch=settings["batch"],
+        warmup=settings["warmup"],
+        validation=settings["validation"],
+        seed=settings["seed"],
+        evaluate=rounds,
+    )
+    learner = source.default_learner(update=settings["update"], threads=1, final_updates=0)
+    spent = time.process_time()
+    again = curves(run_block(source, parse_strategy(kept["strategy"])[1], learner, shorter, [trial]))
+    pairs = [[(kept[name][r], again[name][r]) for name in COMPARED] for r in range(rounds)]
+    differs = [r for r, both in enumerate(pairs) if any(a != b and None not in _flat(a, b) for a, b in both)]
+    tested = [r for r in range(rounds) if kept["worst"][r] is not None and again["worst"][r] is not None]
+    return {
+        "data": file["data"],
+        "file": path.name,
+        "rule": rule,
+        "trial": trial,
+        "rounds": rounds,
+        "tested": len(tested),
+        "same": not differs,
+        "differs_from": min(differs) + 1 if differs else None,
+        "of": kept["versions"]["commit"],
+        "commit": versions()["commit"],
+        "date": _stamp(datetime.now(UTC))[:10],
+        "cpu_seconds": round(time.process_time() - spent, 1),
+        "command": f"python benchmarks/image_trials.py repeat {path} --rule {rule} --trial {trial} --rounds {rounds}",
+    }
+
+
+def _flat(*values: Any) -> list[Any]:
+    return [inner for value in values for inner in (value if isinstance(value, list) else [value])]
+
+
+def keep_finding(path: Path, found: dict[str, Any]) -> None:
+    """Put a finding into the file, in place of an earlier one of the same trial."""
+    kept = json.loads(path.read_text(encoding="utf-8"))["repeats"] if path.exists() else []
+    same = ("data", "rule", "trial")
+    others = [one for one in kept if any(one[name] != found[name] for name in same)]
+    text = json.dumps({"repeats": [*others, found]}, indent=1, ensure_ascii=False) + "\n"
+    write_atomically(path, partial(Path.write_text, data=text, encoding="utf-8"))
+
+
 def numbers(text: str) -> list[int]:
     """`0,3,5-7` as 0, 3, 5, 6, 7."""
     ends = [part.split("-") for part in text.split(",")]
@@ -254,7 +316,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
     told = commands.add_parser("summary")
     told.add_argument("files", nargs="+", type=Path)
     told.add_argument("--base", default="uniform")
+    again = commands.add_parser("repeat")
+    again.add_argument("file", type=Path)
+    again.add_argument("--rule", default="A_opt")
+    again.add_argument("--trial", type=int, default=0)
+    again.add_argument("--rounds", type=int, default=30)
+    again.add_argument("--json", type=Path, help="the file that keeps the finding")
+    again.add_argument("--data-dir", type=Path)
     given = parser.parse_args(arguments)
+    if given.command == "repeat":
+        name = json.loads(given.file.read_text(encoding="utf-8"))["data"]
+        source = datasets.load(name, data_dir=given.data_dir)
+        found = repeat(given.file, source, given.rule, given.trial, given.rounds)
+        print(json.dumps(found, indent=1, ensure_ascii=False))
+        if given.json is not None:
+            keep_finding(given.json, found)
+        return
     if given.command == "summary":
         show(summary(given.files, given.base), given.base)
         return

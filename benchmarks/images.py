@@ -137,7 +137,7 @@ def bare_loop(source: Images, draws: list[Draw], learner: TorchLearner) -> None:
 def overhead(given: argparse.Namespace) -> None:
     """Rounds of the engine against the bare loop, CPU seconds of this process, turn about, best of several."""
     source = fake()
-    learner = source.default_learner(final_updates=0)
+    learner = source.default_learner(update="step", final_updates=0)
     settings = Settings(budget=100 * given.rounds, batch=50, warmup=3, evaluate=1)
     ours, bare = [], []
     draws = recorded(source)
@@ -212,7 +212,7 @@ def gains(given: argparse.Namespace) -> None:
 def memory(given: argparse.Namespace) -> None:
     """Peak memory of this process with more and more images kept: data and one chunk."""
     source = fake(100)
-    learner = source.default_learner(chunk=given.chunk)
+    learner = source.default_learner(update="step", chunk=given.chunk)
     trainer, rng = Trainer(learner, 0), np.random.default_rng(0)
     kept = trainer.new_set()
     for total in (1_000, 5_000, 20_000):

@@ -9,7 +9,7 @@ from scipy.stats import ttest_rel
 
 from evenhand.engine.run import Settings
 from evenhand.sources.images.images import Images
-from image_trials import append, header_of, main, numbers, run_trials, summary
+from image_trials import append, header_of, keep_finding, main, numbers, repeat, run_trials, summary
 
 RULES = ["A_opt=optimistic:c0=0.1", "uniform"]
 SETTINGS = Settings(240, batch=10, warmup=2, seed=0, evaluate=4)
@@ -72,6 +72,26 @@ def test_a_file_has_the_form_of_the_stored_trials(tmp_path: Path) -> None:
     assert np.allclose(
         run["mixture"], np.array(run["counts"]) / np.sum(run["counts"], axis=1, keepdims=True), atol=1e-4
     )
+
+
+def test_a_kept_trial_is_repeated_and_compared(tmp_path: Path) -> None:
+    out, found = tmp_path / "out.json", tmp_path / "repeats.json"
+    run_trials(pictures(), RULES, [1], SETTINGS, out=out, keep=tmp_path / "kept")
+    for rule in ("A_opt", "uniform"):
+        keep_finding(found, repeat(out, pictures(), rule, 1, 7))
+    file = json.loads(out.read_text())
+    # another choice, another loss: either is seen, in its round
+    file["runs"][0]["chosen"][4] = 1 - file["runs"][0]["chosen"][4]
+    file["runs"][0]["validation_loss"][5][0] += 1e-6
+    out.write_text(json.dumps(file))
+    keep_finding(found, changed := repeat(out, pictures(), "A_opt", 1, 7))
+    assert (changed["same"], changed["differs_from"]) == (False, 5)
+    assert [(one["rule"], one["same"]) for one in json.loads(found.read_text())["repeats"]] == [
+        ("uniform", True),
+        ("A_opt", False),
+    ]
+    with pytest.raises(ValueError, match="no trial 9"):
+        repeat(out, pictures(), "A_opt", 9, 7)
 
 
 def test_summary_agrees_with_scipy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@ VERSIONS = ("python", "evenhand", "numpy", "scipy", "scikit-learn")
 
 def amount(value: float, unit: str) -> str:
     """Time of one unit, or megabytes."""
-    return f"{value / 1e6:.1f} MB" if unit == "bytes" else f"{duration(value)} a {unit}"
+    return f"{value / 1e6:.1f} MB" if unit == "bytes" else f"{duration(value)} per {unit}"
 
 
 def outcomes(found: list[dict[str, Any]]) -> str:
@@ -21,7 +21,7 @@ def outcomes(found: list[dict[str, Any]]) -> str:
         times = [amount(one[key], one["unit"]) for key in ("ours", "theirs")]
         rows.append([one["work"], one["baseline"], *times, f"**{significant(one['ratio'])}×**", wanted])
     notes = [f"- {one['name']}: {one['note']}." for one in found if one["note"]]
-    header = ["work", "baseline", "ours", "the baseline's", "ratio", "wanted"]
+    header = ["work", "baseline", "Evenhand", "baseline's time", "ratio", "aim"]
     return table(header, rows) + "\n\n" + "\n".join(notes)
 
 
@@ -36,7 +36,7 @@ def growth(found: list[dict[str, Any]]) -> str:
         ]
         for one in found
     ]
-    return table(["grows", "from … to", "slope", "a round at first", "at last"], rows)
+    return table(["what grows", "from … to", "slope", "a round at the start", "at the end"], rows)
 
 
 def blocks() -> dict[str, str]:

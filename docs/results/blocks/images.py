@@ -3,13 +3,34 @@
 from itertools import groupby
 from typing import Any
 
+from blocks import image_trials
 from blocks.text import kept, note, short, table, versions
-from evenhand.experiments import cifar, fashion, utkface
 from evenhand.experiments.image_figures import ROUNDS
 
 Found = dict[str, Any]
-PAPER = {"fashion-mnist": fashion.PAPER, "cifar10": cifar.PAPER, "utkface": utkface.PAPER}
+PAPER = image_trials.DATA
 SHOWN = (30, 50, 70, 100, 150, 200, 250, 300, 350, 400, 450, 500)
+
+
+def data_with_single_runs() -> dict[str, Found]:
+    """By data set the runs of one trial; those that trials of the same rule and length have replaced are left out."""
+    found = {}
+    for data, entry in kept("images.json")["data"].items():
+        # trials are of UTKFace's random split: they replace nothing of another one
+        replaced = image_trials.all_runs().get(data, {}) if "split" not in entry else {}
+        own = [run for run in entry["runs"] if not (run["rule"] in replaced and is_short(run))]
+        found[data] = entry | {"runs": own}
+    return found
+
+
+def is_short(run: Found) -> bool:
+    """Whether a run has the form of the trials: a step a round, a hundred rounds at most."""
+    return run["update"] == "step" and run["rounds"] <= 100
+
+
+def named(data: str, entry: Found) -> str:
+    """The data set, with its split where that is not the default one."""
+    return f"{data}, split {entry['split']}" if "split" in entry else data
 
 
 def name(run: Found) -> str:
@@ -26,18 +47,21 @@ def at(run: Found, target: int) -> str:
 def curves(data: str, found: Found) -> str:
     """Worst group by round, the end, all labels; the paper's end and the ceilings beside them."""
     runs = found["runs"]
+    lines = "\n".join(ceiling_lines(found, PAPER[data]["A_opt"][0]))
+    if not runs:
+        return lines
     rows = [[f"{target}", *(at(run, target) for run in runs)] for target in SHOWN]
     rows = [row for row in rows if any(row[1:])]
     spread = [f" ± {short(run['sd'])}" if run["sd"] is not None else "" for run in runs]
     ends = [f"{short(run['curve'][-1][1])}{sd} ({run['curve'][-1][0]})" for run, sd in zip(runs, spread, strict=True)]
     rows.append(["last tested (round)", *ends])
     rows.append(["trained on all labels", *(short(min(run["final"].values())) if run["final"] else "" for run in runs)])
-    paper = [PAPER[data].get(run["rule"]) for run in runs]
-    rows.append([f"*the paper, {ROUNDS}*", *(f"*{short(p[0])} ± {short(p[1])}*" if p else "" for p in paper)])
-    return table(["round", *map(name, runs)], rows) + "\n\n" + "\n".join(ceiling_lines(found, PAPER[data]["A_opt"][0]))
+    told = [paper(data, run["rule"]) for run in runs]
+    rows.append([f"*the paper, {ROUNDS}*", *(f"*{text}*" if text else "" for text in told)])
+    return table(["round", *map(name, runs)], rows) + "\n\n" + lines
 
 
-def ceiling_lines(found: Found, paper: float) -> list[str]:
+def ceiling_lines(found: Found, theirs: float) -> list[str]:
     """What more data of a group alone, or of everything, would give."""
     lines = []
     for one in found["ceilings"]:
@@ -50,10 +74,10 @@ def ceiling_lines(found: Found, paper: float) -> list[str]:
         )
     if not lines:
         return ["- Ceiling: not run."]
-    side = "above" if paper > top(found) else "not above"
+    side = "above" if theirs > top(found) else "not above"
     return [
         *lines,
-        f"- The paper's {short(paper)} for A_opt is {side} the best of {hard(found)} ({short(top(found))}).",
+        f"- The paper's {short(theirs)} for A_opt is {side} the best of {hard(found)} ({short(top(found))}).",
     ]
 
 
@@ -80,26 +104,39 @@ def groups(found: Found) -> str:
     return table(["accuracy (share)", *found["groups"]], rows)
 
 
-def summary(found: Found) -> str:
-    """The worst group at the end of every run, beside the paper's and the best ceiling."""
+def summary(single: dict[str, Found]) -> str:
+    """The worst group at the end of all trials and single runs, beside the paper's and the best ceiling."""
+    best = {data: short(top(entry)) for data, entry in single.items() if entry["ceilings"]}
     rows = []
-    for data, entry in found["data"].items():
-        best = short(top(entry)) if entry["ceilings"] else ""
+    for data, rules in image_trials.all_runs().items():
+        # the ceilings of UTKFace are those of another split
+        ceiling = best.get(data, "") if "split" not in single[data] else ""
+        for rule, runs in rules.items():
+            length = f"{next(iter(runs.values()))['rounds']}"
+            end = image_trials.spread(image_trials.halves(runs))
+            rows.append([data, f"{rule}, step", f"{len(runs)}", length, end, ceiling, paper(data, rule)])
+    for data, entry in single.items():
         for run in entry["runs"]:
-            paper = PAPER[data].get(run["rule"])
-            told = f"{short(paper[0])} ± {short(paper[1])}" if paper else ""
-            rows.append([data, name(run), f"{run['curve'][-1][0]}", short(run["curve"][-1][1]), best, told])
-    return table(["data", "rule", "at round", "worst group", "ceiling", f"the paper, round {ROUNDS}"], rows)
+            last, end = run["curve"][-1]
+            cells = [named(data, entry), name(run), f"{run['trials']}", f"{last}", short(end)]
+            rows.append([*cells, best.get(data, ""), paper(data, run["rule"])])
+    return table(["data", "rule", "trials", "at round", "worst group", "ceiling", f"the paper, round {ROUNDS}"], rows)
 
 
-def lengths(found: Found) -> str:
-    """How long every run was."""
+def paper(data: str, rule: str) -> str:
+    """What the paper has at the end."""
+    found = PAPER[data].get(rule)
+    return f"{short(found[0])} ± {short(found[1])}" if found else ""
+
+
+def lengths(single: dict[str, Found]) -> str:
+    """How long every single run was."""
     rows = []
-    for data, entry in found["data"].items():
+    for data, entry in single.items():
         for run in entry["runs"]:
             minutes = f"{run['seconds'] / 60:.0f}" if run["seconds"] is not None else ""
             size = [f"{run['rounds']} of {ROUNDS}", f"{run['trials']} of 10"]
-            rows.append([data, run["rule"], f"`{run['update']}`", *size, minutes, run["date"]])
+            rows.append([named(data, entry), run["rule"], f"`{run['update']}`", *size, minutes, run["date"]])
     return table(["data", "rule", "update", "rounds", "trials", "minutes", "date"], rows)
 
 
@@ -145,11 +182,11 @@ def sizes(found: Found) -> str:
 
 def blocks() -> dict[str, str]:
     """Everything on the page."""
-    found = kept("images.json")
+    found, single = kept("images.json"), data_with_single_runs()
     made = {
-        "images-made": f"{found['cores']} cores, no GPU, {versions(found['versions'])}.{note(found)}\n\n{lengths(found)}"
+        "images-made": f"{found['cores']} cores, no GPU, {versions(found['versions'])}.{note(found)}\n\n{lengths(single)}"
     }
-    for data, entry in found["data"].items():
+    for data, entry in single.items():
         made |= {f"{data}-curves": curves(data, entry), f"{data}-groups": groups(entry), f"{data}-leads": leads(entry)}
-    made["images-summary"] = summary(found)
+    made["images-summary"] = summary(single)
     return made | {"images-costs": costs(found["costs"]), "images-sizes": sizes(found)}

@@ -17,10 +17,12 @@ def throughput(rows: list[dict[str, Any]], aim: float) -> str:
         name = NAMES.get(row["database"], row["database"]) + kind
         shown.append([name, WHAT.get(row["what"], row["what"]), f"{row['writers']}", *speeds, f"{row['ratio']:.2f}"])
     missed = [
-        f"{line[0]}, {line[1]}, writers: {line[2]}" for line, row in zip(shown, rows, strict=True) if row["ratio"] < aim
+        f"{line[0]}, {line[1]}, {line[2]} writer{'' if line[2] == '1' else 's'}"
+        for line, row in zip(shown, rows, strict=True)
+        if row["ratio"] < aim
     ]
-    header = ["database", "transaction", "writers", "bare a second", "ours a second", "ratio"]
-    told = f"The aim is a ratio of {aim}. {'All rows reach it' if not missed else 'Below it: ' + '; '.join(missed)}."
+    header = ["database", "transaction", "writers", "bare, per second", "Evenhand, per second", "ratio"]
+    told = f"The aim is a ratio of {aim}. {'All rows reach it' if not missed else 'These stay below it: ' + '; '.join(missed)}."
     return f"{table(header, shown)}\n\n{told}"
 
 
@@ -46,7 +48,7 @@ def blocks() -> dict[str, str]:
         "ledger": f"{told}\n\n{throughput(found['rows'], found['aim'])}",
         "ledger-times": "\n".join(
             [
-                f"- `ask` with 50,000 stored examples, 20 groups, no refit due: {times(found['ask_ms'])}.",
+                f"- An `ask` with 50,000 stored examples and 20 groups, when no refit is due: {times(found['ask_ms'])}.",
                 f"- Opening a campaign of 100,000 events: {times(found['open_ms'])}.",
             ]
         ),

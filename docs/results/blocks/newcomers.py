@@ -15,17 +15,17 @@ NAMES = {"optimistic": "A_opt", "optimistic:c0=0.5": "A_opt, c0 = 0.5", "uniform
 
 
 def buys(part: dict[str, Any]) -> str:
-    """How far every rule is from the better simple one."""
+    """What every rule gains over the better simple one: its regret with the other sign."""
     found = part["found"]["regrets"]
     cells = part["found"]["cells"]
-    rows = [
-        [title, points(found[rule], 2), signed(least(cells, rule)), signed(found[rule]["largest"])]
-        for rule, title in RULES.items()
-    ]
-    header = ["rule", "mean, points [95 %]", "where it is best", "where it is worst"]
+    rows = []
+    for rule, title in RULES.items():
+        gain = [-found[rule][key] for key in ("mean", "high", "low")]
+        rows.append([title, points(gain, 2), signed(-least(cells, rule)), signed(-found[rule]["largest"])])
+    header = ["rule", "on average, points [95 %]", "at its best", "at its worst"]
     text = (
-        f"{len({cell['source'] for cell in cells})} data sets, three budgets each: `{part['run']['command']}`, "
-        f"{part['run']['date']}."
+        f"({len({cell['source'] for cell in cells})} data sets with three budgets each, measured by `{part['run']['command']}`, "
+        f"on {part['run']['date']}.)"
     )
     return f"{table(header, rows)}\n\n{text}"
 

@@ -15,7 +15,9 @@ def verdicts(entries: dict[str, Any]) -> str:
             verdict = (
                 claim["verdict"] if claim["verdict"] not in ("holds", "does not hold") else f"**{claim['verdict']}**"
             )
-            rows.append(f"| [{name}](#{name}) | {claim['text']} | {verdict} | {claim['evidence']} |")
+            rows.append(
+                f"| [{name}](#{name}) | {claim['text']} | {verdict} | {claim['evidence'].replace('; ', '<br>')} |"
+            )
         if entry["status"] == "skipped":
             rows.append(f"| {name} | | skipped | the data were not there |")
     return "\n".join(rows)
@@ -25,7 +27,9 @@ def stated(entries: dict[str, Any]) -> str:
     """What each test asks for, from the code: the claims that were judged by it are above."""
     rows = ["| experiment | claim | test |", "|---|---|---|"]
     for name, entry in entries.items():
-        rows += [f"| {name} | {claim['text']} | {claim['test']} |" for claim in entry.get("claims", [])]
+        rows += [
+            f"| {name} | {claim['text']} | {claim['test'].replace('; ', '<br>')} |" for claim in entry.get("claims", [])
+        ]
     return "\n".join(rows)
 
 

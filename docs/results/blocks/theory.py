@@ -39,7 +39,7 @@ def excess(found: Found) -> str:
             *(f"{one['slope'][key]:.2f}".replace("-", "−") for key in ("value", "low", "high"))
         )
         if rule.endswith("0.5"):
-            slope = f"flattens at {short(found['floor']['last'], 4)}"
+            slope = f"levels off at {short(found['floor']['last'], 4)}"
         rows.append([f"`{rule}`", f"{one['trials']}", *(short(value, 4) for value in one["mean"]), slope])
     header = ["labels", "trials", *(f"{labels:,}" for labels in found["budgets"]), "slope of log–log"]
     return table(header, rows) + made(found)
@@ -49,8 +49,8 @@ def floor(found: Found) -> str:
     """Where over-exploring ends on instance I."""
     one = found["floor"]
     return (
-        f"On instance I with ε = 0.5 the excess 0-1 risk is above {one['from_tau0']:.5f} from τ₀ = "
-        f"{one['tau0_rounds']:,} rounds and flattens at {one['last']:.5f}."
+        f"On instance I with ε = 0.5, the excess 0-1 risk stays above {one['from_tau0']:.5f} from τ₀ = "
+        f"{one['tau0_rounds']:,} rounds on, and levels off at {one['last']:.5f}."
     )
 
 
@@ -105,8 +105,8 @@ def promised_rule(found: Found) -> str:
     one = found["promised_rule"]
     shares = " and ".join(f"{short(share)} after {int(n):,} labels" for n, share in one["share_of_u"].items())
     return (
-        f"For budgets one can pay the coupling term outweighs everything else and goes to the group with the smallest share, so that the rule "
-        f"is nearly uniform sampling: `{one['rule']}` on instance I has a share of u of {shares}, where the fair one is .2 (mean of "
+        "For budgets that anybody can pay, the coupling term outweighs everything else. It favours the group with the smallest share, so the rule "
+        f"comes close to uniform sampling: on instance I, `{one['rule']}` gives u a share of {shares}; the fair share is .2 (mean of "
         f"{one['trials']} trials)."
     )
 
@@ -125,7 +125,7 @@ def exploring(found: Found) -> str:
     one = found["exploring"]
     shares = " and ".join(short(share, 1) for share in one["shares"])
     return (
-        f"On instance I with C = 1, ε = 0.3 and 10^12 labels the bound is {one['uniform']:.3f} with uniform exploration and "
+        f"On instance I with C = 1, ε = 0.3 and 10^12 labels, the bound is {one['uniform']:.3f} with uniform exploration and "
         f"{one['population']:.3f} with population shares of {shares}."
     )
 
@@ -135,8 +135,8 @@ def orders(found: Found) -> str:
     first = found["forms"][0]
     values = ", ".join(f"{row['value']:.2f} for π_min = {row['pi_min']:g}" for row in found["orders"])
     return (
-        f"At 1,000 labels, two groups, d = 3, C = 1: {values}. On instance I the promise is {first['hidden']:.0f} times its order at that "
-        "budget, which is what the constants and logarithms come to."
+        f"At 1,000 labels, with two groups, d = 3 and C = 1, the order is {values}. On instance I the promise is {first['hidden']:.0f} times its order "
+        "at that budget: this factor is what the constants and logarithms add up to."
     )
 
 
@@ -145,9 +145,9 @@ def compared(found: Found) -> str:
     one = found["compared"]
     mine, other = one["optimistic"], one["exploring"]
     return (
-        f"On instance I (C = 1, γ computed, ξ = 0.5), at 10^12 labels: {mine['value']:.4f} for A_opt and {other['value']:.4f} for ε-greedy with "
-        f"ε = {one['epsilon']:.2f}. But A_opt's bound holds from {power(mine['holds_from'])} labels, ε-greedy's from "
-        f"{power(other['holds_from'])}; a promise of {one['target']:g} takes {power(mine['labels'])} and {power(other['labels'])} labels."
+        f"On instance I (C = 1, γ computed, ξ = 0.5), the bound at 10^12 labels is {mine['value']:.4f} for A_opt and {other['value']:.4f} for ε-greedy with "
+        f"ε = {one['epsilon']:.2f}. But A_opt's bound holds only from {power(mine['holds_from'])} labels on, ε-greedy's from "
+        f"{power(other['holds_from'])}. A promise of {one['target']:g} therefore takes {power(mine['labels'])} labels with A_opt and {power(other['labels'])} with ε-greedy."
     )
 
 
@@ -157,10 +157,12 @@ def probe(found: Found) -> str:
     for name in ("instance I", "three orthogonal groups", "Adult"):
         one = found[name]
         seen = [(c, e) for c, e in zip(one["C"], one["excess"], strict=True) if c is not None]
-        first = f"{one['first_fails']} fail, {one['first_unclear']} unclear, of {one['comparisons']}"
+        first = f"of {one['comparisons']} comparisons, {one['first_fails']} fail and {one['first_unclear']} are unclear"
         m = len(one["groups"])
         second = f"{len(one['second_fails'])} of {m * (m - 1)} pairs fail"
-        third = f"C from {seen[0][0]:.1f} at an excess of {seen[0][1]:.1g} to {seen[-1][0]:.0f} at {seen[-1][1]:.1g}"
+        third = (
+            f"needs C = {seen[0][0]:.1f} at an excess of {seen[0][1]:.1g}, and {seen[-1][0]:.0f} at {seen[-1][1]:.1g}"
+        )
         rows.append([f"{name}, {one['examples']:,} examples, {one['risk']}", first, second, third])
     return table(["data", "Assumption 1", "Assumption 2", "Assumption 3"], rows) + made(found)
 
@@ -173,10 +175,10 @@ def front(found: Found) -> str:
         shares = ", ".join(f"{g} {short(p, 2)}" for g, p in zip(one["groups"], one["mixture"], strict=True))
         risks = ", ".join(f"{g} {short(r)}" for g, r in zip(one["groups"], one["risks"], strict=True))
         lines.append(
-            f"{name}: the fair mixture of {one['tried']} tried is {shares}, errors there are {risks}, and the worst at equal shares is "
+            f"**{name}.** Of {one['tried']} mixtures tried, the fairest is {shares}. The errors there are {risks}; at equal shares the worst error is "
             f"{short(max(one['equal_shares']))}. No point is dominated by more than {one['most_dominated']:.4f}, and no f_π is further "
-            f"than {one['most_slack']:.4f} from the best for its own mixture: noise of the test half, and that errors are not what is "
-            "minimised."
+            f"than {one['most_slack']:.4f} from the best for its own mixture. Both come from the noise of the test half, and from the fact that the learner "
+            "does not minimise errors."
         )
     return "\n\n".join(lines) + made(found)
 

@@ -34,7 +34,9 @@ def image_study(source: str, rules: Iterable[str] = RULES) -> Study:
     chosen = {label: RULES[label] for label in rules}
     quick = {"trials": 2, "budget": 30 * 2 * BATCH, "evaluate": 5}
     budget = ROUNDS * 2 * BATCH
-    return Study(source, chosen, budget, 10, quick, learner="network", batch=BATCH, warmup=10, evaluate=50, block=1)
+    return Study(
+        source, chosen, budget, 10, quick, learner="network:update=step", batch=BATCH, warmup=10, evaluate=50, block=1
+    )
 
 
 def too_short(record: Record) -> str:

@@ -155,7 +155,7 @@ def test_interrupted_and_started_again_equals_uninterrupted(
     update: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source, rules = pictures(), ["optimistic:c1=0.1", "uniform"]
-    whole = simulated(source, rules, update=update)
+    whole = simulated(source, rules, update=update, average=3)
     done = Trainer.update
     left = [31]
 
@@ -165,7 +165,7 @@ def test_interrupted_and_started_again_equals_uninterrupted(
             raise KeyboardInterrupt
         done(self, *rest)
 
-    kept = {"update": update, "checkpoint": tmp_path, "checkpoint_every": 4}
+    kept = {"update": update, "average": 3, "checkpoint": tmp_path, "checkpoint_every": 4}
     with monkeypatch.context() as patch:
         patch.setattr(Trainer, "update", interrupted)
         assert simulated(source, rules, **kept).interrupted
@@ -263,7 +263,7 @@ def test_a_loss_that_is_not_finite_stops_the_run_and_keeps_the_checkpoint(tmp_pa
     with pytest.raises(NonFiniteLoss, match=r"round \d+, in group '[abc]'") as caught:
         eh.simulate(pictures(), ["uniform"], wild, trials=1, **RUN)
     kept = torch.load(next(tmp_path.iterdir()), weights_only=True)
-    assert kept["state"]["updates"] == caught.value.update - 1
+    assert kept["state"]["updates"] == caught.value.round - 1
 
 
 def wild_steps(parameters: Any) -> torch.optim.Optimizer:

@@ -270,8 +270,35 @@ def test_a_loss_that_is_not_finite_names_round_and_group() -> None:
     spoiled.add(X, y, group)
     with pytest.raises(NonFiniteLoss, match="round 2, in group 'b'") as caught:
         trainer.update([spoiled], names)
-    assert (caught.value.update, caught.value.groups) == (2, ["b"])
+    assert (caught.value.round, caught.value.groups) == (2, ["b"])
     assert all(torch.equal(p, q) for p, q in zip(trainer.module.parameters(), before, strict=True))
+
+
+def test_several_updates_a_round_and_a_mean_of_the_last_weights() -> None:
+    X, y = examples()
+    learner = TorchLearner(lambda: nn.Sequential(nn.BatchNorm1d(4), network()), updates=2, average=3)
+    trainer, plain = (Trainer(one, 5) for one in (learner, TorchLearner(learner.module_factory)))
+    kept, seen = trainer.new_set(), []
+    kept.add(X, y, np.zeros(len(y), dtype=np.int64))
+    for _ in range(4):
+        plain.update([kept])
+        seen.append({name: value.clone() for name, value in plain.module.state_dict().items()})
+    for _ in range(2):
+        trainer.round([kept])
+    # training is as without a mean, and goes on from the last weights
+    assert same_weights(trainer.module, plain.module)
+    assert (trainer.updates, trainer.learner.updates) == (4, 2)
+    model = TorchModel(trainer, np.array([0, 1]))
+    for name, value in model.module.state_dict().items():
+        mean = sum(one[name] for one in seen[1:]) / 3 if value.is_floating_point() else seen[-1][name]
+        assert torch.allclose(value, mean, atol=1e-7)
+    assert np.allclose(model.predict_proba(X), torch.softmax(model.module.eval()(torch.from_numpy(X)), 1).detach())
+    assert not np.allclose(model.predict_proba(X), TorchModel(plain, model.classes).predict_proba(X), atol=1e-6)
+    copied = model.copy()
+    trainer.round([kept])
+    assert not np.array_equal(copied.predict_proba(X), model.predict_proba(X))
+    copied.trainer.round([kept])
+    assert np.array_equal(copied.predict_proba(X), model.predict_proba(X))
 
 
 def test_own_optimiser_and_loss() -> None:

@@ -106,7 +106,7 @@ class TorchMemory:
     # ---------------------------------------------------------------- training
 
     def fit(self) -> None:
-        """One update on all training examples, where new ones have come."""
+        """The updates of a round on all training examples, where new ones have come."""
         n = self._training.total
         if n == 0 or (self.fits and self.fits[-1] == n):
             return
@@ -120,7 +120,7 @@ class TorchMemory:
         self.fits.append(n)
 
     def _update(self) -> None:
-        self.trainer.update([self._training], self.names)
+        self.trainer.round([self._training], self.names)
 
     def replay(self, fits: list[int]) -> None:
         """Go through the same updates again, to have the same network after loading."""

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 __all__ = ["TorchLearner", "TorchModel"]
 
 _CHOICES = {"update": ("step", "epoch"), "precision": ("float32", "bf16")}
-_COUNTS = ("chunk", "minibatch", "threads", "checkpoint_every")
+_COUNTS = ("updates", "average", "chunk", "minibatch", "threads", "checkpoint_every")
 
 
 @dataclass(frozen=True)
 class TorchLearner:
-    """A network that is updated once a round instead of being refitted (extra `[torch]`).
+    """A network that is updated in every round instead of being refitted (extra `[torch]`).
 
     Args:
         module_factory: makes the module, with one output for each class; called once a trial.
@@ -37,6 +37,9 @@ class TorchLearner:
         loss: (outputs, positions of labels) → one loss per example; the cross entropy by default.
         update: `"step"`, one optimiser step over the whole training set, its gradient accumulated over chunks; or
             `"epoch"`, one pass of mini-batches.
+        updates: updates a round.
+        average: what answers has the mean of the weights after the last so many updates; training goes on from the last. Full-batch Adam
+            now and then throws a network off for some updates, which a mean evens out. It takes so many copies of the weights.
         chunk: examples computed at once. Memory is bounded by the data and one chunk.
         minibatch: examples of a mini-batch of `"epoch"`.
         device: `"auto"`, `"cpu"`, `"cuda"`, `"mps"`.
@@ -53,6 +56,8 @@ class TorchLearner:
     optimizer: Callable[[Iterable[Any]], torch.optim.Optimizer] | None = None
     loss: Callable[[torch.Tensor, torch.Tensor], torch.Tensor] | None = None
     update: str = "step"
+    updates: int = 1
+    average: int = 1
     chunk: int = 200
     minibatch: int = 50
     device: str = "auto"
@@ -89,7 +94,7 @@ class TorchLearner:
         previous: Model | None = None,
         seed: int = 0,
     ) -> TorchModel:
-        """One update: of a copy of `previous` where it knows these classes, else of a new network."""
+        """The updates of one round: of a copy of `previous` where it knows these classes, else of a new network."""
         y = np.asarray(y)
         weight = np.ones(len(y)) if sample_weight is None else as_weights(sample_weight, len(y))
         if isinstance(previous, TorchModel) and np.isin(y, previous.classes).all():
@@ -101,7 +106,7 @@ class TorchLearner:
         trainer.check(rows, len(classes))
         kept = trainer.new_set()
         kept.add_weighted(rows, np.searchsorted(classes, y).astype(np.int64), weight)
-        trainer.update([kept])
+        trainer.round([kept])
         return TorchModel(trainer, classes)
 
     def make_optimizer(self, parameters: Iterable[Any]) -> torch.optim.Optimizer:
@@ -128,8 +133,8 @@ class TorchModel:
 
     @property
     def module(self) -> torch.nn.Module:
-        """The network itself."""
-        return self.trainer.module
+        """The network that answers."""
+        return self.trainer.answering()
 
     def predict_proba(self, X: Features) -> Floats:
         """The probability of every class."""

@@ -2,11 +2,14 @@
 
 `"step"` is the paper's gradient step read literally: the gradient of the mean loss over the whole training set,
 accumulated chunk by chunk, then one step of the optimiser. `"epoch"` is one pass of mini-batches in random order.
+What answers may be the mean of the last weights; what is trained on is always the last.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,11 +31,11 @@ __all__ = ["NonFiniteLoss", "Trainer"]
 class NonFiniteLoss(LearnerError):
     """The training loss became NaN or infinite; nothing was changed by that update."""
 
-    def __init__(self, update: int, groups: list[str]) -> None:
-        self.update, self.groups = update, groups
+    def __init__(self, round: int, groups: list[str]) -> None:
+        self.round, self.groups = round, groups
         where = f"group {' and '.join(map(repr, groups))}" if groups else "the sum over all groups"
         super().__init__(
-            f"the training loss is NaN or infinite in round {update}, in {where}: "
+            f"the training loss is NaN or infinite in round {round}, in {where}: "
             "lower the learning rate, or look at those examples"
         )
 
@@ -53,12 +56,19 @@ class Trainer:
 
             self.module = self.module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # torch's stub lacks the bare keyword
         self.optimizer: torch.optim.Optimizer = learner.make_optimizer(self.module.parameters())
+        self._recent: deque[dict[str, torch.Tensor]] = deque(maxlen=learner.average)
+        self._mean: tuple[int, torch.nn.Module] | None = None
 
     # ---------------------------------------------------------------- training
 
     def new_set(self) -> DeviceSet:
         """An empty set of examples on the same device, in blocks of the chunk's size."""
         return DeviceSet(self.learner.chunk, self.device)
+
+    def round(self, sets: list[DeviceSet], names: tuple[str, ...] = ()) -> None:
+        """The updates of one round."""
+        for _ in range(self.learner.updates):
+            self.update(sets, names)
 
     def update(self, sets: list[DeviceSet], names: tuple[str, ...] = ()) -> None:
         """One update on these examples; a loss that is not finite stops it before the weights change."""
@@ -71,6 +81,8 @@ class Trainer:
                     parts = [self._slice(batch, i) for i in range(0, len(batch.y), self.learner.chunk)]
                     self._step(parts, float(batch.weight.sum()), names)
         self.updates += 1
+        if self.learner.average > 1:
+            self._recent.append({name: value.clone() for name, value in self.module.state_dict().items()})
 
     def _step(self, parts: list[Batch], total: float, names: tuple[str, ...]) -> None:
         self.optimizer.zero_grad(set_to_none=True)
@@ -82,11 +94,12 @@ class Trainer:
             losses.append(loss.detach())
         # before the step: weights that are NaN cannot be mended, those of the last round can be used
         if not np.isfinite(sum(float(loss) for loss in losses)):
-            raise NonFiniteLoss(self.updates + 1, self._blame(parts, names))
+            raise NonFiniteLoss(self.updates // self.learner.updates + 1, self._blame(parts, names))
         self.optimizer.step()
 
     def _losses(self, batch: Batch) -> torch.Tensor:
-        losses = self.learner.losses_of(self._forward(batch.X, training=True).float(), batch.y)
+        outputs = self._forward(self.module, batch.X, training=True).float()
+        losses = self.learner.losses_of(outputs, batch.y)
         if losses.shape != batch.y.shape:
             raise InputError(
                 f"the loss gives shape {tuple(losses.shape)} for {len(batch.y)} examples: it must give one number for "
@@ -118,13 +131,30 @@ class Trainer:
 
     # ---------------------------------------------------------------- answering
 
+    def answering(self) -> torch.nn.Module:
+        """The network that answers: the one in training, or one with the mean of its last weights."""
+        if not self._recent:
+            return self.module
+        if self._mean is None or self._mean[0] != self.updates:
+            module = deepcopy(self.module)
+            module.load_state_dict({name: self._mean_of(name) for name in self._recent[-1]})
+            self._mean = self.updates, module
+        return self._mean[1]
+
+    def _mean_of(self, name: str) -> torch.Tensor:
+        import torch
+
+        last = self._recent[-1][name]
+        # counters, such as batch norm's, have no mean
+        return torch.stack([kept[name] for kept in self._recent]).mean(dim=0) if last.is_floating_point() else last
+
     def logits(self, X: torch.Tensor) -> torch.Tensor:
         """The network's outputs for raw rows, in evaluation mode, chunk by chunk."""
         import torch
 
-        self.module.eval()
+        module = self.answering().eval()
         with torch.inference_mode(), on_threads(self.learner.threads):
-            parts = [self._forward(part, training=False).float() for part in torch.split(X, self.learner.chunk)]
+            parts = [self._forward(module, part, training=False).float() for part in torch.split(X, self.learner.chunk)]
         return torch.cat(parts)
 
     def mean_loss(self, sets: list[DeviceSet]) -> float:
@@ -142,14 +172,14 @@ class Trainer:
         parts = [self.logits(as_tensor(X[i : i + size])).cpu().numpy() for i in range(0, X.shape[0], size)]
         return np.concatenate(parts)
 
-    def _forward(self, X: torch.Tensor, *, training: bool) -> torch.Tensor:
+    def _forward(self, module: torch.nn.Module, X: torch.Tensor, *, training: bool) -> torch.Tensor:
         import torch
 
         batch = self.transform(X.to(self.device), training)
         if self.learner.channels_last and batch.ndim == 4:
             batch = batch.contiguous(memory_format=torch.channels_last)
         with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.learner.precision == "bf16"):
-            found: torch.Tensor = self.module(batch)
+            found: torch.Tensor = module(batch)
         return found
 
     def check(self, X: torch.Tensor, classes: int) -> None:
@@ -169,20 +199,21 @@ class Trainer:
     # ---------------------------------------------------------------- keeping
 
     def state(self) -> dict[str, Any]:
-        """Weights, optimiser and number of updates."""
+        """Weights, optimiser, number of updates and the weights that go into the mean."""
         states = {"module": self.module.state_dict(), "optimizer": self.optimizer.state_dict()}
-        return {**states, "updates": self.updates}
+        return {**states, "updates": self.updates, "recent": list(self._recent)}
 
     def load(self, state: dict[str, Any]) -> None:
         """Go on from what `state` gave."""
         self.module.load_state_dict(state["module"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.updates = int(state["updates"])
+        self._recent, self._mean = deque(maxlen=self.learner.average), None
+        for kept in state["recent"]:
+            self._recent.append({name: value.to(self.device) for name, value in kept.items()})
 
     def copy(self) -> Trainer:
         """The same network, free to go its own way."""
-        from copy import deepcopy
-
         # not deepcopy of all: the optimiser must hold the new module's parameters, not the old one's
         other = Trainer(self.learner, self.seed)
         other.load(deepcopy(self.state()))

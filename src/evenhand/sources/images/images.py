@@ -184,7 +184,10 @@ class Images:
         )
 
     def default_learner(self, **settings: Any) -> TorchLearner:
-        """The paper's network for these images, with their transform; settings as for `TorchLearner`."""
+        """The paper's network for these images, with their transform; settings as for `TorchLearner`.
+
+        An epoch a round, not the paper's step (`update="step"`): far better from the same labels at little more cost.
+        """
         from evenhand.learners.torch.learner import TorchLearner
         from evenhand.learners.torch.networks import CNN
         from evenhand.learners.torch.transform import ImageTransform
@@ -194,7 +197,8 @@ class Images:
         # the network sees the crop, not the image
         height, width = (crop, crop) if crop else size
         factory = CNN((channels, height, width), 1 if self.network == "cnn1" else 2, max(len(self.classes), 2))
-        defaults: dict[str, Any] = {"transform": ImageTransform(**self.transform), "channels_last": True}
+        transform = ImageTransform(**self.transform)
+        defaults: dict[str, Any] = {"update": "epoch", "transform": transform, "channels_last": True}
         return TorchLearner(factory, **(defaults | settings))
 
     def __repr__(self) -> str:

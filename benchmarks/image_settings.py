@@ -1,0 +1,90 @@
+"""How a user would train on images, and how A_opt+ has to be set there: FashionMNIST, A_opt beside Uniform, short runs.
+
+python benchmarks/image_settings.py updates --json docs/results/image-settings.json      ways to update the network, 5 trials
+python benchmarks/image_settings.py trend --json docs/results/image-trend.json           c1 of A_opt+, 2 trials
+
+Every run is kept as soon as it is finished: the same command goes on where it was stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from evenhand import datasets
+from evenhand.engine.run import Settings, run_block
+from evenhand.learners.torch.transform import ImageTransform
+from evenhand.simulation.metrics import worst
+from evenhand.sources.images.images import Images
+from evenhand.strategies import parse_strategy
+from image_trials import numbers
+from provenance import about, write_json
+
+AUGMENTED = ImageTransform(crop=28, padding=2, flip=0.5)
+UPDATES: dict[str, dict[str, Any]] = {
+    "one step, as the paper": {"update": "step"},
+    "three steps": {"update": "step", "updates": 3},
+    "one epoch": {"update": "epoch"},
+    "one epoch, crops and flips": {"update": "epoch", "transform": AUGMENTED},
+    "three epochs": {"update": "epoch", "updates": 3},
+}
+RULES = ("A_opt=optimistic:c0=0.1", "uniform")
+TREND = (
+    "A_opt=optimistic:c0=0.1",
+    *(f"optimistic:c0=0.1,c1={c1},window=20" for c1 in ("0.003", "0.01", "0.03", "0.1")),
+)
+
+
+def one(source: Images, strategy: str, learner: dict[str, Any], settings: Settings, trial: int) -> dict[str, Any]:
+    """One run: accuracies after the last round, the mixture, CPU seconds without the tests' part taken out."""
+    label, rule = parse_strategy(strategy)
+    # the final updates on all labels are left out: they are the same work for all
+    made = source.default_learner(**({"final_updates": 0, "threads": 1} | learner))
+    spent = time.process_time()
+    record = run_block(source, rule, made, settings, [trial])
+    counts = record.counts[-1, 0]
+    return {
+        "rule": label,
+        "trial": trial,
+        "worst": round(float(worst(record.accuracy[-1])[0]), 6),
+        "accuracy": dict(zip(source.groups, record.accuracy[-1, 0].round(6).tolist(), strict=True)),
+        "mixture": dict(zip(source.groups, (counts / counts.sum()).round(4).tolist(), strict=True)),
+        "cpu_seconds": round(time.process_time() - spent, 1),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("updates", "trend"))
+    parser.add_argument("--trials", type=numbers)
+    parser.add_argument("--rounds", type=int)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--data-dir", type=Path)
+    parser.add_argument("--json", type=Path, required=True)
+    given = parser.parse_args()
+    updates = given.what == "updates"
+    rounds, trials = given.rounds or (30 if updates else 60), given.trials or numbers("0-4" if updates else "0-1")
+    source = datasets.load("fashion-mnist", data_dir=given.data_dir)
+    # only the end is reported: tests would take more time than the training
+    settings = Settings(100 * rounds, batch=50, warmup=10, seed=given.seed, evaluate=1)
+    ways = UPDATES if updates else {"one step, as the paper": UPDATES["one step, as the paper"]}
+    rules = RULES if updates else TREND
+    kept = json.loads(given.json.read_text(encoding="utf-8"))["runs"] if given.json.exists() else []
+    head = about(f"image_settings.py {given.what} --rounds {rounds} --seed {given.seed}", "torch", "numpy")
+    head |= {"data": source.name, "rounds": rounds, "labels": settings.budget, "seed": given.seed}
+    done = {(run["way"], run["rule"], run["trial"]) for run in kept}
+    for trial in trials:
+        for way, learner in ways.items():
+            for strategy in rules:
+                if (way, parse_strategy(strategy)[0], trial) in done:
+                    continue
+                kept.append({"way": way} | one(source, strategy, learner, settings, trial))
+                print(kept[-1], flush=True)
+                write_json(given.json, head | {"runs": kept})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,91 @@
+"""docs/results-images.md: ways to train on images, dips, and c1 of A_opt+."""
+
+from typing import Any
+
+import numpy as np
+
+from blocks.image_trials import lead, spread
+from blocks.text import RESULTS, kept, short, table, versions
+
+Found = dict[str, Any]
+FIRST = "one step, as the paper"
+
+
+def made(found: Found) -> str:
+    """Where the numbers come from."""
+    return f"\n\n(`{found['command']}`, {found['date']}, {found['cores']} cores, {versions(found['versions'])}.)"
+
+
+def values(found: Found, way: str, rule: str) -> dict[int, float]:
+    """Worst-group accuracy by trial."""
+    return {run["trial"]: run["worst"] for run in found["runs"] if (run["way"], run["rule"]) == (way, rule)}
+
+
+def seconds(found: Found, way: str, rule: str) -> float:
+    """CPU seconds of a run, mean of the trials."""
+    own = [run["cpu_seconds"] for run in found["runs"] if (run["way"], run["rule"]) == (way, rule)]
+    return float(np.mean(own))
+
+
+def updates(found: Found) -> str:
+    """A row for each way to update the network."""
+    rows = []
+    for way in dict.fromkeys(run["way"] for run in found["runs"]):
+        ours, even = values(found, way, "A_opt"), values(found, way, "uniform")
+        if not ours or not even:
+            continue
+        more = "" if way == FIRST else lead(ours, values(found, FIRST, "A_opt"))
+        cells = [way, f"{len(ours.keys() & even.keys())}", *(spread(list(one.values())) for one in (ours, even))]
+        rows.append([*cells, lead(ours, even), more, f"{seconds(found, way, 'A_opt'):.0f}"])
+    head = ["updates a round", "trials", "A_opt", "Uniform", "A_opt − Uniform, points [95 %]"]
+    head += [f"A_opt − A_opt with {FIRST.partition(',')[0]}, points [95 %]", "CPU seconds a run"]
+    told = f"{found['rounds']} rounds, {found['labels']:,} labels, worst pair, trained on half.\n\n"
+    return told + table(head, rows) + made(found)
+
+
+def trend(found: Found) -> str:
+    """A row for each c1."""
+    rows = []
+    base = values(found, FIRST, "A_opt")
+    for rule in dict.fromkeys(run["rule"] for run in found["runs"]):
+        own = values(found, FIRST, rule)
+        runs = [run["mixture"] for run in found["runs"] if run["rule"] == rule]
+        most = max(runs[0], key=lambda z: float(np.mean([mixture[z] for mixture in runs])))
+        share = f"{most} {100 * np.mean([mixture[most] for mixture in runs]):.0f} %"
+        shown = "A_opt, no trend term" if rule == "A_opt" else f"`{rule}`"
+        rows.append([shown, f"{len(own)}", spread(list(own.values())), "" if own is base else lead(own, base), share])
+    head = ["rule", "trials", "worst pair", "− A_opt, points [95 %]", "the largest share"]
+    told = f"{found['rounds']} rounds, {found['labels']:,} labels.\n\n"
+    return (
+        told
+        + table(head, [[*row[:3], "" if row[0].startswith("A_opt") else row[3], row[4]] for row in rows])
+        + made(found)
+    )
+
+
+def dips(found: Found) -> str:
+    """A row for each way to answer."""
+    rows = []
+    for row in found["ways"]:
+        gain = row["gain"]
+        ends = "" if gain is None else [f"{100 * gain[k]:+.2f}".replace("-", "−") for k in ("mean", "low", "high")]
+        shown = f"{ends[0]} [{ends[1]}, {ends[2]}]" if ends else ""
+        rows.append([row["way"], short(row["mean"]), shown, short(row["lowest"]), f"{100 * row['dips']:.0f} %"])
+    head = [
+        "what answers",
+        "mean over rounds",
+        "gain, points [95 %]",
+        "lowest of the later half",
+        "rounds two points below the best so far",
+    ]
+    told = (
+        f"Uniform draws, {found['batch']} training images a round, rounds {found['first']} to {found['rounds']}, {found['trials']} trials; "
+        "test images of T-shirt/Shirt.\n\n"
+    )
+    return told + table(head, rows) + made(found)
+
+
+def blocks() -> dict[str, str]:
+    """What has been run."""
+    parts = {"image-settings": updates, "image-trend": trend, "image-dips": dips}
+    return {name: part(kept(f"{name}.json")) for name, part in parts.items() if (RESULTS / f"{name}.json").exists()}

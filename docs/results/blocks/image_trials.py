@@ -1,0 +1,153 @@
+"""docs/results-images.md: trials that `benchmarks/image_trials.py` kept, rules compared in pairs."""
+
+import json
+from collections.abc import Iterable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from blocks.text import RESULTS, kept, short, table
+from evenhand.claims.intervals import paired_difference
+from evenhand.experiments import cifar, fashion, utkface
+
+Run = dict[str, Any]
+RULES = {
+    "A_opt": "A_opt",
+    "greedy": "Greedy",
+    "epsilon-greedy:epsilon=0.1": "ε-greedy",
+    "uniform": "Uniform",
+    "uncurated": "Uncurated",
+}
+DATA = {"fashion-mnist": fashion.PAPER, "cifar10": cifar.PAPER, "utkface": utkface.PAPER}
+"""The data sets, each with the paper's numbers at the end of 500 rounds."""
+
+
+@cache
+def all_runs() -> dict[str, dict[str, dict[int, Run]]]:
+    """The runs of all files by data set, rule and trial; a run has the groups of its data set."""
+    found: dict[str, dict[str, dict[int, Run]]] = {}
+    for path in sorted(RESULTS.glob("images-*-trials*.json")):
+        file = json.loads(path.read_text(encoding="utf-8"))
+        for run in file["runs"]:
+            rules = found.setdefault(file["data"], {})
+            rules.setdefault(RULES[run["rule"]], {})[run["trial"]] = run | {"groups": file["groups"]}
+    # the order of the columns, whatever came first
+    return {data: {rule: rules[rule] for rule in RULES.values() if rule in rules} for data, rules in found.items()}
+
+
+def common_rounds(runs: Iterable[Run]) -> list[int]:
+    """The rounds that all of these runs tested, counted from 1: runs differ in how many they test."""
+    tested = np.all([[value is not None for value in run["worst"]] for run in runs], axis=0)
+    return [int(place) + 1 for place in np.flatnonzero(tested)]
+
+
+def every(rules: dict[str, dict[int, Run]]) -> list[Run]:
+    """All runs of a data set."""
+    return [run for runs in rules.values() for run in runs.values()]
+
+
+def spread(values: list[float]) -> str:
+    """Mean and standard deviation."""
+    mean = short(float(np.mean(values)))
+    return mean if len(values) < 2 else f"{mean} ± {short(float(np.std(values, ddof=1)))}"
+
+
+def lead(ours: dict[int, float], theirs: dict[int, float]) -> str:
+    """Difference in points over the trials both have, with its interval."""
+    trials = sorted(ours.keys() & theirs.keys())
+    if not trials:
+        return ""
+    found = paired_difference([ours[t] for t in trials], [theirs[t] for t in trials])
+    mean, low, high = (f"{100 * value:+.1f}".replace("-", "−") for value in (found.mean, found.low, found.high))
+    return mean if len(trials) < 2 else f"{mean} [{low}, {high}]"
+
+
+def ends(data: str, rules: dict[str, dict[int, Run]]) -> str:
+    """A row for every rule: how it ends, and how far ahead of Uniform."""
+    rounds = common_rounds(every(rules))
+    measures = {
+        "half": lambda run: run["final_worst"]["half"],
+        "all": lambda run: run["final_worst"]["all"],
+        "rounds": lambda run: float(np.mean([run["worst"][r - 1] for r in rounds])),
+    }
+    rows = []
+    for rule, runs in rules.items():
+        cells = [rule, f"{len(runs)}"]
+        for measure in measures.values():
+            ours = {trial: measure(run) for trial, run in runs.items()}
+            base = {trial: measure(run) for trial, run in rules.get("Uniform", {}).items()}
+            cells += [spread(list(ours.values())), "" if rule == "Uniform" else lead(ours, base)]
+        paper = DATA[data].get(rule)
+        rows.append([*cells, f"{short(paper[0])} ± {short(paper[1])}" if paper else ""])
+    against = "− Uniform, points [95 %]"
+    head = ["rule", "trials", "trained on half", against, "all labels", against]
+    head += [f"mean of {len(rounds)} rounds", against, "the paper, round 500"]
+    return table(head, rows)
+
+
+def by_round(rules: dict[str, dict[int, Run]]) -> str:
+    """Worst group at the rounds that all trials tested, mean of the trials."""
+    rounds = common_rounds(every(rules))
+    # a table of a hundred rows says no more
+    shown = [rounds[i] for i in sorted({round(k) for k in np.linspace(0, len(rounds) - 1, 10)})]
+    rows = []
+    for number in shown:
+        means = [float(np.mean([run["worst"][number - 1] for run in runs.values()])) for runs in rules.values()]
+        rows.append([f"{number}", *map(short, means)])
+    return table(["round", *rules], rows)
+
+
+def by_group(rules: dict[str, dict[int, Run]]) -> str:
+    """Every group's accuracy after the last round and its share of the examples, mean of the trials."""
+    groups = every(rules)[0]["groups"]
+    rows = []
+    for rule, runs in rules.items():
+        accuracy = {z: float(np.mean([run["final"]["half"][z] for run in runs.values()])) for z in groups}
+        mixture = np.mean([run["mixture"][-1] for run in runs.values()], axis=0)
+        rows.append([rule, *(f"{short(accuracy[z])} ({100 * p:.0f} %)" for z, p in zip(groups, mixture, strict=True))])
+    return table(["accuracy (share)", *groups], rows)
+
+
+def about(found: dict[str, dict[str, dict[int, Run]]]) -> str:
+    """How much was run, when and with what."""
+    rows = []
+    for data, rules in found.items():
+        for rule, runs in rules.items():
+            own = list(runs.values())
+            days = sorted({run["finished"][:10] for run in own})
+            commits = sorted({run["versions"]["commit"][:7] for run in own})
+            # a run that went on from a checkpoint knows the time of its last part only
+            whole = [run["cpu_seconds"] / 60 for run in own if not run["resumed"]]
+            minutes = f"{np.mean(whole):.1f}" if whole else ""
+            size = [f"{own[0]['rounds']} of 500", f"{len(own)} of 10", minutes]
+            rows.append([data, rule, *size, " to ".join(dict.fromkeys((days[0], days[-1]))), ", ".join(commits)])
+    return table(["data", "rule", "rounds", "trials", "CPU minutes a run", "date", "commits"], rows)
+
+
+def halves(runs: dict[int, Run]) -> list[float]:
+    """Worst-group accuracy after the last round, trained on half, of every trial."""
+    return [run["final_worst"]["half"] for run in runs.values()]
+
+
+def repeats() -> str:
+    """What a run gave that was repeated on later code."""
+    path = RESULTS / "image-repeats.json"
+    if not path.exists():
+        return "No trial was repeated yet."
+    rows = []
+    for one in kept(path.name)["repeats"]:
+        same = "the same numbers" if one["same"] else f"differs from round {one['differs_from']}"
+        made = f"{one['date']}, commit {one['commit'][:7]}"
+        rows.append([one["data"], one["rule"], f"{one['trial']}", f"{one['rounds']}", one["of"][:7], made, same])
+    return table(["data", "rule", "trial", "rounds", "run at commit", "repeated", "finding"], rows)
+
+
+def blocks() -> dict[str, str]:
+    """Tables of every data set that has runs."""
+    found = all_runs()
+    made = {"image-trials-made": about(found), "image-repeats": repeats()}
+    for data, rules in found.items():
+        made[f"{data}-trials"] = ends(data, rules) + "\n\n" + by_round(rules)
+        made[f"{data}-trial-groups"] = by_group(rules)
+    return made
