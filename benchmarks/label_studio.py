@@ -1,11 +1,12 @@
 """A real Label Studio server and a campaign, kept in step by `evenhand sync label-studio` while people and machines misbehave.
 
-    python benchmarks/label_studio.py [--tasks 300] [--json docs/results/label-studio.json]
+    python benchmarks/label_studio.py [--tasks 300] [--json docs/results/label-studio.json] [--record]
 
 300 tasks, five annotators with accounts of their own who take what the tab shows them next, and change, delete and skip; the
 owner deletes and adds tasks; the sync is a process that is killed with SIGKILL ten times, at random moments, and
 for a while there are two; the server is stopped and started once. At the end the project's export and the campaign must have
-the same labels. Without EVENHAND_LABEL_STUDIO, Label Studio is installed into `.venv-label-studio` first.
+the same labels. Before that the story of the tests is told; `--record` keeps the server's answers, which `make test` plays.
+Label Studio is installed into `.venv-label-studio` where it is not.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +31,10 @@ import httpx
 import evenhand as eh
 from evenhand.connectors import LabelStudio, Sync
 from provenance import about, write_json
-from studio import Account, Lead, Server, program, release
+from studio.people import Account, Lead
+from studio.server import Server, install, release
+from studio.story import RealPeople, tell_story
+from studio.tape import RECORDING, Recorder
 
 PEOPLE, KILLS, SECONDS = 5, 10, 1.0
 NAME = "soak"
@@ -63,7 +69,7 @@ class Crowd:
             me.unsay(mine.pop(rng.randrange(len(mine))))
             self._count("deleted")
         elif (task := me.next_task(self.project)) is not None:
-            if what > 0.93:
+            if task % 13 == 0 or what > 0.97:  # what nobody can label, and what somebody does not feel like
                 me.skip(task)
                 self._count("skipped")
             else:
@@ -284,6 +290,15 @@ def large(server: Server, tasks: int) -> dict[str, Any]:
     return {"tasks": tasks, **{name: round(value, 2) for name, value in zip(names, seconds, strict=True)}}
 
 
+def tell(server: Server, keep: bool) -> None:
+    """The story of the tests against the real server; its answers are kept for them."""
+    people = RealPeople(Lead(server.url, server.key, "lead@example.org"))
+    with closing(people), Recorder(server.url, server.key, people) as tape:
+        tell_story(tape, tape.people)
+    if keep:
+        tape.save(RECORDING, {"label-studio": release(server.binary), "at": f"{datetime.now(UTC):%Y-%m-%d %H:%M UTC}"})
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tasks", type=int, default=300)
@@ -292,12 +307,14 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--note", help="what else was running, kept with the figures")
     parser.add_argument("--json", type=Path, help="keep the figures in this file")
+    parser.add_argument("--record", action="store_true", help="keep the server's answers for the tests")
     given = parser.parse_args()
-    binary = program(Path(".venv-label-studio"))
+    binary = install()
     with tempfile.TemporaryDirectory() as name:
         server = Server(binary, Path(name))
         try:
             found: dict[str, Any] = {"start_seconds": round(server.start(), 1)}
+            tell(server, given.record)
             found |= soak(server, Path(name), given.tasks, given.labels, given.seed)
             print(json.dumps(found), flush=True)
             found["large"] = large(server, given.large)

@@ -6,31 +6,30 @@ It passes the same story as the real server and its recording, so what runs agai
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from tests.connectors.story import ROWS
-from tests.connectors.tape import Exchange, Tape
-
-from studio import CONFIG
+from studio.people import as_result
+from studio.tape import Exchange, Tape
 
 
 class Miniature(Tape):
     """Projects, tasks, annotations and tabs; and what an owner and annotators do."""
 
     def __init__(self, key: str) -> None:
-        self._key, self._now = key, datetime(2026, 1, 1, tzinfo=UTC)
+        self._now = datetime(2026, 1, 1, tzinfo=UTC)
         self.config: dict[int, str] = {}
         self.all: dict[int, dict[str, Any]] = {}
         self.views: dict[int, dict[str, Any]] = {}
         self.accounts = ["lead@example.org"]
         self._last = 0
-        super().__init__()
+        super().__init__(key)
 
     # ---------------------------------------------------------------- calls
 
     def answer(self, call: Exchange, authorization: str) -> Exchange:
-        if authorization != f"Token {self._key}":
+        if not call["known"]:
             return {"status": 401, "json": {"detail": "Invalid token."}}
         parts = call["path"].strip("/").split("/")[1:]
         found = self._found(call["method"], parts, call["query"], call["body"])
@@ -50,10 +49,8 @@ class Miniature(Tape):
                     self.put(int(number), row["data"])
                 return {"task_count": len(body)}
             case "GET", ["projects", number] if int(number) in self.config:
-                kinds = ("Choices", "Rating", "TextArea")
-                names = {"Choices": "sentiment", "Rating": "stars", "TextArea": "why"}
-                there = [kind for kind in kinds if f"<{kind} " in self.config[int(number)]]
-                return {"id": int(number), "parsed_label_config": {names[kind]: {"type": kind} for kind in there}}
+                controls = re.findall(r'<(\w+) name="(\w+)" toName', self.config[int(number)])
+                return {"id": int(number), "parsed_label_config": {name: {"type": kind} for kind, name in controls}}
             case "GET", ["tasks"]:
                 return {
                     "tasks": self._listed(int(query["project"]), json.loads(query["query"]), int(query["page_size"]))
@@ -80,9 +77,10 @@ class Miniature(Tape):
             found = [task for task in found if task[name] > item["value"]]
         return sorted(found, key=lambda task: int(task["id"]))[:most]
 
-    def put(self, project: int, data: dict[str, Any]) -> None:
+    def put(self, project: int, data: dict[str, Any], overlap: int = 1) -> None:
         self._last += 1
-        self.all[self._last] = {"id": self._last, "project": project, "data": data, "annotations": [], "overlap": 1}
+        about = {"id": self._last, "project": project, "data": data, "annotations": [], "overlap": overlap}
+        self.all[self._last] = about
         self._touch(self.all[self._last])
 
     def _touch(self, about: dict[str, Any]) -> dict[str, Any]:
@@ -96,15 +94,19 @@ class SmallPeople:
 
     def __init__(self, server: Miniature) -> None:
         self.server, self.number = server, 0
-        server.accounts += ["ann@example.org", "bob@example.org"]
+        server.accounts += ["ann@example.org", "bob@example.org", "cyd@example.org"]
 
-    def project(self) -> int:
-        return self.make(ROWS, CONFIG)
-
-    def make(self, rows: list[dict[str, Any]], config: str) -> int:
+    def make(self, rows: list[dict[str, Any]], config: str, overlap: int = 1) -> int:
         self.number = self.server._found("POST", ["projects"], {}, {"label_config": config})["id"]
-        self.add(rows)
+        for row in rows:
+            self.server.put(self.number, row, overlap)
         return self.number
+
+    def numbers(self) -> list[str]:
+        return [str(number) for number, task in self.server.all.items() if task["project"] == self.number]
+
+    def delete_project(self) -> None:
+        del self.server.config[self.number]
 
     def close(self) -> None:
         """Nothing to let go of."""
@@ -113,9 +115,8 @@ class SmallPeople:
         for row in rows:
             self.server.put(self.number, row)
 
-    def say(self, who: str, task: str, label: str) -> int:
-        value = {"from_name": "sentiment", "type": "choices", "value": {"choices": [label]}}
-        return self._annotate(who, task, {"result": [value], "was_cancelled": False})
+    def say(self, who: str, task: str, label: str, control: str = "sentiment", kind: str = "choices") -> int:
+        return self._annotate(who, task, {**as_result(label, control, kind), "was_cancelled": False})
 
     def skip(self, who: str, task: str) -> int:
         return self._annotate(who, task, {"result": [], "was_cancelled": True})

@@ -1,8 +1,6 @@
-"""The Label Studio connector against a real server's answers: played from a recording, and live where it is installed.
+"""The Label Studio connector against a real server's answers, played from a recording.
 
-    EVENHAND_LABEL_STUDIO=/path/to/bin/label-studio pytest tests/connectors/test_label_studio.py
-
-runs the same against a server of its own and records it anew.
+`python benchmarks/label_studio.py --record` makes the recording; `test_live.py` tells the same story to a server.
 """
 
 from __future__ import annotations
@@ -12,29 +10,27 @@ import os
 import signal
 import subprocess
 import sys
-from contextlib import ExitStack, closing
-from datetime import UTC, datetime
-from pathlib import Path
+from contextlib import ExitStack
+from threading import Timer
 
 import pytest
 from tests.connectors.miniature import Miniature, SmallPeople
-from tests.connectors.story import RealPeople, labels, tell_story
-from tests.connectors.tape import Player, Recorder, Tape
 from typer.testing import CliRunner
 
 import evenhand as eh
 from evenhand.cli import app
 from evenhand.connectors import LabelStudio, Sync
 from evenhand.errors import InputError, ToolError
-from studio import PROGRAM, Lead, Server, release
+from studio.people import CONFIG
+from studio.story import FIELDS, ROWS, labels, tell_story
+from studio.tape import RECORDING, Player, Tape
 
-RECORDING = Path(__file__).parents[1] / "assets" / "label-studio.json.gz"
 KEY = "0123456789abcdef0123456789abcdef01234567"
 
 
 def test_the_story_from_the_recording():
     with Player(RECORDING, KEY) as tape:
-        tell_story(tape.url, KEY, tape.people)
+        tell_story(tape, tape.people)
         assert tape.unknown == []
         assert tape.scene == len(tape.scenes)
         written = [
@@ -54,23 +50,7 @@ def test_the_story_from_the_recording():
 
 def test_the_story_in_the_miniature():
     with Miniature(KEY) as server:
-        tell_story(server.url, KEY, SmallPeople(server))
-
-
-@pytest.mark.skipif(PROGRAM not in os.environ, reason=f"{PROGRAM} names no Label Studio")
-def test_the_story_live(tmp_path):
-    binary = Path(os.environ[PROGRAM])
-    server = Server(binary, tmp_path)
-    try:
-        server.start()
-        people = RealPeople(Lead(server.url, server.key, "lead@example.org"), "")
-        with closing(people), Recorder(server.url, people) as tape:
-            tell_story(tape.url, server.key, tape.people)
-            about = {"label-studio": release(binary), "at": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")}
-            tape.save(RECORDING, about)
-    finally:
-        server.stop()
-    assert server.key.encode() not in RECORDING.read_bytes()
+        tell_story(server, SmallPeople(server))
 
 
 @pytest.fixture
@@ -96,11 +76,8 @@ def made(**settings):
     return eh.Campaign(None, "uniform", "table", budget=16, batch=1, seed=3, **settings)
 
 
-FIELDS = {"group": ["sex", "age:50"], "id": "key", "features": ["age"], "ahead": 3}
-
-
 def test_a_line_that_is_cut_is_tried_again_and_nothing_is_lost(tape, studio, hasty):
-    tool = studio(tape.people.project())
+    tool = studio(tape.people.make(ROWS, CONFIG))
     c = made()
     sync = Sync(c, tool, **FIELDS)
     tape.cut = 2
@@ -116,7 +93,7 @@ def test_a_line_that_is_cut_is_tried_again_and_nothing_is_lost(tape, studio, has
 
 def test_a_line_that_is_cut_while_tasks_are_marked(tape, studio, hasty):
     """Requests are in the ledger by then; the next pass shows the rest of their tasks, and asks for no more."""
-    tool = studio(tape.people.project())
+    tool = studio(tape.people.make(ROWS, CONFIG))
     c = made()
     real = tape.answer
 
@@ -135,7 +112,7 @@ def test_a_line_that_is_cut_while_tasks_are_marked(tape, studio, hasty):
 
 
 def test_a_wrong_key_and_a_project_that_is_gone(tape, studio):
-    number = tape.people.project()
+    number = tape.people.make(ROWS, CONFIG)
     with pytest.raises(InputError, match=r"does not take this access token.*Invalid token"):
         studio(number, "not this one").tasks(None)
     with pytest.raises(InputError, match="has no project 99 that this access token may see"):
@@ -167,7 +144,7 @@ class Small(Tape):
         }
         annotations = [] if result is None else [note]
         self.task = {"id": 1, "data": {"group": "u"}, "annotations": annotations, "overlap": 1, **task}
-        super().__init__()
+        super().__init__(KEY)
 
     def answer(self, call, authorization):
         self.tokens.append(authorization)
@@ -279,7 +256,7 @@ def test_what_other_servers_say(hasty):
         server.first = [busy, {"status": 500, "json": None}]
         assert len(read(server)[0]) == 1
         for answer, error, message in (
-            (busy, ToolError, "cannot be reached: it answered with 503"),
+            (busy, ToolError, "Label Studio answered GET /api/projects/1/ with 503"),
             ({"status": 302, "json": None, "headers": {"Location": "https://there/"}}, InputError, "leads on to https://there/"),
             ({"status": 403, "json": {"detail": "not yours"}}, ToolError, r"with 403.*not yours"),
         ):  # fmt: skip
@@ -295,10 +272,17 @@ def command(tape, number, *words, db, key=KEY):
 
 
 def test_from_the_shell(tape, tmp_path):
-    db, number = f"sqlite:///{tmp_path / 'c.db'}", tape.people.project()
+    db, number = f"sqlite:///{tmp_path / 'c.db'}", tape.people.make(ROWS, CONFIG)
     made = eh.Campaign.create(db, "story", None, "uniform", "table", budget=16, batch=1, seed=3)
     done = command(tape, number, "--dry-run", db=db)
-    assert (done.exit_code, done.stdout) == (0, "24 tasks\n")
+    assert (done.exit_code, done.stdout) == (0, "dry run: 24 tasks, 3 asked, 6 to label\n")
+    assert len(made.events()) == 1
+    for words, message in (
+        (("--every", "5m", "--once"), "--every has no effect with --once"),
+        (("--every", "soon"), "cannot use --every soon: write e.g. 30s"),
+    ):
+        done = command(tape, number, *words, db=db)
+        assert (done.exit_code, message in done.output) == (2, True), done.output
     done = command(tape, number, "--once", "--json", db=db)
     assert done.exit_code == 0, done.output
     assert {name: json.loads(done.stdout)[name] for name in ("tasks", "asked", "shown")} == {
@@ -319,7 +303,7 @@ def test_from_the_shell(tape, tmp_path):
 
 
 def test_ctrl_c_ends_it_and_it_goes_on_from_there(tape, tmp_path):
-    db, number = f"sqlite:///{tmp_path / 'c.db'}", tape.people.project()
+    db, number = f"sqlite:///{tmp_path / 'c.db'}", tape.people.make(ROWS, CONFIG)
     made = eh.Campaign.create(db, "story", None, "uniform", "table", budget=16, batch=1, seed=3)
     words = [
         "--url",
@@ -339,8 +323,13 @@ def test_ctrl_c_ends_it_and_it_goes_on_from_there(tape, tmp_path):
     process = subprocess.Popen(
         [sys.executable, "-m", "evenhand", "sync", "label-studio", *words],
         env={**os.environ, "LABEL_STUDIO_API_KEY": KEY}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        # a shell that runs the tests in the background has them ignore Ctrl-C, and children inherit that
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )  # fmt: skip
+    patience = Timer(60, process.kill)
+    patience.start()
     assert process.stdout.readline() == "24 tasks, 3 asked, 6 to label\n"
+    patience.cancel()
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=30)
     assert process.returncode == 130

@@ -135,6 +135,22 @@ def test_another_project_is_refused(pair):
         Sync(c, Paper(rows(), name="paper:2"), features=["age"]).once()
 
 
+def test_another_server_that_has_a_project_of_the_same_number_is_refused():
+    here, there = Paper(rows()), Paper(rows())
+    here.origin, there.origin = "paper:1, made on Monday", "paper:1, made on Tuesday"
+    c = campaign()
+    Sync(c, here, features=["age"]).once()
+    fill(here)
+    Sync(c, here, features=["age"]).once()
+    events = len(c.events())
+    for dry_run in (True, False):
+        with pytest.raises(
+            InputError, match=r"made on Monday, not of paper:1, made on Tuesday: is it the right server"
+        ):
+            Sync(c, there, features=["age"]).once(dry_run=dry_run)
+    assert (len(c.events()), there.shown) == (events, [])
+
+
 def test_labels_that_came_another_way_stay(pair):
     tool, c, sync = pair
     sync.once()
@@ -199,6 +215,20 @@ def test_the_rules():
     }  # fmt: skip
     with pytest.raises(InputError, match="unknown rule 'best'"):
         Sync(campaign(), tool, rule="best")
+
+
+def test_a_task_is_skipped_when_as_many_as_wanted_skip_it():
+    tool, c = Paper(rows(8), wanted=2), campaign(budget=8)
+    sync = Sync(c, tool, features=["age"], rule="first")
+    sync.once()
+    one, two = (shown.task for shown in tool.shown[:2])
+    tool.say(one, None, "ann")
+    tool.say(two, None, "ann")
+    assert sync.once().skipped == 0
+    tool.say(one, "yes", "bob")
+    tool.say(two, None, "bob")
+    report = sync.once()
+    assert (report.told, report.skipped) == (1, 1)
 
 
 def test_bad_tasks_are_named_and_the_others_go_on(pair):
@@ -279,10 +309,17 @@ def test_corrections_reach_a_campaign_that_is_closed(pair):
     fill(tool)
     sync.once()
     c.close("enough")
-    task = min(labels(c))
+    task, other = sorted(labels(c))[:2]
     tool.say(task, "no")
-    assert sync.once().corrected == 1
+    tool.unsay(other)
+    tool.add({"group": "u", "age": 30})  # too late, as is an answer to another task
+    tool.say(next(t for t in tool.data if t not in labels(c)), "yes")
+    for shown in tool.shown[:1]:
+        tool.say(shown.task, None)
+    report = sync.once()
+    assert (report.tasks, report.told, report.skipped, report.corrected, report.withdrawn) == (0, 0, 0, 1, 1)
     assert labels(c)[task] == "no"
+    assert labels(c) == {t: label for t, label in answered(tool).items() if t in labels(c)}
 
 
 def test_a_reading_that_is_older_than_the_ledger_changes_nothing(pair):
@@ -305,6 +342,26 @@ def test_a_reading_that_is_older_than_the_ledger_changes_nothing(pair):
     tool._touch(task)
     sync.once()
     sync.once()
+    assert labels(c) == {task: "no"}
+
+
+def test_what_a_pass_had_to_leave_is_read_again_however_long_ago_it_changed(pair):
+    """Somebody changes an answer after another sync read it, which writes what it read only after ours has begun."""
+    tool, c, sync = pair
+    sync.once()
+    task = tool.shown[0].task
+    tool.say(task, "yes")
+    slow = Sync(c, tool, features=["age"])
+
+    def ours():
+        tool.say(task, "no")
+        tool.between = lambda: c.tell_labels({task: "yes"}, "ann")  # the slow one's, at last
+        assert sync.once().corrected == 0
+
+    tool.between = ours
+    slow.once()
+    assert labels(c) == {task: "yes"}
+    assert sync.once().corrected == 1
     assert labels(c) == {task: "no"}
 
 
@@ -350,14 +407,17 @@ def test_a_pass_that_fails_in_the_middle_is_made_again(pair):
 
 def test_dry_run_writes_nothing(pair):
     tool, c, sync = pair
-    assert sync.once(dry_run=True).tasks == 40
+    report = sync.once(dry_run=True)
+    assert str(report) == "dry run: 40 tasks, 2 asked, 8 to label"
+    assert report.as_dict()["dry_run"]
     assert (c.events()[-1]["kind"], tool.shown) == ("created", [])
-    sync.once()
+    assert str(sync.once()) == "40 tasks, 2 asked, 8 to label"
     fill(tool)
-    before = len(c.events())
-    assert sync.once(dry_run=True).told == 8
-    assert len(c.events()) == before
-    assert sync.once().told == 8
+    tool.say(tool.shown[0].task, None)
+    before, shown = len(c.events()), list(tool.shown)
+    said = str(sync.once(dry_run=True))
+    assert (len(c.events()), tool.shown) == (before, shown)
+    assert said == f"dry run: {sync.once()}"
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -50,19 +50,18 @@ def label_studio(
     ahead: Annotated[int, typer.Option(help="requests open at once", min=1)] = 2,
     extra: Annotated[bool, typer.Option("--extra", help="take answers too that nobody asked for")] = False,
     once: Annotated[bool, typer.Option("--once", help="one pass, then stop")] = False,
-    every: Annotated[str, typer.Option(help="how long to wait between passes: 30s, 5m")] = "30s",
+    every: Annotated[str | None, typer.Option(help="how long to wait between passes, e.g. 5m; 30s by default")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="only say what one pass would do")] = False,
     db: Database = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
     """Keep a campaign and a Label Studio project in step: its tasks are the pool, its annotations the labels."""
     with handled(as_json):
-        from evenhand.campaign.settings import as_seconds
         from evenhand.connectors.label_studio import LabelStudio
         from evenhand.connectors.running import run
         from evenhand.connectors.sync import Sync
 
-        seconds = as_seconds(every) or 30.0
+        seconds = _seconds(every, once or dry_run)
         tool = LabelStudio(url, project, key=_read_key(key_file), label=label)
     with closing(tool), opened(db, campaign, as_json) as found:
         sync = Sync(
@@ -83,7 +82,25 @@ def label_studio(
                 # one line a pass, so that a script can read them as they come
                 typer.echo(json.dumps(report.as_dict(), ensure_ascii=False) if as_json else str(report))
 
-        run(sync, told, seconds=None if once or dry_run else seconds, dry_run=dry_run)
+        run(sync, told, seconds=seconds, dry_run=dry_run)
+
+
+def _seconds(every: str | None, once: bool) -> float | None:
+    """How long to wait between passes; None for one pass."""
+    from evenhand.campaign.settings import as_seconds
+    from evenhand.errors import InputError
+
+    if once:
+        if every is not None:
+            raise InputError("--every has no effect with --once and --dry-run, which make one pass")
+        return None
+    try:
+        seconds = as_seconds(every or "30s")
+    except InputError:
+        seconds = None
+    if seconds is None:
+        raise InputError(f"cannot use --every {every}: write e.g. 30s, 5m, 1h")
+    return seconds
 
 
 def _read_key(path: Path | None) -> str:

@@ -48,7 +48,8 @@ def check_rule(rule: str) -> str:
 def agreed(answers: Sequence[Answer], rule: str, wanted: int = 1) -> Outcome:
     """What answers come to: the first, the one changed last, the one more than half gave, or the one that all gave.
 
-    `majority` and `agree` wait until as many people as wanted have answered or skipped, and count everybody once.
+    `majority` and `agree` wait until as many people as wanted have answered or skipped, and count everybody once. A task
+    is skipped when as many as wanted skipped it.
 
     >>> answers = [Answer("ann", "yes", "1"), Answer("bob", "no", "2"), Answer("cyd", "yes", "3")]
     >>> [agreed(answers, rule).label for rule in RULES]
@@ -60,11 +61,13 @@ def agreed(answers: Sequence[Answer], rule: str, wanted: int = 1) -> Outcome:
     usable = [answer for answer in answers if answer.problem is None]
     given = [answer for answer in usable if answer.label is not None]
     together = rule in ("majority", "agree")
-    if together and 0 < len({answer.by for answer in usable}) < wanted:
+    people = len({answer.by for answer in usable})
+    if together and 0 < people < wanted:
         return Outcome(problem=problem)
     if not given:
         nobody = problem is None
-        return Outcome(skipped=nobody and bool(usable), gone=nobody, problem=problem)
+        # a skip is for good: while others are to look at it, one of them may know
+        return Outcome(skipped=nobody and people >= wanted, gone=nobody, problem=problem)
     if not together:
         chosen = given[0] if rule == "first" else max(given, key=lambda answer: answer.at)
         return Outcome(chosen.label, chosen.by, problem=problem)

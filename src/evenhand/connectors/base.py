@@ -57,6 +57,9 @@ class Shown(NamedTuple):
 class Tool(Protocol):
     """A labelling tool. Every call may raise `ToolError`, and is then made again in the next pass.
 
+    A tool may also have an `origin`, known once `tasks` was called: a text that no other project has, on whatever
+    server. Without one the name has to tell projects apart.
+
     Attributes:
         name: the tool and which part of it, such as `label-studio:7`; requests are made in this name.
     """

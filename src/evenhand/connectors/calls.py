@@ -106,9 +106,8 @@ class Calls:
                 failure = f"{type(error).__name__}: {error}".rstrip(": ")
             else:
                 self.clock = _date(answer)
-                if answer.status_code not in _RETRIED:
+                if answer.status_code not in _RETRIED or attempt == _TRIES - 1:
                     return answer
-                failure = f"it answered with {answer.status_code}"
             if attempt < _TRIES - 1:
                 time.sleep(min(0.2 * 2**attempt, 5.0) * random.uniform(0.5, 1.0))
         raise ToolError(f"Label Studio at {self.url} cannot be reached: {failure}")

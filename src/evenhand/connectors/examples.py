@@ -20,16 +20,15 @@ class PoolOfTasks:
 
     Args:
         campaign: the campaign.
-        by: in whose name tasks are registered.
         group: the fields that tell the group, perhaps with bins.
         id: the field that is the example's id; None takes the task's own.
         features: the fields to learn from; None takes all others.
     """
 
     def __init__(
-        self, campaign: Campaign, by: str, *, group: Sequence[str], id: str | None, features: Sequence[str] | None
+        self, campaign: Campaign, *, group: Sequence[str], id: str | None, features: Sequence[str] | None
     ) -> None:
-        self._campaign, self._by = campaign, by
+        self._campaign = campaign
         self._group, self._id, self._features = list(group), id, features
         self.forget()
 
@@ -40,8 +39,8 @@ class PoolOfTasks:
         self.problems: dict[str, str] = {}
         self._pooled: set[str] = set()
 
-    def take(self, tasks: Sequence[Task], *, register: bool) -> int:
-        """Register tasks that are not in the pool yet; gives how many, or would be."""
+    def take(self, tasks: Sequence[Task], by: str, *, closed: bool) -> int:
+        """Register tasks that are not in the pool yet, unless it is closed; gives how many."""
         fresh: list[Task] = []
         for task in tasks:
             self.problems.pop(task.id, None)
@@ -59,9 +58,9 @@ class PoolOfTasks:
         known = self.find([self.names[task.id] for task in fresh])
         self._pooled |= {task.id for task in fresh if self.names[task.id] in known}
         new = [task for task in fresh if task.id not in self._pooled and self._has_group(task)]
-        if register and new:
-            self._register(new)
-        return sum(task.id not in self.problems for task in new)
+        if new and not closed:
+            self._register(new, by)
+        return sum(task.id in self._pooled for task in new)
 
     def find(self, names: Sequence[str]) -> dict[str, Example]:
         """The examples with these ids."""
@@ -78,14 +77,14 @@ class PoolOfTasks:
                 return False
         return True
 
-    def _register(self, tasks: Sequence[Task]) -> None:
+    def _register(self, tasks: Sequence[Task], by: str) -> None:
         """Register tasks; if some cannot be, all the others."""
         state = self._campaign.store.refresh()
         first = state.pool is None
         column = self._id or (free_name("task", _fields(tasks)) if first else str(state.settings["id"]))
         try:
             table = self._table(tasks, column, state.columns)
-            self._campaign.pool(table, id=column, group=self._group, features=self._features, by=self._by)
+            self._campaign.pool(table, id=column, group=self._group, features=self._features, by=by)
         except Conflict:  # the campaign is closed
             raise
         except InputError as error:
@@ -96,8 +95,8 @@ class PoolOfTasks:
                 self.problems[tasks[0].id] = str(error)
                 return
             half = len(tasks) // 2
-            self._register(tasks[:half])
-            self._register(tasks[half:])
+            self._register(tasks[:half], by)
+            self._register(tasks[half:], by)
         else:
             self._pooled |= {task.id for task in tasks}
 

@@ -31,6 +31,9 @@ _HIDDEN = tuple(
     )
 )  # fmt: skip
 _FIELDS = ("request", "group", "why")
+# data as it was imported: by default a link into a cloud storage comes as one that
+# works for an hour, and would be written back so with the marks
+_AS_STORED = {"resolve_uri": "false"}
 _OVERLAP = timedelta(seconds=60)
 """So far a pass looks back behind the begin of the last one: what is being written has its time before it can be read."""
 
@@ -44,6 +47,10 @@ class LabelStudio:
         key: an access token of the account, legacy or personal.
         label: the name of the control whose answers are the labels (`from_name`); by default the only one there is.
         timeout: seconds to wait for an answer.
+
+    Attributes:
+        name: `label-studio:` and the project's number.
+        origin: the same with the moment the project was made, once its tasks were read: other servers have numbers too.
     """
 
     def __init__(
@@ -51,6 +58,7 @@ class LabelStudio:
     ) -> None:
         self.project, self.name = int(project), f"label-studio:{int(project)}"
         self._label, self._call = label, Calls(url, key, timeout)
+        self.origin = self.name
         self._control: str | None = None
         self._people: dict[int, str] = {}
         self._marked: dict[str, Mapping[str, Any]] = {}
@@ -143,6 +151,8 @@ class LabelStudio:
             project = self._call("GET", f"/api/projects/{self.project}/")
         except Gone:
             raise InputError(f"Label Studio has no project {self.project} that this access token may see") from None
+        if "created_at" in project:
+            self.origin = f"{self.name}, made {project['created_at']}"
         controls = {name: str(about.get("type")) for name, about in (project.get("parsed_label_config") or {}).items()}
         usable = [name for name, kind in controls.items() if _gives_labels(kind)]
         there = ", ".join(f"{name!r} ({kind})" for name, kind in controls.items()) or "none"
@@ -166,7 +176,7 @@ class LabelStudio:
             # is deleted meanwhile would move another out of sight
             items = [*filters, _filter("id", "greater", "Number", last)]
             query = {"filters": {"conjunction": "and", "items": items}, "ordering": ["tasks:id"]}
-            options = {"project": self.project, "page": 1, "page_size": _PAGE, "fields": "all"}
+            options = {"project": self.project, "page": 1, "page_size": _PAGE, "fields": "all", **_AS_STORED}
             tasks = self._call("GET", "/api/tasks", params={**options, "query": json.dumps(query)})["tasks"]
             yield from tasks
             if len(tasks) < _PAGE:
@@ -183,7 +193,7 @@ class LabelStudio:
 
     def _mark(self, task: str, fields: Mapping[str, Any]) -> None:
         with suppress(Gone):  # deleted; the next pass over all tasks sees it
-            data = self._call("GET", f"/api/tasks/{task}/")["data"]
+            data = self._call("GET", f"/api/tasks/{task}/", params=_AS_STORED)["data"]
             # taken out and not emptied: to the tab's filter an empty text is something, if the first task has a number
             rest = {name: value for name, value in data.items() if not name.startswith(OURS)}
             self._call("PATCH", f"/api/tasks/{task}/", json={"data": {**rest, **fields}})

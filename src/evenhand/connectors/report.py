@@ -17,7 +17,7 @@ _COUNTS = ("tasks", "told", "corrected", "withdrawn", "skipped", "asked", "unask
 
 @dataclass
 class Report:
-    """What one pass did, or with `dry_run` would do.
+    """What one pass did, or in a dry run would do.
 
     Attributes:
         tasks: tasks that became examples of the pool.
@@ -28,6 +28,7 @@ class Report:
         disagreements: tasks whose answers contradict each other so that they have no label, and who said what.
         problems: what is wrong with tasks, by their id in the tool.
         nothing_to_ask: why no request was made; None if one could be.
+        dry_run: whether nothing of it was done.
     """
 
     tasks: int = 0
@@ -41,6 +42,7 @@ class Report:
     disagreements: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     problems: Mapping[str, str] = field(default_factory=dict)
     nothing_to_ask: str | None = None
+    dry_run: bool = False
 
     def as_dict(self) -> JsonObject:
         """The report as plain values; long lists are cut, and `disagreeing` and `with_problems` are how many there are."""
@@ -54,7 +56,7 @@ class Report:
         done = [f"{getattr(self, name)} {name}" for name in _COUNTS if getattr(self, name)]
         done += [f"{self.shown} to label"] if self.shown else []
         done += [f"nothing to ask: {self.nothing_to_ask}"] if self.nothing_to_ask else []
-        lines = [", ".join(done) or "nothing new"]
+        lines = [("dry run: " if self.dry_run else "") + (", ".join(done) or "nothing new")]
         for task, answers in islice(self.disagreements.items(), 5):
             lines.append(
                 f"  task {task}: they disagree, " + ", ".join(f"{who} {label}" for who, label in answers.items())

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from evenhand.connectors.report import Report
 from evenhand.connectors.sync import Sync
-from evenhand.errors import LedgerError, ToolError
+from evenhand.errors import LearnerError, LedgerError, ToolError
 
 __all__ = ["run"]
 
@@ -27,7 +27,7 @@ def run(
     while True:
         try:
             report = sync.once(dry_run=dry_run)
-        except (ToolError, LedgerError) as error:
+        except (ToolError, LedgerError, LearnerError) as error:
             if seconds is None:
                 raise
             failures += 1

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 from evenhand.campaign import Campaign
 from evenhand.campaign.store import Once
@@ -55,8 +57,11 @@ class Sync:
             raise InputError(f"ahead must be 1 or more, not {ahead}")
         self.campaign, self.tool = campaign, tool
         self.rule, self.ahead = check_rule(rule), ahead
+        self._settings: dict[str, Any] = {
+            "group": group, "id": id, "features": features, "rule": rule, "ahead": ahead, "extra": extra
+        }  # fmt: skip
         fields = [group] if isinstance(group, str) else list(group)
-        self._pool = PoolOfTasks(campaign, tool.name, group=fields, id=id, features=features)
+        self._pool = PoolOfTasks(campaign, group=fields, id=id, features=features)
         self._answers = Answers(campaign, self._pool, tool.name, extra=extra)
         self._cursor: str | None = None
         self._passes = 0
@@ -66,21 +71,28 @@ class Sync:
 
     def once(self, *, dry_run: bool = False) -> Report:
         """One pass: new tasks into the pool, answers into the ledger, requests in front of people."""
-        report, write = Report(), not dry_run
+        if dry_run:
+            # the same pass over a copy of the campaign: it says all that would be done, and nobody notices
+            rehearsal = Sync(self.campaign.copy(), _Unseen(self.tool), **self._settings)
+            return replace(rehearsal.once(), dry_run=True)
+        report = Report()
         whole = self._passes % _WHOLE_EVERY == 0 or self._cursor is None
-        read_at = self._look()
+        before = self.campaign.store.refresh()
+        read_at, closed = before.seq, before.closed is not None
         tasks, cursor = self.tool.tasks(None if whole else self._cursor)
+        origin = self._check_origin()
         if whole:
             self._forget()
+        self._answers.postponed = False
         try:
-            report.tasks = self._pool.take(tasks, register=write)
+            report.tasks = self._pool.take(tasks, origin, closed=closed)
             outcomes = {self._pool.names[task.id]: self._agreed(task) for task in tasks if task.id in self._pool.names}
             gone = self._gone({task.id for task in tasks}) if whole else {}
-            self._answers.take({**self._answers.waiting, **outcomes, **gone}, report, read_at=read_at, write=write)
-            if write:
-                self._ask(report)
-                # an example just asked for may have been answered long ago
-                self._answers.take(dict(self._answers.waiting), report, read_at=read_at, write=write)
+            outcomes = {**self._answers.waiting, **outcomes, **gone}
+            self._answers.take(outcomes, report, read_at=read_at, closed=closed)
+            self._ask(report)
+            # an example just asked for may have been answered long ago
+            self._answers.take(dict(self._answers.waiting), report, read_at=read_at, closed=closed)
         except Conflict:
             # closed meanwhile: nothing is taken any more, but people have to stop
             if self.campaign.store.refresh().closed is None:
@@ -89,12 +101,13 @@ class Sync:
         report.unasked = len(self._answers.waiting)
         report.disagreements = dict(self._disagreements)
         report.problems = {**self._problems, **self._pool.problems, **self._answers.problems}
-        if write:
-            self._show(report)
-            disputed = [self._pool.names[task] for task in self._disagreements if task in self._pool.names]
-            self.campaign.note_disagreements(disputed, self.tool.name)
-            # only now: a pass that failed in the middle is made again from where it began
-            self._cursor, self._passes = cursor, self._passes + 1
+        self._show(report)
+        disputed = [self._pool.names[task] for task in self._disagreements if task in self._pool.names]
+        self.campaign.note_disagreements(disputed, self.tool.name)
+        # only now: a pass that failed in the middle is made again from where it began
+        self._passes += 1
+        if not self._answers.postponed:
+            self._cursor = cursor
         return report
 
     def _forget(self) -> None:
@@ -102,17 +115,19 @@ class Sync:
         self._answers.forget()
         self._problems, self._disagreements = {}, {}
 
-    def _look(self) -> int:
-        """The ledger's last event before the tool is read; refuses a pool that is another project's."""
+    def _check_origin(self) -> str:
+        """Which project the tasks are of; refuses one that the pool is not of."""
+        origin = str(getattr(self.tool, "origin", self.tool.name))
         kind = self.tool.name.partition(":")[0]
-        with self.campaign.store.moment() as (reader, state):
+        with self.campaign.store.moment() as (reader, _):
             by = {str(event.actor) for event in reader.events(kinds=("pooled",))}
-            self._sole = by <= {self.tool.name}
-            if others := {name for name in by - {self.tool.name} if name.partition(":")[0] == kind and ":" in name}:
-                raise InputError(
-                    f"the campaign's pool is that of {min(others)}, not of {self.tool.name}: make a campaign for each"
-                )
-            return state.seq
+        self._sole = by <= {origin}
+        if others := {name for name in by - {origin} if name.partition(":")[0] == kind and ":" in name}:
+            raise InputError(
+                f"the campaign's pool is that of {min(others)}, not of {origin}: is it the right server and the right "
+                "project? Make a campaign for each"
+            )
+        return origin
 
     # ---------------------------------------------------------------- answers
 
@@ -171,3 +186,22 @@ class Sync:
             shown += [Shown(task, request.id, request.group, self._why[request.id]) for task in tasks]
         report.shown = len(shown)
         self.tool.show(shown)
+
+
+class _Unseen:
+    """A tool that is read and not written to."""
+
+    def __init__(self, tool: Tool) -> None:
+        self.name, self._tool = tool.name, tool
+
+    @property
+    def origin(self) -> str:
+        """That of the tool."""
+        return str(getattr(self._tool, "origin", self.name))
+
+    def tasks(self, after: str | None) -> tuple[list[Task], str | None]:
+        """Those of the tool."""
+        return self._tool.tasks(after)
+
+    def show(self, tasks: Sequence[Shown]) -> None:
+        """Nobody sees them."""

@@ -1,103 +1,23 @@
-"""A Label Studio server to try the connector with: installed where it is not, started, and used as people use it.
-
-    EVENHAND_LABEL_STUDIO=/path/to/bin/label-studio     the program, where it is installed already
+"""People who use Label Studio: who owns the project, and annotators with accounts of their own.
 
 Everything goes through Label Studio's own HTTP API: accounts by invitation, a project, annotations by the accounts.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import secrets
-import socket
-import subprocess
-import sys
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import httpx
 
-PROGRAM = "EVENHAND_LABEL_STUDIO"
-PASSWORD = "a password for tests"
+from studio.server import PASSWORD
+
 CONFIG = """<View>
   <Text name="text" value="$text"/>
   <Choices name="sentiment" toName="text" choice="single"><Choice value="good"/><Choice value="bad"/></Choices>
 </View>"""
-_START_SECONDS = 600
-
-
-def program(folder: Path) -> Path:
-    """The `label-studio` program: the one named in the environment, or one installed into the folder."""
-    if named := os.environ.get(PROGRAM):
-        return Path(named)
-    found = folder / "label-studio" / "bin" / "label-studio"
-    if not found.exists():
-        subprocess.run([sys.executable, "-m", "venv", str(found.parents[1])], check=True)
-        pip = [str(found.with_name("python")), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([*pip, "label-studio"], check=True)
-    return found
-
-
-def release(binary: Path) -> str:
-    """Which Label Studio it is."""
-    code = "from importlib.metadata import version; print(version('label-studio'))"
-    return subprocess.run(
-        [str(binary.with_name("python")), "-c", code], check=True, capture_output=True, text=True
-    ).stdout.strip()
-
-
-class Server:
-    """A server process over a folder of its own; started again it has the same data."""
-
-    def __init__(self, binary: Path, folder: Path) -> None:
-        self.binary, self.folder, self.key = binary, folder, secrets.token_hex(20)
-        folder.mkdir(parents=True, exist_ok=True)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = int(free.getsockname()[1])
-        self.url = f"http://127.0.0.1:{self.port}"
-        self.process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> float:
-        """Start it; gives the seconds until it answers."""
-        environment = {
-            # a folder with a label_studio.py in it would hide the package of that name
-            **{name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
-            "LABEL_STUDIO_USERNAME": "lead@example.org",
-            "LABEL_STUDIO_PASSWORD": PASSWORD,
-            "LABEL_STUDIO_USER_TOKEN": self.key,
-            "LABEL_STUDIO_ENABLE_LEGACY_API_TOKEN": "true",
-            "COLLECT_ANALYTICS": "false",
-            "LATEST_VERSION_CHECK": "false",
-            "SENTRY_DSN": "",
-            "FRONTEND_SENTRY_DSN": "",
-        }
-        command = [str(self.binary), "start", "--no-browser", "--internal-host", "127.0.0.1", "-p", str(self.port)]
-        began = time.monotonic()
-        with (self.folder / "server.log").open("ab") as log:
-            self.process = subprocess.Popen(
-                [*command, "--data-dir", str(self.folder / "data")], env=environment, stdout=log, stderr=log
-            )
-        while time.monotonic() - began < _START_SECONDS:
-            try:
-                if httpx.get(f"{self.url}/health", timeout=10, trust_env=False).status_code == 200:
-                    return time.monotonic() - began
-            except httpx.TransportError:
-                pass
-            if self.process.poll() is not None:
-                break
-            time.sleep(0.5)
-        raise SystemExit(f"Label Studio did not start: see {self.folder / 'server.log'}")
-
-    def stop(self) -> None:
-        """Stop it."""
-        if self.process is not None:
-            self.process.terminate()
-            self.process.wait(60)
 
 
 class Account:
@@ -128,7 +48,7 @@ class Account:
 
     def say(self, task: int | str, label: str, control: str = "sentiment", kind: str = "choices") -> int:
         """Annotate a task; gives the annotation's number."""
-        return int(self.call("POST", f"/api/tasks/{task}/annotations/", json=_result(label, control, kind))["id"])
+        return int(self.call("POST", f"/api/tasks/{task}/annotations/", json=as_result(label, control, kind))["id"])
 
     def skip(self, task: int | str) -> int:
         """Skip a task."""
@@ -137,7 +57,7 @@ class Account:
 
     def change(self, annotation: int, label: str, control: str = "sentiment", kind: str = "choices") -> None:
         """Change an annotation."""
-        self.call("PATCH", f"/api/annotations/{annotation}/", json=_result(label, control, kind))
+        self.call("PATCH", f"/api/annotations/{annotation}/", json=as_result(label, control, kind))
 
     def unsay(self, annotation: int) -> None:
         """Delete an annotation."""
@@ -215,37 +135,22 @@ class Lead(Account):
         """Delete a task."""
         self.call("DELETE", f"/api/tasks/{task}/")
 
+    def delete_project(self, project: int) -> None:
+        """Delete a project with all that is in it."""
+        self.call("DELETE", f"/api/projects/{project}/")
+
     def configure(self, project: int, config: str) -> None:
         """Change the labelling set-up."""
         self.call("PATCH", f"/api/projects/{project}/", json={"label_config": config})
 
 
-def _result(label: str, control: str, kind: str) -> dict[str, Any]:
+def as_result(label: str, control: str, kind: str) -> dict[str, Any]:
+    """An annotation with one answer, as the page sends it."""
     value: Any = [label]
     if kind == "rating":
         value = int(label)
     elif kind == "taxonomy":
         value = [label.split(" / ")]
-    elif kind == "textarea":
-        kind, value = "textarea", [label]
+    place = {"start": 0, "end": 3, "text": "rev"} if kind == "labels" else {}
     name = "text" if kind == "textarea" else kind
-    return {"result": [{"from_name": control, "to_name": "text", "type": kind, "value": {name: value}}]}
-
-
-def clean(value: Any) -> Any:
-    """What an answer holds without what is nobody's business: tokens, and fields about accounts."""
-    if isinstance(value, list):
-        return [clean(item) for item in value]
-    if isinstance(value, dict):
-        return {name: clean(item) for name, item in value.items() if name not in _PRIVATE}
-    return value
-
-
-_PRIVATE = frozenset(
-    ("token", "unique_id", "task_data_login", "task_data_password", "avatar", "phone", "last_activity")
-)
-
-
-def as_json(value: object) -> str:
-    """JSON on one line."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return {"result": [{"from_name": control, "to_name": "text", "type": kind, "value": {name: value, **place}}]}

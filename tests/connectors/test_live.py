@@ -1,0 +1,75 @@
+"""The connector against a real Label Studio, where it is installed.
+
+`make soak` installs it, or `python benchmarks/studio/server.py`, into `.venv-label-studio`; one on the path is found too, or
+the one that EVENHAND_LABEL_STUDIO names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from tests.connectors.guide import follow_guide
+
+import evenhand as eh
+from evenhand.connectors import LabelStudio, Sync
+from evenhand.errors import ToolError
+from studio.people import CONFIG, Lead
+from studio.server import Server, installed
+from studio.story import FIELDS, ROWS, RealPeople, labels, tell_story
+from studio.tape import Recorder
+
+PROGRAM = installed()
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    assert PROGRAM is not None
+    found = Server(PROGRAM, tmp_path / "server")
+    try:
+        found.start()
+        yield found
+    finally:
+        found.stop()
+
+
+# one test, because a server takes a minute or two to start
+@pytest.mark.skipif(PROGRAM is None, reason="Label Studio is not installed")
+def test_a_real_server(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lead = Lead(server.url, server.key, "lead@example.org")
+    with closing(RealPeople(lead)) as people:
+        with Recorder(server.url, server.key, people) as line:
+            tell_story(line, line.people)
+        _restarted(server, people, monkeypatch)
+        _links_stay(server, lead)
+        follow_guide(server.url, lead.personal_token(), people, tmp_path, monkeypatch)
+
+
+def _restarted(server: Server, people: RealPeople, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that is away is tried again, and said to be; once it is back nothing is lost."""
+    monkeypatch.setattr("evenhand.connectors.calls._TRIES", 2)
+    campaign = eh.Campaign(None, "uniform", "table", budget=16, batch=1, seed=3)
+    with LabelStudio(server.url, people.make(ROWS, CONFIG), key=server.key) as tool:
+        sync = Sync(campaign, tool, **FIELDS)
+        sync.once()
+        for task, *_ in people.in_tab():
+            people.say("ann", task, "good")
+        server.stop()
+        with pytest.raises(ToolError, match="cannot be reached: ConnectError"):
+            sync.once()
+        server.start()
+        assert sync.once().told == 6
+    assert set(labels(campaign).values()) == {"good"}
+
+
+def _links_stay(server: Server, lead: Lead) -> None:
+    """A link in a task's data stays as it was imported, though Label Studio shows people another."""
+    rows = [{"text": "a", "group": "uv"[k % 2], "age": k, "page": f"https://example.org/{k}"} for k in range(8)]
+    project = lead.project("links", rows)
+    lead.call("PATCH", f"/api/projects/{project}/", json={"task_data_login": "me", "task_data_password": "secret"})
+    campaign = eh.Campaign(None, "uniform", "table", budget=8, seed=3)
+    with LabelStudio(server.url, project, key=server.key) as tool:
+        assert Sync(campaign, tool, features=["age"]).once().shown == 4
+    assert [task["data"]["page"] for task in lead.tasks(project)] == [row["page"] for row in rows]
