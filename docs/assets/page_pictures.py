@@ -73,11 +73,89 @@ def survey(ledger: Dated, now: float) -> None:
         labels: dict[str, Any] = {i: truth[i] for i in r.examples}
         if k % 17 == 3:
             labels[f"x{k}"] = "yes"
+        if k % 23 == 5:
+            labels[r.examples[0]] = "maybe"
         c.tell_labels(labels, who, partial=True)
+        if k % 23 == 5:
+            c.tell_labels({r.examples[0]: truth[r.examples[0]]}, who)
+    ledger.clock = now - 46.5 * 3600
+    c.ask("ann")
     ledger.clock = now - 5 * 3600
-    c.ask("ann"), c.ask("chidi")
+    r = c.ask("chidi")
     ledger.clock = now - 900
     c.ask("bo")
+    c.tell_labels({i: truth[i] for i in r.examples[:3]}, "chidi")
+
+
+def clinics(ledger: Dated, now: float) -> None:
+    """Twelve groups, many collectors, and a frozen model that is being proven."""
+    places = [
+        "Aalborg",
+        "Bergen",
+        "Cork",
+        "Dresden",
+        "Évora",
+        "Faro",
+        "Gdańsk",
+        "Haarlem",
+        "Ioannina",
+        "Jönköping",
+        "Kraków",
+        "Lyon",
+    ]
+    groups = [f"{place} clinic" for place in places]
+    hard = dict(zip(groups, np.random.default_rng(11).uniform(0.9, 2.2, size=12).tolist(), strict=True))
+    rng = np.random.default_rng(12)
+    ledger.clock = now - 30 * DAY
+    c = Campaign.create(
+        ledger, "Clinic letters, 12 sites", groups, budget=6000, batch=10, seed=5, lease="3d", refit=100, distinct=True,
+        classes=["refer", "treat here"],
+    )  # fmt: skip
+    people = ["amira", "björn", "carla", "dmitri", "esi", "farid", "grace", "hugo"]
+
+    def answer(count: int, days: float) -> None:
+        for _ in range(count):
+            ledger.clock += days * DAY / count
+            r = c.ask(people[int(rng.choice(8, p=[0.25, 0.2, 0.15, 0.12, 0.1, 0.08, 0.06, 0.04]))])
+            y = rng.random(r.size) < 0.5
+            X = rng.normal(size=(r.size, 4)) + hard[r.group] * y[:, None] * np.array([1.0, 0.8, 0.4, 0.0])
+            c.tell(r, X, ["refer" if v else "treat here" for v in y])
+
+    answer(130, 24)
+    c.certify(0.3)
+    answer(30, 5.9)
+    for k in range(3):
+        c.ask(people[k])
+
+
+def fresh(ledger: Dated, now: float) -> None:
+    """A campaign that has just been made, and one that has not even groups."""
+    ledger.clock = now - 120
+    Campaign.create(
+        ledger, "Voice commands by accent", ["Glasgow", "Lagos", "Mumbai", "Texas"], budget=800, batch=5
+    ).release()
+
+
+def elsewhere(ledger: Dated, now: float) -> None:
+    """A campaign whose model is trained elsewhere, with an expired request."""
+    ledger.clock = now - 4 * DAY
+    c = Campaign.create(
+        ledger,
+        "Crossing photos",
+        ["day", "dusk", "night"],
+        "optimistic",
+        None,
+        budget=300,
+        batch=10,
+        lease="1d",
+        seed=2,
+    )
+    for k in range(3):
+        c.tell(c.ask("tomo"), n=20)
+    c.tell_losses({"day": (0.06, 0.94, 30), "dusk": (0.11, 0.89, 30), "night": (0.24, 0.76, 30)})
+    c.ask("tomo")
+    ledger.clock = now - 600
+    c.ask("ines")
 
 
 def signs(ledger: Dated, now: float) -> None:
@@ -116,9 +194,9 @@ def proven(ledger: Dated, now: float) -> None:
     c.close("proven")
 
 
-def serve(database: str) -> tuple[subprocess.Popen[str], str]:
+def serve(database: str, *options: str) -> tuple[subprocess.Popen[str], str]:
     """A server process over the campaigns, and its address."""
-    command = [sys.executable, "-m", "evenhand", "serve", "--db", database, "--port", "0"]
+    command = [sys.executable, "-m", "evenhand", "serve", "--db", database, "--port", "0", *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     line = process.stdout.readline() if process.stdout else ""
     found = re.search(r"http://\S+", line)
@@ -127,40 +205,53 @@ def serve(database: str) -> tuple[subprocess.Popen[str], str]:
     return process, found[0].rstrip("/")
 
 
+LOOKS: dict[str, dict[str, Any]] = {
+    "light": {"viewport": {"width": 1200, "height": 900}, "color_scheme": "light"},
+    "dark": {"viewport": {"width": 1200, "height": 900}, "color_scheme": "dark"},
+    "phone": {"viewport": {"width": 400, "height": 860}, "color_scheme": "light"},
+}
+SURVEY = "/campaigns/Sleep%20survey%202027"
+PAGES = {
+    "list": "/", "new": "/new", "campaign": f"{SURVEY}?wait=1", "request": f"{SURVEY}/requests/120", "done": f"{SURVEY}/requests/7",
+    "events": f"{SURVEY}/events", "proving": "/campaigns/Clinic%20letters%2C%2012%20sites?wait=1", "proven": "/campaigns/Hotline%20triage?wait=1",
+    "fresh": "/campaigns/Voice%20commands%20by%20accent?wait=1", "elsewhere": "/campaigns/Crossing%20photos?wait=1", "count": "/campaigns/Crossing%20photos/requests/5",
+    "names": "/campaigns/~2?wait=1", "missing": "/campaigns/nowhere",
+}  # fmt: skip
+
+
 def shoot(browser: Browser, url: str, folder: Path) -> None:
     """Every page in every way it is looked at."""
-    looks: dict[str, dict[str, Any]] = {
-        "light": {"viewport": {"width": 1200, "height": 900}, "color_scheme": "light"},
-        "dark": {"viewport": {"width": 1200, "height": 900}, "color_scheme": "dark"},
-        "phone": {"viewport": {"width": 400, "height": 860}, "color_scheme": "light"},
-    }
-    name = "Sleep%20survey%202027"
-    pages = {
-        "list": "/", "new": "/new", "campaign": f"/campaigns/{name}?wait=1", "request": f"/campaigns/{name}/requests/120",
-        "events": f"/campaigns/{name}/events", "proven": "/campaigns/Hotline%20triage?wait=1",
-        "names": "/campaigns/~2?wait=1",
-        "missing": "/campaigns/nowhere",
-    }  # fmt: skip
-    for look, options in looks.items():
+    for look, options in LOOKS.items():
         context = browser.new_context(**options, timezone_id="Europe/Berlin", locale="en-GB")
         page = context.new_page()
-        for what, path in pages.items():
+        for what, path in PAGES.items():
             page.goto(url + path)
             page.wait_for_timeout(300)
+            if what == "campaign":
+                page.evaluate("document.querySelector('#certify').open = true")
             page.screenshot(path=folder / f"{what}-{look}.png", full_page=True)
-        page.goto(f"{url}/campaigns/{name}/requests/120")
-        ids = [
-            line.split(",")[0]
-            for line in page.request.get(f"{url}/api/campaigns/{name}/requests/120/rows").text().split()[1:]
-        ]
-        kept = [line for line in ids if line[:1] in "mnw" and line[1:].isdecimal()]
-        labels = "id,label\n" + "".join(f"{i},{'yes' if k % 3 else 'no'}\n" for k, i in enumerate(kept[:6]))
-        labels += f"{kept[6]},maybe\nx0001,yes\n"
+        page.goto(f"{url}{SURVEY}/requests/120")
+        rows = page.request.get(f"{url}/api{SURVEY}/requests/120/rows").text().splitlines()[1:]
+        ids = [line.split(",")[0] for line in rows]
+        labels = "id,label\n" + "".join(f"{i},{'yes' if k % 3 else 'no'}\n" for k, i in enumerate(ids[:4]))
+        labels += f"{ids[4]},maybe\nx0001,yes\n"
         page.set_input_files(
             "input[type=file]", {"name": "done.csv", "mimeType": "text/csv", "buffer": labels.encode()}
         )
         page.click("text=Look through it")
         page.screenshot(path=folder / f"check-{look}.png", full_page=True)
+        context.close()
+
+
+def shoot_closed(browser: Browser, url: str, folder: Path) -> None:
+    """A server that asks who one is, and one without campaigns."""
+    for look, options in LOOKS.items():
+        context = browser.new_context(**options)
+        page = context.new_page()
+        page.goto(url)
+        page.screenshot(path=folder / f"empty-{look}.png", full_page=True)
+        page.goto(f"{url}/login")
+        page.screenshot(path=folder / f"login-{look}.png", full_page=True)
         context.close()
 
 
@@ -171,7 +262,7 @@ def kept(folder: Path) -> None:
         picture = picture.crop((0, 0, picture.width, min(picture.height, int(picture.width * 2.2))))
         if picture.width > 800:
             picture = picture.resize((800, picture.height * 800 // picture.width), Image.Resampling.LANCZOS)
-        small = picture.quantize(160, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+        small = picture.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
         small.save(HERE / f"page-{path.name}", optimize=True)
 
 
@@ -189,17 +280,19 @@ def main() -> None:
         database = folder / "pictures.db"
         if not database.exists():
             with Dated(f"sqlite:///{database}") as ledger:
-                for make in (survey, signs, proven):
+                for make in (survey, signs, proven, clinics, elsewhere, fresh):
                     make(ledger, time.time())
-        process, url = serve(f"sqlite:///{database}")
+        servers = [serve(f"sqlite:///{database}"), serve(f"sqlite:///{folder / 'empty.db'}")]
         try:
             with sync_playwright() as p:
                 browser = p.chromium.launch(executable_path=given.browser, args=["--no-sandbox"])
-                shoot(browser, url, folder)
+                shoot(browser, servers[0][1], folder)
+                shoot_closed(browser, servers[1][1], folder)
                 browser.close()
         finally:
-            process.terminate()
-            process.wait()
+            for process, _ in servers:
+                process.terminate()
+                process.wait()
         if given.keep is None:
             kept(folder)
 

@@ -53,10 +53,11 @@ def test_a_group_has_one_colour_everywhere() -> None:
         )
 
 
-def test_a_campaign_that_has_not_begun_draws_why_and_no_more() -> None:
+def test_a_campaign_that_has_not_begun_draws_nothing_and_says_why_in_a_sentence() -> None:
     view = seen(["u", "v"], 0)
-    drawn = {name for name, chart in CHARTS.items() if chart.draw(view, 490)}
-    assert drawn == {"why"}
+    assert not [name for name, chart in CHARTS.items() if chart.draw(view, 490)]
+    assert view.next is not None
+    assert view.next.why.startswith("Warm-up is still running")
 
 
 def test_with_many_groups_the_worst_have_colours_of_their_own() -> None:

@@ -199,7 +199,8 @@ def test_a_campaign_from_its_making_to_its_end_by_two_people(browser: Any, start
     assert sorted(row["id"] for row in exported) == sorted(names)
     assert {row["id"]: row["label"] for row in exported}[names[0]] == "no"
     page.click("summary:has-text('Close the campaign')")
-    page.click("text=Close it")
+    page.check("#close-sure")
+    page.click("#close button")
     page.wait_for_selector("text=The campaign is closed.")
     theirs.wait_for_selector("text=Nothing more to ask")
     lead.see("/")

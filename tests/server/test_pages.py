@@ -82,6 +82,11 @@ def test_roles_see_what_they_may(start: Start, tmp_path: Any) -> None:
     server.client.base_url = server.url.removesuffix("/eh")
     out = server.client.get("/", headers=HTML, follow_redirects=False)
     assert (out.status_code, out.headers["location"]) == (303, "/eh/login")
+    wanted = server.client.get("/campaigns/c/requests/1", headers=HTML, follow_redirects=False).headers["location"]
+    assert wanted == "/eh/login?next=%2Fcampaigns%2Fc%2Frequests%2F1"
+    evil = {"token": made[Role.viewer], "next": "//evil.example/"}
+    assert server.client.post("/login", data=evil, follow_redirects=False).headers["location"] == "/eh/"
+    server.client.cookies.clear()
 
     def signed_in(role: Role) -> dict[str, str]:
         answer = server.client.post("/login", data={"token": made[role]}, follow_redirects=False)
@@ -110,7 +115,9 @@ def test_roles_see_what_they_may(start: Start, tmp_path: Any) -> None:
     assert server.client.post("/campaigns/c/close", data={}, headers=collector).status_code == 403
     assert server.client.post("/campaigns/c/ask", data={}, headers=viewer).status_code == 403
     cross = {**lead, "Sec-Fetch-Site": "cross-site"}
-    assert server.client.post("/campaigns/c/close", data={"reason": "x"}, headers=cross).status_code == 403
+    assert (
+        server.client.post("/campaigns/c/close", data={"reason": "x", "sure": "yes"}, headers=cross).status_code == 403
+    )
 
 
 def test_campaigns_of_any_name_have_a_page(start: Start, tmp_path: Any) -> None:
@@ -142,3 +149,29 @@ def test_the_report_is_the_page_as_one_file(tmp_path: Any) -> None:
     again = CliRunner().invoke(app, command)
     assert again.exit_code == 2
     assert "is there already" in again.stderr
+
+
+def test_a_pool_that_cannot_be_read_leaves_no_campaign_and_a_file_of_another_request_is_refused(
+    server: Running,
+) -> None:
+    form = {"name": "pooled here", "budget": "40", "batch": "2"}
+    bad = {"file": ("pool.csv", b"id,group,a\n1,u,1\n1,u,2\n")}
+    refused = server.client.post("/new/pool", data=form, files=bad, headers=HTML)
+    assert refused.status_code == 422
+    assert 'value="pooled here"' in refused.text
+    good = "id,group,a\n" + "".join(f"i{k},{'uv'[k % 2]},{k}\n" for k in range(40))
+    made = server.client.post("/new/pool", data=form, files={"file": ("pool.csv", good)}, follow_redirects=False)
+    assert made.headers["location"] == "/campaigns/pooled%20here?done=created"
+    base = "/campaigns/pooled%20here"
+    asked = [server.post(f"/api{base}/ask").json()["requests"][0] for _ in range(2)]
+    labels = "id,label\n" + "".join(f"{i},yes\n" for i in asked[1]["examples"])
+    wrong = server.client.post(f"{base}/requests/1/upload", files={"file": ("done.csv", labels)}, headers=HTML)
+    assert wrong.status_code == 422
+    assert "rows of request 2" in wrong.text
+    missing = server.client.post(f"{base}/requests/99/upload", files={"file": ("done.csv", labels)}, headers=HTML)
+    assert missing.status_code == 404
+    looked = server.client.post(f"{base}/requests/2/upload", files={"file": ("done.csv", labels)}, headers=HTML)
+    assert "Nothing is stored yet" in looked.text
+    assert server.client.get(f"/api{base}").json()["used"] == 0
+    assert server.client.post(f"{base}/close", data={"reason": "x"}, headers=HTML).status_code == 422
+    assert server.client.get(f"/api{base}").json()["closed"] is None

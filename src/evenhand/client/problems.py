@@ -41,7 +41,7 @@ def as_error(status: int, kind: str, body: bytes, server: str) -> EvenhandError:
         meaning = LedgerError if status >= 500 else InputError
         return meaning(f"{server} answered with status {status}, and not as an Evenhand server does: check the address")
     if problem["code"] == "nothing_to_ask":
-        return NothingToAsk(problem["reason"])
+        return NothingToAsk(problem["reason"], problem.get("note", ""))
     error = _KINDS[problem["code"]](problem["detail"])
     if isinstance(error, InputError):
         names = Refused._fields

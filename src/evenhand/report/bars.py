@@ -6,8 +6,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from evenhand.report.charts import colour_of
-from evenhand.report.plane import WIDTH, Plane, isolated, legend, picture, text_at, ticks, width_of, wrapped
+from evenhand.report.charts import TONE, colour_of
+from evenhand.report.plane import (
+    WIDTH,
+    Plane,
+    isolated,
+    legend,
+    picture,
+    shortened,
+    text_at,
+    ticks,
+    width_of,
+    wrapped,
+)
 
 __all__ = ["Bar", "bars"]
 
@@ -50,16 +61,14 @@ def bars(
     found = [*key, *(_upright(plane, value) for value in ticks(low, high, about=4))]
     for i, (row, lines) in enumerate(zip(rows, names, strict=True)):
         middle = plane.top + _ROW * (i + 0.5)
-        # a name of several lines is cut here and whole where the mouse rests; the table beside has it in full
-        shown = lines[0] if len(lines) == 1 else f"{lines[0][:-1]}…"
         kind = "name chosen" if row.chosen else "name"
-        found.append(text_at(kind, [shown], left - 12, middle + 4, anchor="end", whole=row.name))
+        found.append(text_at(kind, shortened(lines, 1), left - 12, middle + 4, anchor="end", whole=row.name))
         found += _bar(plane, row, parts, middle, form, several)
     return picture(title, description, width, plane.bottom + 8, found)
 
 
 def _key(i: int, x: float, y: float) -> str:
-    return f'<rect class="bar {colour_of(i)}" x="{x:.1f}" y="{y - 6}" width="20" height="12" rx="2"/>'
+    return f'<rect class="bar {colour_of(TONE + i)}" x="{x:.1f}" y="{y - 6}" width="20" height="12" rx="2"/>'
 
 
 def _upright(plane: Plane, value: float) -> str:
@@ -75,7 +84,7 @@ def _bar(
         start, end = (right, right + value) if value >= 0 else (left + value, left)
         right, left = (end, left) if value >= 0 else (right, start)
         a, b = plane.at(start, 0)[0], plane.at(end, 0)[0]
-        colour = colour_of(k if several or row.colour is None else row.colour)
+        colour = colour_of(TONE + k if several or row.colour is None else row.colour)
         tip = escape(f"{row.name}, {parts[k]}: {form(value)}")
         found.append(
             f'<rect class="bar {colour}" x="{a:.1f}" y="{middle - 8:.1f}" width="{max(b - a, 0.5):.1f}" height="16" rx="2">'

@@ -10,19 +10,20 @@ from functools import partial
 from typing import Any
 
 from evenhand.report.bars import Bar, bars
-from evenhand.report.charts import Interval, Line, areas, intervals, lines
+from evenhand.report.charts import TONE, Interval, Line, areas, intervals, lines
 from evenhand.report.plane import NARROW, number, percent
 from evenhand.report.times import time_marks
-from evenhand.report.view import OTHERS, CampaignView, GroupRow
+from evenhand.report.view import OTHERS, PERCENT, CampaignView, GroupRow
 
 __all__ = ["CHARTS", "Chart"]
 
 _MOST_ROWS = 12
 _MOST_LINES = 8
+_MOST_PEOPLE = 6
 _POINTS = 6000
 _DAY = 86400.0
-HALF, FULL = 490, 980
-"""How wide charts are drawn that stand beside another, and that stand alone."""
+HERO, HALF, FULL = 430, 490, 980
+"""How wide charts are drawn: in the box of the next request, beside another, and alone."""
 Table = tuple[list[str], list[list[Any]]]
 REASONS = {
     "warm-up": "first examples of every group", "forced": "too few examples so far", "explore": "drawn to explore",
@@ -59,7 +60,9 @@ def _why(view: CampaignView, width: int) -> str:
         terms = {"training examples": {row.name: float(row.training) for row in view.groups}}
     parts = {name: _plain(name, values) for name, values in terms.items()}
     total = {row.name: sum(values.get(row.name, 0.0) for values in parts.values()) for row in view.groups}
-    fewest = set(parts) & {"examples, with those on their way", "training examples"}
+    fewest = set(parts) & {"count", "training examples"}
+    if not any(total.values()):
+        return ""
     order = _shown(view, lambda g: -total[g] if fewest else total[g])
     if coming.group not in order:
         order = [coming.group, *order[:-1]]
@@ -71,7 +74,14 @@ def _why(view: CampaignView, width: int) -> str:
         for g in order
     ]
     said = "; ".join(f"{row.name} {row.note}" for row in rows)
-    return bars(rows, list(parts), title=f"Why {coming.group} is next", description=said, form=form, width=width)
+    return bars(
+        rows,
+        [view.terms.get(name, name) for name in parts],
+        title=f"Why {coming.group} is next",
+        description=said,
+        form=form,
+        width=width,
+    )
 
 
 def _plain(name: str, values: dict[str, float | None]) -> dict[str, float]:
@@ -89,8 +99,15 @@ def _why_numbers(view: CampaignView) -> Table:
 
 
 def _past(view: CampaignView) -> list[Any]:
-    """The moments whose groups are those of today: before the first pool there are none."""
-    return [point for point in view.points or () if len(point.train) == len(view.groups)]
+    """The moments whose groups are those of today, before the first pool there are none; labels never go back.
+
+    After a refund there are fewer labels than before: what lies beyond them is left out.
+    """
+    found: list[Any] = []
+    for point in reversed(view.points or ()):
+        if len(point.train) == len(view.groups) and (not found or point.labels <= found[-1].labels):
+            found.append(point)
+    return found[::-1]
 
 
 def _mixture(view: CampaignView, width: int) -> str:
@@ -126,23 +143,28 @@ def _risk(view: CampaignView, width: int) -> str:
     if not points:
         return ""
     # so many numbers in all: with many groups every line has fewer points
-    step = max(1, -(-len(points) * len(view.groups) // _POINTS))
-    kept = [*points[:-1:step], points[-1]]
+    changed = [
+        p for before, p in zip([None, *points[:-1]], points, strict=True) if before is None or p.risk != before.risk
+    ]
+    step = max(1, -(-len(changed) * len(view.groups) // _POINTS))
+    kept = changed[::step]
+    kept += [p for p in points[-1:] if p.labels > kept[-1].labels]
     series = []
     for z, row in enumerate(view.groups):
         there = [p for p in kept if p.risk[z] is not None]
         tips = [f"{row.name}: {view.value(p.risk[z])} of {p.n[z]:,} at {p.labels:,} labels" for p in there]
         series.append(
             Line(
-                f"{row.name} (n = {row.n:,})", [p.labels for p in there], [float(p.risk[z]) for p in there],
-                colour=row.colour, faint=row.colour == OTHERS, tips=tips,
+                row.name, [p.labels for p in there], [float(p.risk[z]) for p in there], colour=row.colour,
+                faint=row.colour == OTHERS, tips=tips, note=f"(n = {row.n:,})",
             )
         )  # fmt: skip
     return lines(
         series, title="Risk of every group over labels",
         description="; ".join(f"{row.name}: {view.value(row.risk)} of {row.n:,}" for row in view.groups[:30]),
         x_label="labels", y_label=f"{view.risk} on validation examples (indication)",
-        y_format=percent if view.is_rate else (lambda v: f"{v:.2f}"), y_range=_from_zero(series), width=width,
+        y_format=percent if view.is_rate else (lambda v: f"{v:.2f}"), y_range=_from_zero(series), ends=True,
+        width=width,
     )  # fmt: skip
 
 
@@ -165,14 +187,14 @@ def _burn_down(view: CampaignView, width: int) -> str:
     x, y = [p.at for p in points], [float(p.budget - p.labels) for p in points]
     if view.used_up is False:
         x, y = [*x, view.now], [*y, y[-1]]
-    series = [Line("labels left", x, y, colour=0)]
+    series = [Line("labels left", x, y, colour=TONE)]
     end = x[-1]
     if view.finish is not None:
         at = datetime.strptime(view.finish, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC).timestamp()
         # a far end would squeeze the past into a corner
         shown = min(at, view.now + 2 * (view.now - x[0]) + _DAY)
         left = y[-1] * (1 - (shown - view.now) / (at - view.now)) if at > view.now else 0.0
-        series.append(Line("at the present pace", [view.now, shown], [y[-1], left], colour=1, dashed=True))
+        series.append(Line("at the present pace", [view.now, shown], [y[-1], left], colour=TONE + 2, dashed=True))
         end = shown
     return lines(
         series, title="Budget left", description=f"{view.status['used']:,} of {view.status['budget']:,} labels are used",
@@ -191,7 +213,7 @@ def _iso(at: float) -> str:
 
 
 def _reasons(view: CampaignView, width: int) -> str:
-    points = [p for p in view.points or () if sum(p.kinds.values())]
+    points = [p for p in _past(view) if sum(p.kinds.values())]
     kinds = [kind for kind in REASONS if points and kind in points[-1].kinds]
     if len(points) < 3:
         return ""
@@ -209,27 +231,40 @@ def _reasons(view: CampaignView, width: int) -> str:
     return areas(
         [REASONS[kind] for kind in kinds], x, rows, title="Why groups were chosen",
         description="; ".join(f"{REASONS[kind]}: {total[kind]:,} requests" for kind in kinds),
-        x_label="labels", y_label="share of requests", width=width,
+        x_label="labels", y_label="share of requests", colours=[TONE + i for i in range(len(kinds))], width=width,
     )  # fmt: skip
 
 
 def _reasons_numbers(view: CampaignView) -> Table:
-    kinds = [kind for kind in REASONS if any(kind in p.kinds for p in view.points or ())]
-    return ["labels", *kinds], [[p.labels, *(p.kinds.get(kind, 0) for kind in kinds)] for p in view.points or ()]
+    points = view.points or ()
+    kinds = [kind for kind in REASONS if any(kind in p.kinds for p in points)]
+    names = [f"requests so far: {REASONS[kind]}" for kind in kinds]
+    return ["labels", *names], [[p.labels, *(p.kinds.get(kind, 0) for kind in kinds)] for p in points]
 
 
 def _throughput(view: CampaignView, width: int) -> str:
-    people = [c for c in view.collectors if c.days][:_MOST_LINES]
-    if not people:
+    everybody = [c for c in view.collectors if c.days]
+    if not everybody:
         return ""
-    today = int(view.now // _DAY)
-    days = list(range(min(max(min(min(c.days) for c in people), today - 29), today - 1), today + 1))
+    # a campaign that is over ends with its last delivery, not today
+    last = max(max(c.days) for c in everybody) if view.used_up else int(view.now // _DAY)
+    first = min(min(c.days) for c in everybody)
+    days = list(range(min(max(first, last - 29), last - 1), last + 1))
+    people = everybody if len(everybody) <= _MOST_PEOPLE else everybody[: _MOST_PEOPLE - 1]
+    rest = everybody[len(people) :]
+    names = [*(c.name for c in people), *([f"{len(rest)} others"] if rest else [])]
     x = [edge * _DAY for day in days for edge in (day, day + 1)]
-    rows = [[float(c.days.get(day, 0)) for c in people] for day in days for _ in range(2)]
+    a_day = [
+        [
+            *(float(c.days.get(day, 0)) for c in people),
+            *([float(sum(c.days.get(day, 0) for c in rest))] if rest else []),
+        ]
+        for day in days
+    ]
     return areas(
-        [c.name for c in people], x, rows, title="Labels a day", y_format=number, x_label="day (UTC)",
+        names, x, [row for row in a_day for _ in range(2)], title="Labels a day", y_format=number, x_label="day (UTC)",
         description="; ".join(f"{c.name}: {c.labels:,} labels in all" for c in people), y_label="labels a day",
-        x_marks=time_marks(x[0], x[-1], 5 if width > NARROW else 3), width=width,
+        colours=[TONE + i for i in range(len(names))], x_marks=time_marks(x[0], x[-1], 5 if width > NARROW else 3), width=width,
     )  # fmt: skip
 
 
@@ -267,28 +302,20 @@ def _claim(which: str, view: CampaignView, width: int) -> str:
     rows = _ordered(view, lambda row: about(row)[1])
     if not rows or (which == "certificate" and view.status["certificate"] is None):
         return ""
-    shown = [
-        Interval(
-            row.name,
-            math.nan if (mean := about(row)[1]) is None else mean,
-            *about(row)[2:],
-            (),
-            f"n = {about(row)[0]:,}",
-            row.colour,
-        )
-        for row in rows
-    ]
+    shown = [_statement(row, about(row), view) for row in rows]
     said = "; ".join(f"{i.name} {view.value(i.low)} to {view.value(i.high)}" for i in shown)
     what = "the models so far, on average" if which == "running" else "the frozen model"
-    title = f"Claim: {view.risk} of {what}"
+    aim = (view.status["proof"] or {}).get("target") if which == "certificate" else None
     return intervals(
-        shown,
-        [],
-        title=title,
-        description=said,
-        x_label=view.risk,
-        width=width,
-    )
+        shown, [], title=f"Claim: {view.risk} of {what}", description=said, x_label=view.risk, width=width,
+        target=None if aim is None else (aim, f"target {view.value(aim)}"),
+    )  # fmt: skip
+
+
+def _statement(row: GroupRow, about: tuple[int, float | None, float, float], view: CampaignView) -> Interval:
+    n, mean, low, high = about
+    ends = f"{view.value(low).removesuffix(PERCENT)} to {view.value(high)}"
+    return Interval(row.name, math.nan if mean is None else mean, low, high, (), f"n = {n:,}", row.colour, ends)
 
 
 def _claim_numbers(which: str, view: CampaignView) -> Table:
@@ -297,11 +324,11 @@ def _claim_numbers(which: str, view: CampaignView) -> Table:
         about = row.running if which == "running" else row.certified
         if about is not None:
             found.append([row.name, about[0], about[1], about[2], about[3]])
-    return ["group", "n", "mean", "low", "high"], found
+    return ["group", "n", "mean", "low, all groups at once", "high, all groups at once"], found
 
 
 CHARTS: dict[str, Chart] = {
-    "why": Chart("Why this group", _why, _why_numbers),
+    "why": Chart("Why this group", _why, _why_numbers, HERO),
     "budget": Chart("Budget left", _burn_down, _burn_down_numbers),
     "mixture": Chart("Mixture of the training examples", _mixture, _mixture_numbers),
     "risk": Chart("Risk of every group", _risk, _risk_numbers, FULL),

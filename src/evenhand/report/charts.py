@@ -20,6 +20,7 @@ from evenhand.report.plane import (
     percent,
     picture,
     room_left,
+    shortened,
     text_at,
     thinned,
     ticks,
@@ -27,12 +28,29 @@ from evenhand.report.plane import (
     wrapped,
 )
 
-__all__ = ["NARROW", "WIDTH", "Interval", "Line", "areas", "colour_of", "intervals", "isolated", "lines", "ticks"]
+__all__ = [
+    "NARROW",
+    "WIDTH",
+    "TONE",
+    "Interval",
+    "Line",
+    "areas",
+    "colour_of",
+    "intervals",
+    "isolated",
+    "lines",
+    "ticks",
+]
 
 SIDE = 0.32
 """The share of a chart's width that names beside it may take; longer ones stand above their rows."""
 DASHES = ("", "7 4", "2 3", "9 3 2 3", "12 4", "4 2", "1 4", "6 2 1 2")
 MOST_MARKS = 80
+TONE = 100
+"""From here on `colour` means a tone of grey-blue: for whatever is no group, since a group's colour is its own."""
+TONES = 6
+END = 230
+"""Room beside a chart for names at the ends of its lines."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +58,7 @@ class Line:
     """One series; `low` and `high` make a band around it.
 
     `colour` is a place in the palette, by default the series' own place; `faint` lines are thin, grey and have no key.
-    `tips` are shown where the mouse rests on a point.
+    `tips` are shown where the mouse rests on a point; `note` stands behind the name.
     """
 
     name: str
@@ -52,11 +70,12 @@ class Line:
     faint: bool = False
     dashed: bool = False
     tips: Sequence[str] = ()
+    note: str = ""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A row of marks: a main value with its interval, and others to compare it with."""
+    """A row of marks: a main value with its interval, and others to compare it with; `said` stands at its end."""
 
     name: str
     value: float
@@ -65,6 +84,7 @@ class Interval:
     others: tuple[float | None, ...] = ()
     note: str = ""
     colour: int = 0
+    said: str = ""
 
 
 def lines(
@@ -77,9 +97,13 @@ def lines(
     y_format: Callable[[float], str] = percent,
     y_range: tuple[float, float] | None = None,
     x_marks: Sequence[tuple[float, str]] | None = None,
+    ends: bool = False,
     width: int = WIDTH,
 ) -> str:
-    """Series against a common axis, told apart by colour and by dashes, bands behind."""
+    """Series against a common axis, told apart by colour and by dashes, bands behind.
+
+    With `ends`, names stand where the lines end instead of in a legend, and no line is dashed.
+    """
     kept = [
         [p for p in zip(s.x, s.y, s.low or s.y, s.high or s.y, strict=True) if not math.isnan(p[1])] for s in series
     ]
@@ -87,17 +111,38 @@ def lines(
     if not points:
         return ""
     named = [i for i, s in enumerate(series) if not s.faint]
-    key, top = legend(
-        [series[i].name for i in named], lambda k, x, y: _line_key(series[named[k]], named[k], x, y), width
-    )
+    ends = ends and width > WIDTH
+    names = [] if ends else [f"{isolated(series[i].name)} {series[i].note}".rstrip() for i in named]
+    key, top = legend(names, lambda k, x, y: _line_key(series[named[k]], named[k], x, y), width) if names else ([], 26)
     x_range = (min(p[0] for p in points), max(p[0] for p in points))
     heights = y_range or padded([v for p in points for v in p[1:]])
-    plane = Plane(x_range, heights, top, 230, room_left(heights, y_format), width)
+    plane = Plane(x_range, heights, top, 230, room_left(heights, y_format), width - END * ends)
     parts = [*key, *plane.axes(x_label, y_label, y_format, x_marks)]
+    if ends:
+        parts += _names_at_ends(plane, [(series[i], kept[i][-1]) for i in named if kept[i]], width)
     # faint ones first, so that no named line is hidden below one of them
     for i in sorted(range(len(series)), key=lambda i: not series[i].faint):
-        parts += _drawn_line(plane, series[i], i, thinned(kept[i]), y_format)
+        parts += _drawn_line(plane, series[i], i, thinned(kept[i]), y_format, dashes=not ends)
     return picture(title, description, width, plane.bottom + 44, parts)
+
+
+def _names_at_ends(plane: Plane, ends: Sequence[tuple[Line, tuple[float, ...]]], width: int) -> list[str]:
+    """The name of every line where it ends, moved apart where several end at one height."""
+    room, step = width - plane.right - 40, LINE - 1
+    wanted = sorted(((plane.at(*end[:2]), line) for line, end in ends), key=lambda found: found[0][1])
+    heights = [at[1] for at, _ in wanted]
+    for k in range(1, len(heights)):
+        heights[k] = max(heights[k], heights[k - 1] + step)
+    # those pushed below the chart go back up, one after the other
+    for k in range(len(heights) - 1, -1, -1):
+        heights[k] = min(heights[k], plane.bottom + 4 - step * (len(heights) - 1 - k))
+    parts = []
+    for ((x, y), line), height in zip(wanted, heights, strict=True):
+        colour = colour_of(line.colour or 0)
+        parts.append(f'<path class="lead {colour}" d="M{x + 3:.1f} {y:.1f}L{plane.right + 18} {height:.1f}h8"/>')
+        shown = shortened(wrapped(isolated(line.name), room - width_of(line.note)), 1)[0]
+        parts.append(text_at("key", [f"{shown} {line.note}"], plane.right + 32, height + 4, whole=line.name))
+    return parts
 
 
 def _drawn_line(
@@ -106,6 +151,8 @@ def _drawn_line(
     i: int,
     rows: Sequence[tuple[float, float, float, float]],
     y_format: Callable[[float], str],
+    *,
+    dashes: bool = True,
 ) -> list[str]:
     if not rows:
         return []
@@ -116,7 +163,8 @@ def _drawn_line(
     if line.low is not None:
         edge = [(x, high) for x, _, _, high in rows] + [(x, low) for x, _, low, _ in reversed(rows)]
         parts.append(f'<path class="band {colour}" d="{plane.path(edge)}Z"/>')
-    parts.append(f'<path class="line {colour}" {_dash(line, i)} d="{path}"/>')
+    dash = _dash(line, i) if dashes or line.dashed else ""
+    parts.append(f'<path class="line {colour}" {dash} d="{path}"/>')
     if len(rows) == 1:
         a, b = plane.at(*rows[0][:2])
         parts.append(f'<circle class="dot {colour}" cx="{a:.1f}" cy="{b:.1f}" r="3.5"/>')
@@ -131,11 +179,11 @@ def _drawn_line(
 
 def colour_of(i: int) -> str:
     """The class that gives a place in the palette its colour; -1 is the grey of everything else."""
-    return "rest" if i < 0 else f"s{i % COLOURS}"
+    return "rest" if i < 0 else f"t{(i - TONE) % TONES}" if i >= TONE else f"s{i % COLOURS}"
 
 
 def _dash(line: Line, i: int) -> str:
-    pattern = "5 5" if line.dashed else DASHES[(i if line.colour is None else line.colour) % COLOURS]
+    pattern = "5 5" if line.dashed else DASHES[(i if line.colour is None else line.colour % TONE) % COLOURS]
     return f'stroke-dasharray="{pattern}"' if pattern else ""
 
 
@@ -164,11 +212,12 @@ def areas(
         return ""
     painted = list(range(len(names))) if colours is None else list(colours)
     rows = thinned(list(zip(x, values, strict=True)))
-    key, top = legend(names, lambda i, at, y: _area_key(painted[i], at, y), width)
+    key, top = legend([isolated(name) for name in names], lambda i, at, y: _area_key(painted[i], at, y), width)
     highest = max(sum(v) for _, v in rows) or 1.0
     plane = Plane((rows[0][0], rows[-1][0]), (0.0, highest), top, 230, room_left((0.0, highest), y_format), width)
     floor = [0.0] * len(rows)
-    parts = list(key)
+    # numbers and lines across go first: drawn over the areas they would look like borders
+    parts = [*key, *plane.axes(x_label, y_label, y_format, x_marks)]
     for i, name in enumerate(names):
         ceiling = [low + v[i] for low, (_, v) in zip(floor, rows, strict=True)]
         upper = [(at, y) for (at, _), y in zip(rows, ceiling, strict=True)]
@@ -176,10 +225,13 @@ def areas(
         d = plane.path([*upper, *reversed(lower)])
         parts.append(f'<path class="area {colour_of(painted[i])}" d="{d}Z"><title>{escape(name)}</title></path>')
         floor = ceiling
-    parts += plane.axes(x_label, y_label, y_format, x_marks)
     for height in marks:
         _, y = plane.at(plane.x[0], height)
-        parts.append(f'<line class="expected" x1="{plane.left}" x2="{plane.right}" y1="{y:.1f}" y2="{y:.1f}"/>')
+        # a light line below keeps the dashes visible on every colour
+        parts += [
+            f'<line class="{kind}" x1="{plane.left}" x2="{plane.right}" y1="{y:.1f}" y2="{y:.1f}"/>'
+            for kind in ("halo", "expected")
+        ]
     return picture(title, description, width, plane.bottom + 44, parts)
 
 
@@ -194,36 +246,47 @@ def intervals(
     title: str,
     description: str,
     x_label: str,
+    target: tuple[float, str] | None = None,
     width: int = WIDTH,
 ) -> str:
     """A row for each name: the value as a dot with its interval, others as hollow shapes.
 
-    Names stand beside their rows, or above them where one is too long for that; none is cut off.
+    Names stand beside their rows, or above them where one is too long for that. `target` is an upright line and its name.
     """
     shown = [row for row in rows if not math.isnan(row.value)]
     if not shown:
         return ""
-    key, top = legend(marks, _mark_key, width) if marks else ([], 6)
+    key, top = legend(marks, _mark_key, width) if marks else ([], 24 if target else 6)
     longest = max(width_of(text) for row in shown for text in (row.name, row.note))
     beside = longest <= SIDE * width
     left = 24 + int(longest) if beside else 12
     above = [
-        [] if beside else wrapped(f"{isolated(row.name)} ({row.note})" if row.note else row.name, width - 24)
+        []
+        if beside
+        else shortened(wrapped(f"{isolated(row.name)} ({row.note})" if row.note else isolated(row.name), width - 24), 3)
         for row in shown
     ]
     heights = [42 + LINE * len(lines) for lines in above]
     values = [v for row in shown for v in (row.low, row.high, *row.others) if v is not None]
-    plane = Plane(padded(values), (0, 1), top, sum(heights), left, width)
+    values += [target[0]] if target else []
+    ends = max(width_of(row.said) for row in shown)
+    plane = Plane(padded(values), (0, 1), top, sum(heights), left, width - int(ends))
     parts = [*key, *_columns(plane, x_label)]
+    if target:
+        x, _ = plane.at(target[0], 0)
+        parts.append(f'<line class="expected" x1="{x:.1f}" x2="{x:.1f}" y1="{plane.top - 6}" y2="{plane.bottom}"/>')
+        parts.append(text_at("key", [target[1]], x, plane.top - 10, anchor="end" if x > width / 2 else "start"))
     y = float(plane.top)
     for row, lines, height in zip(shown, above, heights, strict=True):
         if lines:
             parts.append(text_at("name", lines, left, y + LINE, whole=row.name))
         else:
             middle = y + height / 2
-            parts.append(text_at("name", [row.name], left - 12, middle - 2, anchor="end"))
+            parts.append(text_at("name", [isolated(row.name)], left - 12, middle - 2, anchor="end"))
             parts.append(text_at("tick", [row.note], left - 12, middle + 13, anchor="end"))
         parts += _interval(plane, row, marks, y + height - 21)
+        if row.said:
+            parts.append(text_at("tick", [row.said], width - 4, y + height - 17, anchor="end"))
         y += height
     return picture(title, description, width, plane.bottom + 44, parts)
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from jinja2 import BaseLoader, ChoiceLoader, Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from evenhand.report.campaign_charts import CHARTS
+from evenhand.report.campaign_charts import CHARTS, FULL, REASONS
 from evenhand.report.charts import colour_of, isolated
 from evenhand.report.plane import NARROW, WIDTH
-from evenhand.report.view import CampaignView
+from evenhand.report.view import PERCENT, CampaignView
 
 __all__ = ["TEMPLATES", "both", "campaign_report", "environment", "look"]
 
@@ -24,7 +24,8 @@ def environment(*folders: Path) -> Environment:
     loader: BaseLoader = ChoiceLoader([FileSystemLoader(folder) for folder in (*folders, TEMPLATES)])
     found = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     found.filters |= {"count": _count, "percent": _percent, "time": _time, "colour": colour_of, "isolated": isolated}
-    found.globals |= {"charts": CHARTS, "drawn": _drawn}
+    found.filters |= {"rounded": _rounded, "sentence": _sentence, "no_percent": lambda text: text.removesuffix(PERCENT)}
+    found.globals |= {"charts": CHARTS, "drawn": _drawn, "reasons": REASONS, "FULL": FULL}
     return found
 
 
@@ -47,13 +48,23 @@ def campaign_report(view: CampaignView, made: str) -> str:
     return environment().get_template("campaign_report.html").render(v=view, made=made)
 
 
-def _drawn(name: str, view: CampaignView) -> Markup:
+def _drawn(name: str, view: CampaignView, width: int | None = None) -> Markup:
     """A chart of a campaign, both ways; empty where there is nothing to draw."""
-    return both(lambda width: CHARTS[name].draw(view, width), CHARTS[name].width)
+    return both(lambda width: CHARTS[name].draw(view, width), width or CHARTS[name].width)
 
 
 def _count(value: float | None) -> str:
     return "—" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"
+
+
+def _rounded(value: float | None) -> str:
+    """A rate that people plan with: whole where it is large."""
+    return "—" if value is None else f"{value:,.0f}" if value >= 10 or value == 0 else f"{value:.1f}"
+
+
+def _sentence(text: str) -> str:
+    """A reason as a sentence."""
+    return f"{text[:1].upper()}{text[1:].removesuffix('.')}."
 
 
 def _percent(value: float | None) -> str:

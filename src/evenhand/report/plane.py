@@ -11,7 +11,7 @@ from unicodedata import bidirectional, east_asian_width
 
 __all__ = [
     "COLOURS", "LEFT", "LINE", "NARROW", "RIGHT", "WIDTH", "Plane", "isolated", "legend", "number", "padded", "percent",
-    "picture", "room_left", "text_at", "thinned", "ticks", "width_of", "wrapped",
+    "picture", "room_left", "shortened", "text_at", "thinned", "ticks", "width_of", "wrapped",
 ]  # fmt: skip
 
 WIDTH, NARROW = 760, 360
@@ -23,6 +23,8 @@ MOST_POINTS = 300
 # titles of several charts on one page need different ids
 _ids = count(1)
 T = TypeVar("T")
+# letters read from right to left, and marks that turn the direction of what follows
+_TURNING = frozenset({"R", "AL", "AN", "RLO", "RLE", "RLI", "LRO", "LRE", "LRI", "FSI"})
 
 
 def ticks(low: float, high: float, about: int = 5) -> list[float]:
@@ -69,7 +71,7 @@ def isolated(name: str) -> str:
     >>> isolated("women"), len(isolated("نساء"))
     ('women', 6)
     """
-    return f"\u2068{name}\u2069" if any(bidirectional(c) in ("R", "AL", "AN") for c in name) else name
+    return f"\u2068{name}\u2069" if any(bidirectional(c) in _TURNING for c in name) else name
 
 
 def wrapped(text: str, width: float) -> list[str]:
@@ -93,6 +95,15 @@ def wrapped(text: str, width: float) -> list[str]:
             lines.append(line[:fits])
             line = line[fits:]
     return [*lines, line] if line or not lines else lines
+
+
+def shortened(lines: list[str], most: int = 2) -> list[str]:
+    """The first lines of a long text; the whole is shown where the mouse rests, and in the table beside.
+
+    >>> shortened(["one", "two", "three"])
+    ['one', 't…']
+    """
+    return lines if len(lines) <= most else [*lines[: most - 1], f"{lines[most - 1][:-2]}…"]
 
 
 def text_at(kind: str, lines: Sequence[str], x: float, y: float, *, anchor: str = "start", whole: str = "") -> str:
@@ -168,12 +179,12 @@ def legend(names: Sequence[str], draw: Callable[[int, float, float], str], room:
     """Names beside their marks, wrapped; and the height they take."""
     parts, x, y, tall = list[str](), 4.0, 14.0, 1
     for i, name in enumerate(names):
-        lines = wrapped(name, room - 40)
+        lines = shortened(wrapped(name, room - 40))
         width = 46 + max(map(width_of, lines))
         if x + width > room and x > 4:
             x, y, tall = 4.0, y + LINE * tall + 4, 1
         parts.append(draw(i, x, y))
-        parts.append(text_at("key", lines, x + 28, y + 4))
+        parts.append(text_at("key", lines, x + 28, y + 4, whole=name))
         x, tall = x + width, max(tall, len(lines))
     return parts, int(y) + LINE * (tall - 1) + 34
 

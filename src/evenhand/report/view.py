@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Alert", "CampaignView", "Collector", "GroupRow", "Next", "colours_for"]
+__all__ = ["Alert", "CampaignView", "Collector", "GroupRow", "Next", "colours_for", "written"]
 
 OTHERS = -1
 """The colour of groups that share one."""
+PERCENT = "\u00a0%"
 _OWN = 8
 
 
@@ -25,13 +26,16 @@ class Alert:
 class Next:
     """The request that would be made now, and why.
 
-    `terms` has for every group the parts of its score; `chances` each group's chance where the choice is drawn.
+    `why` is one plain sentence, `words` all there is to say. `terms` has for every group the parts of its score; `chances`
+    each group's chance where the choice is drawn. `unscored` labels came since the last fit, which an ask makes up for first.
     """
 
     group: str
     size: int
     kind: str
+    why: str
     words: str
+    unscored: int
     terms: dict[str, dict[str, float | None]]
     chances: dict[str, float | None] | None
 
@@ -81,6 +85,7 @@ class CampaignView:
         now: when this was looked at, in seconds since 1970.
         risk: what "worse off" means, in words; `is_rate`: whether it is a share, shown in per cent.
         next: the request to come; None where there is nothing to ask.
+        terms: the names of the parts of a score, in words.
         groups: one row a group, in the campaign's order.
         worst: the group worst off by the newest scores; None before there are any.
         points: moments of the past (`evenhand.campaign.history.Point`), oldest first; None while they are being read.
@@ -98,6 +103,7 @@ class CampaignView:
     next: Next | None
     groups: list[GroupRow]
     worst: GroupRow | None
+    terms: dict[str, str] = field(default_factory=dict)
     points: Sequence[Any] | None = None
     pace: float | None = None
     finish: str | None = None
@@ -114,13 +120,22 @@ class CampaignView:
 
     def value(self, risk: float | None) -> str:
         """A risk as it is written: per cent, or a number."""
-        if risk is None:
-            return "—"
-        return f"{100 * risk:.1f}\u00a0%" if self.is_rate else f"{risk:.3f}"
+        return written(risk, self.is_rate)
 
     def colour(self, group: str) -> int:
         """A group's colour, the same in every chart and table."""
         return next((row.colour for row in self.groups if row.name == group), OTHERS)
+
+
+def written(risk: float | None, is_rate: bool) -> str:
+    """A risk as it is written: per cent, or a number.
+
+    >>> written(0.125, False), written(None, True)
+    ('0.125', '—')
+    """
+    if risk is None:
+        return "—"
+    return f"{100 * risk:.1f}{PERCENT}" if is_rate else f"{risk:.3f}"
 
 
 def colours_for(groups: Sequence[str], important: Sequence[str]) -> dict[str, int]:

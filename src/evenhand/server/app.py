@@ -34,11 +34,13 @@ __all__ = ["create_app"]
 
 _LOG = logging.getLogger("evenhand.server")
 _THREADS = 40
+_PATIENCE = 15.0
+"""Seconds that a step waits for a database another process writes: somebody sits before the page."""
 
 
 def create_app(settings: Settings) -> FastAPI:
     """An ASGI application over the campaigns of a database; the database is made if it is not there."""
-    ledger = DatabaseLedger(settings.url, create=True)
+    ledger = DatabaseLedger(settings.url, create=True, patience=_PATIENCE)
     observer, tokens = Observer(), Tokens(ledger)
 
     @asynccontextmanager

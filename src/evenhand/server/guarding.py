@@ -7,9 +7,11 @@ import time
 import uuid
 from contextlib import suppress
 from http.cookies import CookieError, SimpleCookie
+from urllib.parse import quote
 
 import anyio.to_thread
 from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -21,7 +23,7 @@ from evenhand.server.problems import answer, problem
 from evenhand.server.settings import Settings, is_loopback
 from evenhand.server.tokens import Grant, Role, Tokens
 
-__all__ = ["COOKIE", "HEADERS", "Guard", "route_of"]
+__all__ = ["COOKIE", "HEADERS", "Guard", "is_tls", "route_of"]
 
 _LOG = logging.getLogger("evenhand.server")
 COOKIE = "evenhand_session"
@@ -128,7 +130,8 @@ class Guard:
         if bearer is None and (_is_one_of(path, _FRESH) or (cookie is None and _is_one_of(path, _PUBLIC))):
             return None
         if bearer is None and page:
-            refused: Response = RedirectResponse(f"{self._settings.root_path}/login", 303)
+            wanted = f"?next={quote(path, safe='')}" if path.startswith("/campaigns/") else ""
+            refused: Response = RedirectResponse(f"{self._settings.root_path}/login{wanted}", 303)
         else:
             given = bearer is not None or cookie is not None
             detail = (
@@ -187,3 +190,9 @@ def _is_cross_site(headers: Headers) -> bool:
     if origin is None:
         return False
     return origin.partition("://")[2].lower() != headers.get("host", "").lower()
+
+
+def is_tls(request: HTTPConnection) -> bool:
+    """Whether the browser came by TLS; behind a proxy its word is enough to ask for more care, not less."""
+    forwarded = request.headers.get("x-forwarded-proto", "") + request.headers.get("forwarded", "")
+    return request.url.scheme == "https" or "https" in forwarded.lower()

@@ -8,14 +8,13 @@ from collections import deque
 from typing import Annotated
 from urllib.parse import quote
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
 from evenhand.server.access import parts_of
-from evenhand.server.guarding import COOKIE
+from evenhand.server.guarding import COOKIE, is_tls
 from evenhand.server.pages.shared import render
 from evenhand.server.problems import Problem
-from evenhand.server.settings import Settings
 from evenhand.server.tokens import SESSION_SECONDS, Grant
 
 __all__ = ["router"]
@@ -60,13 +59,17 @@ _failed = FailedLogins()
 
 
 @router.get("/login")
-def login_page(request: Request) -> Response:
-    """Where a token is typed in."""
-    return _page(request, None)
+def login_page(request: Request, next: Annotated[str, Query(max_length=2000)] = "") -> Response:
+    """Where a token is typed in; `next` is the page one wanted to see."""
+    return _page(request, None, next=_own(next))
 
 
 @router.post("/login")
-def login(request: Request, token: Annotated[str, Form(max_length=200)] = "") -> Response:
+def login(
+    request: Request,
+    token: Annotated[str, Form(max_length=200)] = "",
+    next: Annotated[str, Form(max_length=2000)] = "",
+) -> Response:
     """A session in exchange for a token."""
     client = request.client.host if request.client is not None else "nobody"
     _failed.check(client)
@@ -74,8 +77,8 @@ def login(request: Request, token: Annotated[str, Form(max_length=200)] = "") ->
     # a session that could begin another one would never have to end
     if grant is None or grant.kind == "session":
         _failed.note(client)
-        return _page(request, "This token is not valid, or not any more.", 401)
-    return _begin(request, grant, "/")
+        return _page(request, "This token is not valid, or not any more.", 401, _own(next))
+    return _begin(request, grant, _own(next))
 
 
 @router.post("/logout")
@@ -100,7 +103,12 @@ def shared(request: Request, token: str) -> Response:
         _failed.note(client)
         raise Problem(401, "this link is not valid, or not any more", "access")
     name = parts.campaigns.by_number(grant.campaign).name
-    return _begin(request, grant, f"/campaigns/{quote(name, safe='')}")
+    path = f"/campaigns/{quote(name, safe='')}"
+    mine = request.state.grant
+    # who may look at it anyway keeps the session, and what it may do
+    if mine is not None and mine.campaign in (None, grant.campaign):
+        return RedirectResponse(f"{parts.settings.root_path}{path}", 303)
+    return _begin(request, grant, path)
 
 
 def _begin(request: Request, grant: Grant, path: str) -> Response:
@@ -112,18 +120,17 @@ def _begin(request: Request, grant: Grant, path: str) -> Response:
         parts.tokens.session(grant),
         max_age=int(SESSION_SECONDS),
         path=parts.settings.root_path or "/",
-        secure=_is_tls(request, parts.settings),
+        secure=is_tls(request),
         httponly=True,
         samesite="lax",  # strict would forget the session on the way from a link in a mail
     )
     return answer
 
 
-def _is_tls(request: Request, settings: Settings) -> bool:
-    """Whether the browser came by TLS; behind a proxy its word is enough to ask for more care, not less."""
-    forwarded = request.headers.get("x-forwarded-proto", "") + request.headers.get("forwarded", "")
-    return request.url.scheme == "https" or "https" in forwarded.lower()
+def _own(path: str) -> str:
+    """A path of this server's pages; anything else might lead elsewhere."""
+    return path if path.startswith("/campaigns/") and "\\" not in path and path.isprintable() else "/"
 
 
-def _page(request: Request, error: str | None, status: int = 200) -> Response:
-    return render(request, "login.html", status, error=error)
+def _page(request: Request, error: str | None, status: int = 200, next: str = "/") -> Response:
+    return render(request, "login.html", status, error=error, next=next)

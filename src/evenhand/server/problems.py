@@ -44,6 +44,7 @@ _SHAPE = {
         },
         "exit_code": {"type": "integer", "description": "what the command line would exit with"},
         "reason": {"type": "string", "description": "why there is nothing to ask"},
+        "note": {"type": "string", "description": "more about that reason, and what to do; may be empty"},
         "refused": {
             "type": "array",
             "items": {"type": "object"},
@@ -80,7 +81,9 @@ def answer(error: EvenhandError) -> Response:
     if isinstance(error, Problem):
         return problem(error.status, detail, error.code, error.headers)
     if isinstance(error, NothingToAsk):
-        return problem(409, f"nothing to ask: {error.reason}", "nothing_to_ask", reason=error.reason, exit_code=3)
+        return problem(
+            409, f"nothing to ask: {error}", "nothing_to_ask", reason=error.reason, note=error.note, exit_code=3
+        )
     if isinstance(error, InputError):
         refused = [row._asdict() for row in error.refused[:_MOST_REFUSED]]
         more: dict[str, Any] = {"exit_code": 2, **({"refused": refused} if refused else {})}

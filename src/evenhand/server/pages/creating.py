@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from typing import Any
 
 import anyio.to_thread
@@ -11,7 +12,8 @@ from pydantic import ValidationError
 
 from evenhand.campaign import Campaign
 from evenhand.errors import EvenhandError, InputError, LedgerError
-from evenhand.server.access import Seat, grant_of, parts_of
+from evenhand.ledger.database import DatabaseLedger
+from evenhand.server.access import Parts, Seat, grant_of, parts_of
 from evenhand.server.api.running import NewCampaign, check_plain
 from evenhand.server.pages.shared import new_router, render, see_other
 from evenhand.server.pages.uploads import pool_from
@@ -58,6 +60,8 @@ def _make(request: Request, grant: Grant, given: dict[str, str], pool: tuple[str
     made: Campaign | None = None
     try:
         settings = settings_in(given, has_pool=bool(pool[1]))
+        if pool[1]:
+            _rehearse(parts, grant, settings, given, pool)
         made = Campaign.create(parts.campaigns.ledger, **settings)
         seat = Seat(parts.campaigns.by_number(made.store.number), grant, parts)
         if pool[1]:
@@ -72,6 +76,18 @@ def _make(request: Request, grant: Grant, given: dict[str, str], pool: tuple[str
             )
         return render(request, "create.html", status_of(error), given=given, error=said)
     return see_other(seat, done="created")
+
+
+def _rehearse(
+    parts: Parts, grant: Grant, settings: dict[str, Any], given: dict[str, str], pool: tuple[str, bytes]
+) -> None:
+    """Make the campaign and its pool elsewhere first: a table that cannot be read must not leave a campaign behind."""
+    with (
+        tempfile.TemporaryDirectory(prefix="evenhand-") as folder,
+        DatabaseLedger(f"sqlite:///{folder}/rehearsal.db", create=True) as ledger,
+    ):
+        trial = Campaign.create(ledger, **settings)
+        pool_from(Seat(trial, grant, parts), *pool, given["id"], given["group"], given["ignore"])
 
 
 def settings_in(given: dict[str, str], *, has_pool: bool) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from evenhand.campaign.requests import as_time
 from evenhand.errors import EvenhandError, InputError, LedgerError
 from evenhand.server import jobs
 from evenhand.server.access import Leading, Seat
+from evenhand.server.guarding import is_tls
 from evenhand.server.pages.campaign import show
 from evenhand.server.pages.shared import new_router, see_other
 from evenhand.server.problems import status_of
@@ -131,8 +132,11 @@ async def verify(http: Request, seat: Leading) -> Response:
 
 
 @router.post("/campaigns/{name}/close")
-async def close(http: Request, seat: Leading, reason: Text = "closed") -> Response:
+async def close(http: Request, seat: Leading, reason: Text = "closed", sure: Text = "") -> Response:
     """End the campaign."""
+    if sure != "yes":
+        said = "tick “Close it for good”: a closed campaign cannot be opened again"
+        return await anyio.to_thread.run_sync(lambda: show(http, seat, 422, error=said))
     return await _job(http, seat, "closed", jobs.close, reason.strip() or "closed", seat.grant.name, None)
 
 
@@ -142,7 +146,11 @@ def share(http: Request, seat: Leading) -> Response:
     text, _ = seat.parts.tokens.create(
         "share link", Role.viewer, campaign=seat.campaign.store.number, seconds=30 * 86400.0, kind="share"
     )
-    return show(http, seat, link=f"{http.url.scheme}://{http.url.netloc}{seat.parts.settings.root_path}/share/{text}")
+    return show(
+        http,
+        seat,
+        link=f"{'https' if is_tls(http) else 'http'}://{http.url.netloc}{seat.parts.settings.root_path}/share/{text}",
+    )
 
 
 def _whole(text: str, what: str) -> int:

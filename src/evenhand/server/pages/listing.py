@@ -12,6 +12,7 @@ from evenhand.campaign import Campaign
 from evenhand.campaign.requests import as_time
 from evenhand.campaign.status import running
 from evenhand.campaign.viewing import RATES
+from evenhand.report.view import written
 from evenhand.server.access import grant_of, parts_of
 from evenhand.server.pages.shared import address, new_router, render
 
@@ -35,8 +36,10 @@ class Line:
     worst: str | None
     shown: str
     n: int
+    claimed: bool
     low: float
     high: float
+    proving: bool
     alerts: list[str]
 
 
@@ -61,11 +64,11 @@ def _line(campaign: Campaign) -> Line:
     state = campaign.store.refresh()
     risks = {z: x / n for z, (x, n) in enumerate(zip(state.loss_sum, state.relevant, strict=True)) if n}
     worst = max(risks, key=lambda z: risks[z]) if risks else None
-    low, high, alerts = 0.0, 1.0, []
+    low, high, alerts, claimed = 0.0, 1.0, [], False
     if worst is not None:
         # a union bound over the groups, so that the worst one may be picked out
         average = running(state, 0.05 / len(state.groups))
-        low, high = average.low[worst], average.high[worst]
+        low, high, claimed = average.low[worst], average.high[worst], bool(state.running[worst][0])
     overdue = state.overdue(campaign.store.now()) if state.closed is None else []
     if state.failure is not None:
         alerts.append("learner failed")
@@ -76,13 +79,8 @@ def _line(campaign: Campaign) -> Line:
     about: dict[str, Any] = {
         "name": campaign.name, "path": address(campaign), "used": state.labels_used, "promised": state.outstanding,
         "budget": int(state.settings["budget"]), "closed": state.closed, "last": as_time(state.at),
-        "worst": None if worst is None else state.groups[worst], "shown": _shown(state.settings["risk"], None if worst is None else risks[worst]),
+        "worst": None if worst is None else state.groups[worst], "shown": written(None if worst is None else risks[worst], state.settings["risk"] in RATES),
         "n": 0 if worst is None else state.relevant[worst], "low": low, "high": high, "alerts": alerts,
+        "claimed": claimed, "proving": state.proving is not None,
     }  # fmt: skip
     return Line(**about)
-
-
-def _shown(risk: str, value: float | None) -> str:
-    if value is None:
-        return "—"
-    return f"{100 * value:.1f}\u00a0%" if risk in RATES else f"{value:.3f}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 import orjson
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -53,7 +55,7 @@ class ProblemPages:
             body += message.get("body", b"")
             if message.get("more_body"):
                 return
-            page = self._page(start["status"], orjson.loads(body))
+            page = self._page(start["status"], orjson.loads(body), _back(scope))
             headers = MutableHeaders(raw=list(start["headers"]))
             headers["content-type"], headers["content-length"] = "text/html; charset=utf-8", str(len(page))
             await send({**start, "headers": headers.raw})
@@ -61,7 +63,7 @@ class ProblemPages:
 
         await self._app(scope, receive, as_page)
 
-    def _page(self, status: int, problem: dict[str, object]) -> bytes:
+    def _page(self, status: int, problem: dict[str, object], back: str | None) -> bytes:
         title = _SENTENCES.get(status, "This did not work")
         context = {
             "root": self._root,
@@ -70,5 +72,16 @@ class ProblemPages:
             "status": status,
             "title": title,
             "problem": problem,
+            "back": None if back is None else self._root + back,
         }
         return PAGES.get_template("problem.html").render(**context).encode()
+
+
+def _back(scope: Scope) -> str | None:
+    """The page whose form was sent; the form's own address cannot be opened."""
+    if scope["method"] in ("GET", "HEAD"):
+        return None
+    parts = route_of(scope).split("/")
+    # /campaigns/NAME/ask, /campaigns/NAME/requests/7/upload
+    kept = 5 if len(parts) > 4 and parts[3] == "requests" else 3
+    return quote("/".join(parts[:kept])) if parts[1:2] == ["campaigns"] else "/"

@@ -10,7 +10,7 @@ from fastapi import Form, Request
 from fastapi.responses import Response
 
 from evenhand.campaign.requests import as_time
-from evenhand.campaign.viewing import colours_of
+from evenhand.campaign.viewing import colours_of, why_of
 from evenhand.errors import EvenhandError, InputError, LedgerError, NotFound
 from evenhand.server.access import Collecting, Seat
 from evenhand.server.api.asking import Ask, ask
@@ -39,7 +39,7 @@ def show_request(request: Request, seat: Seat, number: int, status: int = 200, *
     root = seat.parts.settings.root_path
     settings, columns = seat.campaign.settings, seat.campaign.store.state.columns
     about = {
-        "number": number, "name": seat.campaign.name, "words": plain["words"], "group": plain["decision"]["group"],
+        "number": number, "name": seat.campaign.name, "words": plain["words"], "why": why_of(seat.campaign, plain["decision"]), "group": plain["decision"]["group"],
         "size": asked[0].facts["size"], "collector": asked[0].actor, "asked": as_time(asked[0].at),
         "open": waiting.get(number), "expired": number in {r["request"] for r in campaign["expired"]},
         "came": sum(event.facts["rows"] for event in told), "pool": campaign["pool"] is not None,
@@ -48,6 +48,7 @@ def show_request(request: Request, seat: Seat, number: int, status: int = 200, *
         "columns": [] if columns is None else columns.get("names", []), "closed": campaign["closed"],
         "colour": colours_of(campaign)[plain["decision"]["group"]], "after": campaign["events"],
         "trains": settings["learner"] is not None,
+        "ids": [id for one in seat.campaign.open_requests if one.id == number for id in one.examples],
     }  # fmt: skip
     return render(request, "request.html", status, **about, **context)
 

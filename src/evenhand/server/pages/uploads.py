@@ -16,7 +16,7 @@ from fastapi import Form, Request, UploadFile
 from fastapi.responses import Response
 
 from evenhand.campaign.requests import Receipt
-from evenhand.errors import EvenhandError, InputError, LedgerError
+from evenhand.errors import EvenhandError, InputError, LedgerError, NotFound
 from evenhand.server.access import Collecting, Leading, Seat
 from evenhand.server.api.shared import Number
 from evenhand.server.pages.campaign import show
@@ -121,7 +121,21 @@ def _tell(seat: Seat, number: int | None, name: str, data: bytes, *, extra: bool
     if not labels:
         raise InputError(f"no row of the file has a label: fill the column {campaign.settings['label']!r}")
     seat.check_own_examples([name for name in labels if name])
+    if number is not None:
+        _check_request(seat, number, list(labels))
     return campaign.tell_labels(labels, _for_whom(seat, number), written=True, **options)
+
+
+def _check_request(seat: Seat, number: int, ids: list[str]) -> None:
+    """Refuse a file of another request: its page would say that this one was answered."""
+    store = seat.campaign.store
+    with store.ledger.reading(store.number) as reader:
+        if not reader.events(kinds=("asked",), request=number):
+            raise NotFound(f"request {number} was never made")
+        others = {example.request for example in reader.find(ids).values()} - {number, None}
+    if others:
+        named = ", ".join(str(one) for one in sorted(one for one in others if one is not None))
+        raise InputError(f"the file has rows of request {named}: upload them on the page of that request")
 
 
 def _for_whom(seat: Seat, number: int | None) -> str | None:

@@ -32,3 +32,10 @@ for (const input of document.querySelectorAll("[data-filter]")) {
 // a panel that an address names is open
 const named = location.hash && document.getElementById(location.hash.slice(1));
 if (named instanceof HTMLDetailsElement) named.open = true;
+
+// what was just done is said once: an address that is reloaded or sent on says nothing of it
+const here = new URL(location.href);
+if (here.searchParams.has("done")) {
+  here.searchParams.delete("done");
+  history.replaceState(null, "", here);
+}
