@@ -59,13 +59,13 @@ class Repeated(EvenhandError):
 class NothingToAsk(EvenhandError):
     """No request can be made now.
 
-    `reason` says why: `"budget spent"`, `"waiting for open requests"`, `"groups used up"`, `"stopping rule"` or
-    `"closed"`.
+    `reason` says why: `"budget spent"`, `"waiting for open requests"`, `"groups used up"`, `"stopping rule"`,
+    `"closed"`, or how a proof ended: `"certified"`, `"refuted"`, `"not reached"`. `note` has more, where there is more to say.
     """
 
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
+    def __init__(self, reason: str, note: str = "") -> None:
+        super().__init__(f"{reason}: {note}" if note else reason)
+        self.reason, self.note = reason, note
 
 
 class LearnerError(EvenhandError, RuntimeError):

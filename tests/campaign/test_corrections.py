@@ -241,12 +241,12 @@ def test_from_the_shell(tmp_path: Path) -> None:
         assert found.exit_code == code, found.output
         return found.output
 
-    assert "1 labels corrected" in run("correct", "c", "e0-1", "0", "--reason", "typo", "--by", "ann")
+    assert "1 label corrected" in run("correct", "c", "e0-1", "0", "--reason", "typo", "--by", "ann")
     (tmp_path / "fix.csv").write_text("id,label\ne1-1,0\ne2-1,0\n")
     assert "2 labels corrected" in run("correct", "c", "--file", str(tmp_path / "fix.csv"))
     assert "2 examples withdrawn" in run("withdraw", "c", "e3-0", "e3-1", "--refund")
     (tmp_path / "ids.csv").write_text("id\ne4-0\n")
-    assert "1 examples erased" in run("erase", "c", "--file", str(tmp_path / "ids.csv"), "--reason", "asked")
+    assert "1 example erased" in run("erase", "c", "--file", str(tmp_path / "ids.csv"), "--reason", "asked")
     assert '"ok": true' in run("verify", "c", "--json")
     assert "there is no example" in run("correct", "c", "zz", "0", code=2)
     for text, why in (

@@ -265,3 +265,12 @@ def test_a_restore_that_failed_leaves_no_database_behind(small: Path, tmp_path: 
     assert sorted(tmp_path.iterdir()) == before
     run(file, "restore", small)
     assert "c" in run(file, "status", "c")
+
+
+def test_the_ledger_names_every_setting_of_the_rule_and_people_see_the_short_form():
+    campaign = eh.Campaign(["u", "v"], "optimistic", budget=20)
+    [created] = [event for event in campaign.events() if event["kind"] == "created"]
+    assert created["facts"]["strategy"] == "optimistic:c0=1.0,c1=0.0,xi=0.5"
+    assert campaign.status()["strategy"] == "optimistic"
+    own = eh.Campaign(["u", "v"], lambda standing, uniforms: eh.Decision.of(standing, "u"), budget=20)
+    assert own.status()["strategy"].startswith("own:")

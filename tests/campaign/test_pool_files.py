@@ -292,7 +292,7 @@ def test_the_guide_says_what_happens(shell: PoolShell, tmp_path: Path) -> None:
     predicted = pd.read_csv(tmp_path / "predicted.csv")
     assert set(predicted["predicted"]) <= {"yes", "no"}
     assert predicted["probability"].between(0.5, 1).all()
-    assert "enough for" in shell("status", "survey")
+    assert re.search(r"pool of sex=male, age=under 30: \d+ left", shell("status", "survey"))
     todo = (tmp_path / "todo.csv").read_text(encoding="utf-8").splitlines()
     assert "```csv\n" + "\n".join(todo[:3]) + "\n```" in PAGE.read_text(encoding="utf-8")
     with shell.open() as c:

@@ -201,7 +201,7 @@ def test_not_reached() -> None:
     for r in c.open_requests:
         world.tell(c, r)
     assert play(c, world) == "not reached"
-    assert "no more examples" in c.status()["proof"]["why"]
+    assert "'u' is retired" in c.status()["proof"]["why"]
 
 
 def test_after_an_outcome_nothing_is_asked_until_somebody_says_so() -> None:

@@ -205,6 +205,10 @@ def test_a_function_that_fails_says_so_in_certificates_and_refits() -> None:
     c.tell(r, *draw(np.random.default_rng(0), r.group, r.size), ids=[f"{r.id}-{k}" for k in range(r.size)])
     with pytest.raises(eh.InputError, match="the risk 'fragile' failed: KeyError: 'column'"):
         c.certificate()
+    status = c.status()
+    assert status["certificate"] is None
+    assert status["budget"] == 300
+    assert any("the risk 'fragile' failed: KeyError: 'column'" in warning for warning in status["warnings"])
     with pytest.raises(eh.LearnerError, match=r"^the risk 'fragile' failed: KeyError: 'column' \(after"):
         c.refit()
     c.ask()  # goes on with the scores there are

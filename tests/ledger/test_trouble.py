@@ -261,6 +261,24 @@ def test_a_file_that_is_held_for_too_long(tmp_path: Path, monkeypatch: pytest.Mo
         assert leases(ledger, campaign) == [0, 2]
 
 
+def test_a_file_that_is_taken_away_takes_nothing_and_comes_back(tmp_path: Path) -> None:
+    path, away = tmp_path / "ledger.db", tmp_path / "away"
+    ledger, campaign = opened(f"sqlite:///{path}")
+    with ledger:
+        change(ledger, campaign, 1)
+        ledger.checkpoint()
+        away.mkdir()
+        for file in tmp_path.glob("ledger.db*"):
+            file.rename(away / file.name)
+        with pytest.raises(LedgerError, match="cannot be opened"):
+            change(ledger, campaign, 2)
+        assert not path.exists()  # no empty file stands in its place
+        for file in away.iterdir():
+            file.rename(tmp_path / file.name)
+        change(ledger, campaign, 3)
+        assert leases(ledger, campaign) == [0, 1, 3]
+
+
 @pytest.fixture
 def ctrl_c() -> Iterator[None]:
     """Has Ctrl-C heard; a job in the background is started with it ignored."""

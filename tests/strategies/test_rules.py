@@ -1,5 +1,6 @@
 """Strategies against the rules written out by hand, group by group."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -256,3 +257,26 @@ def test_uncurated_with_batches_keeps_to_the_shares_and_breaks_ties_at_random():
             c.tell(c.ask(), n=10)
         assert np.allclose(list(c.mixture.values()), shares, atol=0.03)
     assert set(first) == {"a", "b", "c"}
+
+
+@pytest.mark.parametrize(
+    ("rule", "named"),
+    [
+        (eh.Optimistic(), {"c0", "c1", "xi"}),
+        (eh.Optimistic(c1=0.2), {"c0", "c1", "window", "xi"}),
+        (
+            eh.Optimistic.theoretical(eh.VCBound(d=3)),
+            {"bound", "d", "delta", "two_sided", "c1", "xi", "C", "resolution"},
+        ),
+        (
+            eh.Optimistic.theoretical(eh.VCBound(d=3), kappa=1.5),
+            {"bound", "d", "delta", "two_sided", "c1", "xi", "kappa"},
+        ),
+        (eh.EpsilonGreedy(), {"epsilon", "explore"}),
+        (eh.Greedy(), set()),
+    ],
+)
+def test_the_text_in_full_names_every_setting_that_has_an_effect(rule, named):
+    text = rule.in_full()
+    assert set(re.findall(r"(\w+)=", text)) == named
+    assert parse_strategy(text)[1] == rule

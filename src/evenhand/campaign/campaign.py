@@ -19,6 +19,7 @@ from evenhand.campaign.store import CampaignStore, Once, user_name
 from evenhand.engine.settings import forced_warning
 from evenhand.errors import EvenhandError, InputError, Repeated
 from evenhand.ledger import Ledger, MemoryLedger, Writer, open_ledger
+from evenhand.ledger import copy as copy_ledger
 from evenhand.notation import JsonObject
 
 if TYPE_CHECKING:
@@ -155,6 +156,15 @@ class Campaign(Asking):
         self.store = CampaignStore(ledger, name, read_only=read_only)
         self.store.use(parts_of(self.store.state.settings, strategy=strategy, risk=risk, learner=learner, stop=stop))
         return self
+
+    def copy(self) -> Self:
+        """This campaign as it stands, in memory: what is tried out on the copy changes nothing."""
+        ledger = MemoryLedger()
+        copy_ledger(self.store.ledger, ledger, [self.name])
+        found = type(self).__new__(type(self))
+        found.store = CampaignStore(ledger, self.name)
+        found.store.use(Parts(dict(found.store.state.settings), self.store.parts.given))
+        return found
 
     def _begin(self, ledger: Ledger, name: str, settings: Mapping[str, Any], parts: Parts) -> None:
         check_text(name, "the campaign's name")

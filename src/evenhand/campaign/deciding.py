@@ -112,7 +112,8 @@ class Chooser:
         # the user asked for the proof and has the answer; one
         # that a stopping rule began lets the campaign go on
         if state.outcome is not None and not state.outcome["by_rule"]:
-            raise NothingToAsk(state.outcome["outcome"])
+            further = "certify(target=...) begins another proof, change(stop=None) goes on collecting"
+            raise NothingToAsk(state.outcome["outcome"], f"{state.outcome['why']}; {further}")
         if state.proving is not None:
             # imported here: it needs SciPy, which an ask without a proof does not wait for
             from evenhand.campaign.proving import choose

@@ -60,12 +60,12 @@ class Past:
     collectors: dict[str, dict[str, Any]]
 
     def pace(self, now: float, days: float = 7.0) -> float | None:
-        """Labels a day over the last days, or since the beginning; None before anything came."""
+        """Labels a day over the last days, or since the beginning; None before anything came, and on the first day."""
         earlier = [point for point in self.points if point.at <= now - days * _DAY]
         first = earlier[-1] if earlier else next(iter(self.points), None)
-        if first is None or self.points[-1].labels <= first.labels:
+        if first is None or self.points[-1].labels <= first.labels or now - first.at < _DAY:
             return None
-        return (self.points[-1].labels - first.labels) * _DAY / max(now - first.at, 3600.0)
+        return (self.points[-1].labels - first.labels) * _DAY / (now - first.at)
 
 
 class History:

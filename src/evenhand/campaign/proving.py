@@ -114,12 +114,14 @@ def _out_of_reach(state: State, found: Findings, available: Sequence[bool]) -> s
     """Why the target will not be reached with what is left; None while it may be."""
     assert state.proving is not None
     target, spent = state.proving["target"], _spent(state)
-    if not state.open:
-        above = found.upper(spent, np.zeros(len(state.groups))) > target
-        for z in np.flatnonzero(above & ~np.array(available)).tolist():
-            return f"the group {state.groups[z]!r} has no more examples to give"
-        if state.unspent < 2:
-            return "the budget is spent"
+    above = found.upper(spent, np.zeros(len(state.groups))) > target
+    on_their_way = {request["group"] for request in state.open.values()}
+    for z in np.flatnonzero(above & ~np.array(available)).tolist():
+        if state.groups[z] not in on_their_way:
+            what = "is retired" if state.groups[z] in state.retired else "has no more examples to give"
+            return f"the group {state.groups[z]!r} {what}"
+    if not state.open and state.unspent < 2:
+        return "the budget is spent"
     left = allowed(state)
     needed = found.further(target, spent, indicated(state, found.strata, _BENEFIT), benefit=_BENEFIT)
     # a handful of labels says nothing yet: the phase gives up on no group before it has this many
@@ -128,6 +130,12 @@ def _out_of_reach(state: State, found: Findings, available: Sequence[bool]) -> s
     for group, labels, is_sure in zip(state.groups, needed, sure.tolist(), strict=True):
         if labels is None and is_sure:
             return f"the risk of {group!r} looks too near the target, or above it"
+    for z, in_pool in enumerate(state.pool or ()):
+        if (labels := needed[z] or 0) > state.promised[z] + in_pool and sure[z]:
+            group = state.groups[z]
+            return (
+                f"the group {group!r} is expected to need {labels:,} further labels, and the pool has {in_pool:,} more"
+            )
     more = sum(labels or 0 for labels, is_sure in zip(needed, sure.tolist(), strict=True) if is_sure)
     return f"{more:,} further labels are expected, and {max(left, 0):,} may be spent" if more > left else None
 

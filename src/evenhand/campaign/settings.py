@@ -21,7 +21,7 @@ from evenhand.strategies import Strategy, describe_strategy, parse_strategy, str
 if TYPE_CHECKING:
     from evenhand.claims.stopping import Rule as StopRule
 
-__all__ = ["Parts", "as_refit", "as_seconds", "check_change", "make_settings", "parts_of"]
+__all__ = ["Parts", "as_refit", "as_seconds", "check_change", "make_settings", "parts_of", "shown_strategy"]
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _LONGEST_LEASE = 3650 * 86400.0
@@ -318,10 +318,25 @@ def _stop_settings(stop: StopRule | None, given: dict[str, Any]) -> dict[str, An
     return {"stop": f"{_OWN}{type(stop).__name__}" if own else text, "rounds_back": stop.rounds_back if stop else 0}
 
 
+def shown_strategy(text: str) -> str:
+    """A stored strategy for people to read: without the settings that are the defaults anyway.
+
+    >>> shown_strategy("optimistic:c0=0.5,c1=0.0,xi=0.5")
+    'optimistic:c0=0.5'
+    """
+    try:
+        return strategy_text(text)
+    except InputError:  # an object of the user's own, or a term that this machine may not import
+        return text
+
+
 def _strategy_text(strategy: str | Strategy) -> str:
-    """The strategy's setting: a text from which it is made again, or that it is an object of the user's own."""
+    """The strategy's setting: a text from which it is made again, or that it is an object of the user's own.
+
+    The text names every setting, so that a campaign goes on as it began when a later version has other defaults.
+    """
     if isinstance(strategy, str):
-        return strategy_text(strategy)
+        return describe_strategy(parse_strategy(strategy)[1], in_full=True) or strategy_text(strategy)
     # an object with own terms is given again when the campaign is opened, whatever this machine allows texts to name
-    text = None if getattr(strategy, "terms", ()) else describe_strategy(strategy)
+    text = None if getattr(strategy, "terms", ()) else describe_strategy(strategy, in_full=True)
     return text or f"{_OWN}{getattr(strategy, '__name__', type(strategy).__name__)}"

@@ -8,8 +8,10 @@ import numpy as np
 
 from evenhand.campaign.deciding import offered
 from evenhand.campaign.requests import as_time
+from evenhand.campaign.settings import shown_strategy
 from evenhand.campaign.state import State
 from evenhand.claims.certificates import Evidence, Running
+from evenhand.errors import RiskError
 from evenhand.ledger.base import Event, Reader
 from evenhand.notation import JsonObject
 
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["as_event", "overview", "running", "status"]
 
-_SETTINGS = ("strategy", "learner", "risk", "positive", "refit", "batch", "stop", "distinct", "test_labels")
+_SETTINGS = ("learner", "risk", "positive", "refit", "batch", "stop", "distinct", "test_labels")
 
 
 def status(
@@ -27,8 +29,10 @@ def status(
     """Budget, every group, requests, collectors, the age of the scores, and whether there is anything left to ask."""
     # counted by the database: the state has no labels, and a ledger may have millions of rows
     classes = reader.class_counts()
+    certificate, unknown = (None, []) if trainer is None else _certificate(state, reader, trainer)
     return {
         **overview(name, state),
+        "strategy": shown_strategy(state.settings["strategy"]),
         **{key: state.settings[key] for key in _SETTINGS},
         "lease_seconds": state.settings["lease"],
         # requests that are out count against the budget in `ask`, not in what is used
@@ -38,9 +42,9 @@ def status(
         "stopped": None if trainer is None else trainer.reason_to_stop(reader, state),
         "groups": {group: _group(state, z, classes.get(group, {})) for z, group in enumerate(state.groups)},
         "running": running(state).as_dict(),
-        "certificate": None if trainer is None else _certificate(state, reader, trainer),
+        "certificate": certificate,
         "proof": _proof(state),
-        "warnings": _warnings(state),
+        "warnings": [*_warnings(state), *unknown],
         "choice": state.choice,
         "open": [_request(number, facts) for number, facts in sorted(state.open.items())],
         "expired": [_request(number, facts) for number, facts in sorted(state.expired.items())],
@@ -164,17 +168,21 @@ def _left(state: State, z: int) -> JsonObject:
     return {"left": state.pool[z], "lasts_labels": round(state.pool[z] / share) if share else None}
 
 
-def _certificate(state: State, reader: Reader, trainer: Trainer) -> JsonObject | None:
-    found = trainer.certifier.certificate_at(reader, state)
+def _certificate(state: State, reader: Reader, trainer: Trainer) -> tuple[JsonObject | None, list[str]]:
+    """The certificate, and a warning where there should be one: all else of the status is known without it."""
+    try:
+        found = trainer.certifier.certificate_at(reader, state)
+    except RiskError as error:
+        return None, [f"the certificate cannot be computed: {error}"]
     if found is None or state.frozen is None:
-        return None
+        return None, []
     kept = {key: state.frozen[key] for key in ("digest", "model", "distinct")}
     return {
         **found.as_dict(),
         **kept,
         "frozen_at_labels": state.frozen["labels"],
         "frozen_event": state.frozen["event"],
-    }
+    }, []
 
 
 def _request(number: int, facts: JsonObject) -> JsonObject:

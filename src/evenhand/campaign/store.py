@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import getpass
+import random
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -18,6 +20,7 @@ from evenhand.campaign.state import State
 from evenhand.campaign.telling import Intake, Step
 from evenhand.errors import Conflict, InputError, NothingToAsk, Repeated
 from evenhand.ledger import Event, Example, Ledger, Reader, Writer
+from evenhand.ledger.base import Busy
 from evenhand.notation import JsonMapping
 
 if TYPE_CHECKING:
@@ -171,10 +174,23 @@ class CampaignStore:
         """
         if self.read_only:
             raise InputError(f"the campaign {self.name!r} was opened read-only: open it without read_only to change it")
+        tried_until = time.monotonic() + self.ledger.patience
+        while True:
+            try:
+                return self._try_to_write(step, still_open=still_open, once=once)
+            except Busy:
+                # waiting for another process happens here, without the lock: readers must not queue behind it
+                if time.monotonic() > tried_until:
+                    raise
+                time.sleep(random.uniform(0.01, 0.1))
+
+    def _try_to_write(
+        self, step: Callable[[State, Writer], Any], *, still_open: bool, once: Once | None
+    ) -> list[Event]:
         # threads of this process queue here; other processes
         # queue at the ledger's own lock, one line below
         with self.lock, self._forgetting_on_error():
-            with self.ledger.writing(self.number) as writer:
+            with self.ledger.writing(self.number, wait=False) as writer:
                 writer.default_actor = user_name()
                 # under the lock nothing more can come: what is decided from here on is decided on the newest state
                 self._fold(writer.tail(self.state.seq, self.state.at))

@@ -7,16 +7,17 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from evenhand.campaign.requests import as_time
-from evenhand.campaign.words import explain
+from evenhand.campaign.words import explain, reason, term_names
 from evenhand.errors import InputError, NothingToAsk
-from evenhand.report.view import Alert, CampaignView, Collector, GroupRow, Next, colours_for
+from evenhand.report.view import Alert, CampaignView, Collector, GroupRow, Next, colours_for, written
 from evenhand.risks import RATES
+from evenhand.strategies.decision import Decision
 
 if TYPE_CHECKING:
     from evenhand.campaign.history import Past
     from evenhand.campaign.looking import Looking
 
-__all__ = ["RATES", "colours_of", "view_of"]
+__all__ = ["RATES", "colours_of", "view_of", "why_of"]
 
 _DAY = 86400.0
 _PACE_DAYS = 7
@@ -36,7 +37,8 @@ def view_of(campaign: Looking, past: Past | None) -> CampaignView:
         # a union bound over the groups, so that the worst one may be picked out
         average = running(state, 0.05 / max(len(state.groups), 1)).as_dict()["groups"]
         last, population = as_time(state.at), state.settings["population"]
-    coming = _next(campaign)
+    risk, is_rate = campaign.store.parts.risk.title, status["risk"] in RATES
+    coming = _next(campaign, status)
     rows = _groups(status, average, population, coming)
     known = [row for row in rows if row.risk is not None]
     left = status["budget"] - status["used"]
@@ -46,11 +48,12 @@ def view_of(campaign: Looking, past: Past | None) -> CampaignView:
         name=campaign.name,
         status=status,
         now=now,
-        risk=campaign.store.parts.risk.title,
-        is_rate=status["risk"] in RATES,
+        risk=risk,
+        is_rate=is_rate,
         next=coming,
         groups=rows,
         worst=max(known, key=lambda row: row.risk or 0.0) if known else None,
+        terms=term_names(risk),
         points=None if past is None else past.points,
         pace=pace,
         finish=as_time(now + min(left / pace, 36500.0) * _DAY) if on and pace else None,
@@ -62,14 +65,25 @@ def view_of(campaign: Looking, past: Past | None) -> CampaignView:
     )
 
 
-def _next(campaign: Looking) -> Next | None:
+def _next(campaign: Looking, status: dict[str, Any]) -> Next | None:
     try:
         proposal = campaign.propose()
     except (NothingToAsk, InputError):  # a strategy of the user's own may be missing here
         return None
-    plain = proposal.decision.as_dict()
-    words = explain(proposal.decision, campaign.store.parts.risk.title)
-    return Next(plain["group"], proposal.size, plain["kind"], words, plain["terms"], plain["probability"])
+    decision = proposal.decision
+    plain, kind = decision.as_dict(), decision.kind
+    unscored = status["scores"]["labels_behind"] if status["learner"] and kind in ("warm-up", "forced", "score") else 0
+    return Next(
+        plain["group"], proposal.size, kind, why_of(campaign, plain, status), explain(decision, campaign.store.parts.risk.title),
+        unscored, plain["terms"], plain["probability"],
+    )  # fmt: skip
+
+
+def why_of(campaign: Looking, decision: dict[str, Any], status: dict[str, Any] | None = None) -> str:
+    """Why a decision's group is chosen, in one sentence that stands below its name; with `status` its newest risk is said."""
+    found = None if status is None else status["groups"][decision["group"]]["mean_loss"]
+    shown = None if found is None else written(found, campaign.settings["risk"] in RATES)
+    return reason(Decision.from_dict(campaign.groups, decision), campaign.store.parts.risk.title, shown)
 
 
 def _groups(
@@ -113,6 +127,8 @@ def _statement(about: dict[str, Any]) -> tuple[int, float | None, float, float]:
 
 def _collectors(status: dict[str, Any], past: Past | None, now: float) -> list[Collector]:
     found, today = [], int(now // _DAY)
+    # as the pace of the whole campaign: over the last days, or since the first moment
+    age = _PACE_DAYS if past is None or not past.points else (now - past.points[0].at) / _DAY
     for name, totals in status["collectors"].items():
         known = {} if past is None else past.collectors.get(name, {})
         days = dict(known.get("days", {}))
@@ -120,7 +136,7 @@ def _collectors(status: dict[str, Any], past: Past | None, now: float) -> list[C
         found.append(
             Collector(
                 name, totals["requests"], totals["labels"], known.get("left_out", 0), known.get("late", 0),
-                late / _PACE_DAYS, totals["last"], days,
+                late / max(1.0, min(_PACE_DAYS, age)), totals["last"], days,
             )
         )  # fmt: skip
     return sorted(found, key=lambda c: (-c.labels, c.name))

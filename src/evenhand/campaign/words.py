@@ -6,7 +6,7 @@ import numpy as np
 
 from evenhand.strategies.decision import Decision
 
-__all__ = ["explain"]
+__all__ = ["explain", "reason", "term_names"]
 
 _TERMS = {
     "loss": "its {risk} on validation examples",
@@ -27,16 +27,73 @@ _KINDS = {
     "score": "{group} may be the group worst off: its score, {score:.3f}, is the largest.",
 }
 
+_NAMES = {
+    "loss": "{risk}, open requests counted as right",
+    "confidence": "allowance for few examples",
+    "deviation": "how far that may be from the truth",
+    "coupling": "little seen by the common model",
+    "trend": "getting better of late",
+    "above the target": "upper bound above the target",
+    "behind": "examples behind its share",
+    "count": "examples",
+}
+_REASONS = {
+    "warm-up": "Warm-up is still running: every group gets its first examples in turn, and this one has the fewest so far.",
+    "forced": "It has fallen behind the least number of examples that every group is to have, so it comes first.",
+    "explore": "It came up in a draw that gives every group a chance, this one {chance:.0%}.",
+    "population": "It was drawn by the population's shares, this group's being {chance:.0%}.",
+    "behind": "It is furthest behind its share of the population.",
+    "fewest": "It has the fewest examples, with those on their way.",
+    "certify": "Here the proof lacks most: the upper bound of its {risk} is furthest above the target.",
+    "test": "Test labels come first, drawn at random; nothing is trained on them.",
+    "score": "It may have been the worst-off group: its score was the largest.",
+}
+
+_UNSTATED = ("explore", "population")
+"""Kinds that are drawn; a strategy of one's own may not say with which probability."""
+_BARE = {
+    "explore": "{group} came up in a random draw.",
+    "population": "{group} came up in a draw by the population's shares.",
+    "score": "{group} has the largest score.",
+}
+
+
+def reason(decision: Decision, risk: str, shown: str | None) -> str:
+    """Why a group is next in one sentence that stands below its name; `shown` is its newest risk as a page writes it."""
+    terms = decision.terms
+    if decision.kind == "score" and shown is not None and "loss" in terms:
+        found = f"{_article(risk)} {risk} of {shown} on validation examples"
+        if set(terms) == {"loss"}:
+            return f"It is the worst-off group so far: {found} is the largest."
+        return f"It may be the worst-off group: {found}, and so few of them that the truth may be worse than any other group's."
+    kind = "behind" if "behind" in terms else decision.kind
+    if decision.probability is None and kind in _UNSTATED:
+        return "It was drawn at random."
+    chance = np.nan if decision.probability is None else decision.probability[int(decision.index)]
+    return _REASONS[kind].format(chance=chance, risk=risk)
+
+
+def term_names(risk: str) -> dict[str, str]:
+    """What the parts of a score are called on a page."""
+    return {name: words.format(risk=risk) for name, words in _NAMES.items()}
+
+
+def _article(word: str) -> str:
+    return "an" if word[:1] in "aeiou" else "a"
+
 
 def explain(decision: Decision, risk: str = "error", unscored: int = 0) -> str:
     """The decision in sentences; `risk` is what "worse off" means, in words, `unscored` the labels that came since the last fit."""
     z = int(decision.index)
     score = decision.score
-    chance = decision.probability[z] if decision.probability is not None else np.nan
+    chance = decision.probability[z] if decision.probability is not None else None
     # rules that want the fewest have the negative count as their score, since the largest score wins
     count = int(-decision.terms["count"][z]) if "count" in decision.terms else "a few"
     behind = decision.terms.get("behind")
-    words = _KINDS["behind" if behind is not None else decision.kind].format(
+    # a strategy of one's own need not say with which probability it drew, or what the scores are
+    kind = "behind" if behind is not None else decision.kind
+    bare = (chance is None and kind in _UNSTATED) or (score is None and kind == "score")
+    words = (_BARE if bare else _KINDS)[kind].format(
         group=decision.group,
         count=count,
         chance=chance,

@@ -165,15 +165,17 @@ BOUND_NAMES: dict[type[Any], str] = {VCBound: "vc", RademacherBound: "rademacher
 """The bounds by the name they have in the text form of a rule."""
 
 
-def bound_settings(bound: Bound) -> JsonObject:
+def bound_settings(bound: Bound, *, defaults: bool = False) -> JsonObject:
     """A bound as the settings of a rule's text form; one without a name is `own`, which does not read back.
+
+    Settings at their defaults are left out unless `defaults` asks for them.
 
     >>> bound_settings(VCBound(d=3, delta=0.1))
     {'bound': 'vc', 'd': 3, 'delta': 0.1}
     """
     if not isinstance(bound, VCBound | RademacherBound):
         return {"bound": "own"}
-    own = {f.name: v for f in fields(bound) if (v := getattr(bound, f.name)) != f.default}
+    own = {f.name: v for f in fields(bound) if (v := getattr(bound, f.name)) != f.default or defaults}
     return {"bound": BOUND_NAMES[type(bound)], **own}
 
 

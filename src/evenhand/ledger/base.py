@@ -20,7 +20,11 @@ from evenhand.errors import LedgerError, NotFound
 from evenhand.ledger.text import as_text, from_text
 from evenhand.notation import JsonObject
 
-__all__ = ["Event", "Example", "Ledger", "Reader", "StoredModel", "Writer"]
+__all__ = ["Busy", "Event", "Example", "Ledger", "Reader", "StoredModel", "Writer"]
+
+
+class Busy(LedgerError):
+    """Another process has the write lock; nothing was begun."""
 
 
 class Event(NamedTuple):
@@ -228,8 +232,13 @@ class Ledger(ABC):
         """One moment of a campaign."""
 
     @abstractmethod
-    def writing(self, campaign: int) -> AbstractContextManager[Writer]:
-        """A step of a campaign, under its write lock."""
+    def writing(self, campaign: int, *, wait: bool = True) -> AbstractContextManager[Writer]:
+        """A step of a campaign, under its write lock; without `wait` raises `Busy` where another process has it."""
+
+    @property
+    def patience(self) -> float:
+        """How long a writer waits for other processes, in seconds."""
+        return 0.0
 
     @abstractmethod
     def lease(self, campaign: int, holder: str, seconds: float) -> bool:

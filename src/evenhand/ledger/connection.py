@@ -11,10 +11,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, create_engine, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError
 
 from evenhand.errors import InputError, LedgerError
+from evenhand.ledger.base import Busy
 
 __all__ = ["BUSY_SECONDS", "begin_sqlite", "connect", "sqlite_path", "translated"]
 
@@ -82,10 +83,12 @@ def sqlite_path(engine: Engine) -> Path | None:
 def _sqlite(url: URL, synchronous: str, read_only: bool) -> Engine:
     if not url.database or url.database == ":memory:":
         raise InputError("a campaign must outlive the process: name a file, sqlite:///file.db")
-    path = Path(url.database)
+    path, opened = Path(url.database), False
 
     def open_file() -> sqlite3.Connection:
-        mode = "ro" if read_only else "rwc"
+        nonlocal opened
+        # made once: a file that is taken away later must not come back empty
+        mode = "ro" if read_only else "rw" if opened else "rwc"
         # isolation_level None: the driver begins no transactions by itself, `begin_sqlite` does
         options: dict[str, Any] = {"uri": True, "check_same_thread": False, "isolation_level": None}
         connection: sqlite3.Connection = sqlite3.connect(
@@ -109,26 +112,51 @@ def _sqlite(url: URL, synchronous: str, read_only: bool) -> Engine:
             connection.execute(f"PRAGMA cache_size={_CACHE_PAGES}")
             connection.execute("PRAGMA secure_delete=ON")  # what is erased leaves no bytes behind
             connection.execute(f"PRAGMA busy_timeout={_BUSY_MILLISECONDS}")
+        opened = True
         return connection
 
-    return create_engine(url, creator=open_file, paramstyle="named")
+    engine = create_engine(url, creator=open_file, paramstyle="named")
+    _follow_file(engine, path)
+    return engine
 
 
-def begin_sqlite(connection: Connection, *, writing: bool) -> None:
+def _follow_file(engine: Engine, path: Path) -> None:
+    """Let go of connections to a file that was deleted or replaced: SQLite would go on writing where nobody reads."""
+
+    def which() -> tuple[int, int] | None:
+        try:
+            found = path.stat()
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
+
+    @event.listens_for(engine, "connect")
+    def note(connection: Any, record: Any) -> None:
+        record.info["file"] = which()
+
+    @event.listens_for(engine, "checkout")
+    def check(connection: Any, record: Any, proxy: Any) -> None:
+        if record.info["file"] != which():
+            raise DisconnectionError(f"{path} is another file now, or gone")
+
+
+def begin_sqlite(connection: Connection, *, writing: bool, seconds: float | None = None) -> None:
     """Begin a transaction; one that writes waits for the file here, where Ctrl-C is heard, not inside SQLite."""
     begin = connection.connection.cursor().execute
     if not writing:
         begin("BEGIN")
         return
-    tried_until = time.monotonic() + BUSY_SECONDS
+    tried_until = time.monotonic() + (BUSY_SECONDS if seconds is None else seconds)
     while True:
         try:
             # the write lock is taken now: a plain BEGIN would
             # be refused only after the step was decided
             begin("BEGIN IMMEDIATE")
         except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > tried_until:
+            if "locked" not in str(error):
                 raise LedgerError(in_words(error)) from error
+            if time.monotonic() >= tried_until:
+                raise Busy(in_words(error)) from error
             time.sleep(random.uniform(0.01, 0.1))  # long enough that the process that has the file takes several steps
         else:
             return

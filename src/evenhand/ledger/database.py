@@ -29,6 +29,7 @@ from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import IntegrityError
 
 from evenhand.errors import Conflict, InputError, LedgerError
+from evenhand.ledger import connection as connections
 from evenhand.ledger import migrate, schema
 from evenhand.ledger.base import Event, Example, Ledger, Reader, StoredModel, Writer
 from evenhand.ledger.connection import begin_sqlite, connect, sqlite_path, translated
@@ -86,12 +87,19 @@ class DatabaseLedger(Ledger):
         create: make the database if it is not there.
         read_only: never change nor block anything.
         clock: gives the time in seconds; by default this machine's for SQLite, the server's for PostgreSQL.
+        patience: how many seconds a writer waits for an SQLite file that another process writes; by default two minutes.
     """
 
     def __init__(
-        self, url: str, *, create: bool = False, read_only: bool = False, clock: Callable[[], float] | None = None
+        self,
+        url: str,
+        *,
+        create: bool = False,
+        read_only: bool = False,
+        clock: Callable[[], float] | None = None,
+        patience: float | None = None,
     ) -> None:
-        self.read_only, self._clock = read_only, clock
+        self.read_only, self._clock, self._patience = read_only, clock, patience
         self.engine = connect(url, read_only=read_only)
         self.name = self.engine.url.render_as_string(hide_password=True).partition("?")[0]
         # a campaign that is dropped without release() must not leave its connections open
@@ -145,10 +153,15 @@ class DatabaseLedger(Ledger):
         with self.transaction(writing=False) as connection:
             yield _DatabaseWriter(connection, campaign, self._now(connection), self._upsert)
 
+    @property
+    def patience(self) -> float:
+        """How long a writer waits for its turn, in seconds."""
+        return connections.BUSY_SECONDS if self._patience is None else self._patience
+
     @contextmanager
-    def writing(self, campaign: int) -> Iterator[Writer]:
+    def writing(self, campaign: int, *, wait: bool = True) -> Iterator[Writer]:
         """A step of a campaign, under its write lock."""
-        with self.transaction(writing=True) as connection:
+        with self.transaction(writing=True, wait=wait) as connection:
             if self._postgres:  # SQLite's write lock is taken with the transaction
                 connection.execute(select(_C.id).where(_C.id == campaign).with_for_update())
             writer = _DatabaseWriter(connection, campaign, self._now(connection), self._upsert)
@@ -194,8 +207,8 @@ class DatabaseLedger(Ledger):
                 raw.close()
 
     @contextmanager
-    def transaction(self, *, writing: bool) -> Iterator[Connection]:
-        """A transaction; one that only reads sees one moment."""
+    def transaction(self, *, writing: bool, wait: bool = True) -> Iterator[Connection]:
+        """A transaction; one that only reads sees one moment. Without `wait` a file that is being written is `Busy`."""
         if writing and self.read_only:
             raise InputError(f"{self.name} was opened read-only: open it without read_only to change anything")
         with translated(), self.engine.connect() as connection:
@@ -205,7 +218,7 @@ class DatabaseLedger(Ledger):
                 connection.execution_options(isolation_level="READ COMMITTED" if writing else "REPEATABLE READ")
             with connection.begin():
                 if not self._postgres:
-                    begin_sqlite(connection, writing=writing)
+                    begin_sqlite(connection, writing=writing, seconds=self.patience if wait else 0.0)
                 yield connection
 
     def _now(self, connection: Connection) -> float:

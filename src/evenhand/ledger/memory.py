@@ -104,7 +104,7 @@ class MemoryLedger(Ledger):
             yield _MemoryWriter(self._kept[campaign], self._clock())
 
     @contextmanager
-    def writing(self, campaign: int) -> Iterator[Writer]:
+    def writing(self, campaign: int, *, wait: bool = True) -> Iterator[Writer]:
         """A step of a campaign."""
         with self._lock:
             writer = _MemoryWriter(self._kept[campaign], self._clock())

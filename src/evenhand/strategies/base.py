@@ -67,9 +67,22 @@ class Rule:
         """The settings that differ from their defaults."""
         return {f.name: v for f in fields(self) if (v := getattr(self, f.name)) != f.default}
 
+    def in_full(self) -> str:
+        """The text form with every setting spelt out: what is kept must not change its meaning when a default does."""
+        return self._text(self.all_settings())
+
+    def all_settings(self) -> JsonObject:
+        """Every setting that has an effect."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
     def __str__(self) -> str:
-        settings = ",".join(f"{key}={getattr(value, '__name__', value)}" for key, value in self.settings().items())
-        return f"{self.name}:{settings}" if settings else self.name
+        return self._text(self.settings())
+
+    def _text(self, settings: JsonObject) -> str:
+        # None and () are settings that a text cannot carry: leaving them out is the same
+        said = {key: getattr(value, "__name__", value) for key, value in settings.items() if value not in (None, ())}
+        tail = ",".join(f"{key}={value}" for key, value in said.items())
+        return f"{self.name}:{tail}" if tail else self.name
 
 
 def either(condition: Any, yes: Any, no: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, ClassVar
 
 import numpy as np
@@ -130,12 +130,22 @@ class Optimistic(Rule):
 
     def settings(self) -> JsonObject:
         """The settings that differ from their defaults, those of the bound spelt out."""
-        found = super().settings()
+        return self._described(super().settings(), bound_settings)
+
+    def all_settings(self) -> JsonObject:
+        """Every setting that has an effect, those of the bound spelt out."""
+        unused = {"bound", "C", "resolution", "kappa"} if self.bound is None else {"c0"}
+        unused |= set() if self.needs_trend else {"window"}
+        unused |= set() if self.C is not None else {"resolution"}
+        found = {key: value for key, value in super().all_settings().items() if key not in unused}
+        return self._described(found, partial(bound_settings, defaults=True))
+
+    def _described(self, found: JsonObject, describe: Callable[[Any], JsonObject]) -> JsonObject:
+        """Settings whose objects are replaced by what a text can carry."""
         bound = found.pop("bound", None)
-        described = {} if bound is None else bound_settings(bound)
         if self.terms:
             found["terms"] = "+".join(named.path_of(term) for term in self.terms)
-        return described | found
+        return found if bound is None else describe(bound) | found
 
     def score_terms(self, standing: Standing) -> dict[str, Floats]:
         """The terms of the score by name."""

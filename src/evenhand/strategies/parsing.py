@@ -56,17 +56,21 @@ def strategy_text(text: str) -> str:
     return describe_strategy(rule) or bare
 
 
-def describe_strategy(strategy: object) -> str | None:
-    """The text that `parse_strategy` reads back to this strategy, or None where there is none."""
+def describe_strategy(strategy: object, *, in_full: bool = False) -> str | None:
+    """The text that `parse_strategy` reads back to this strategy, or None where there is none.
+
+    Settings at their defaults are left out, unless the text is to be `in_full`.
+    """
     if not isinstance(strategy, Rule):
         return None
+    text = strategy.in_full() if in_full else str(strategy)
     try:
         # tried out rather than trusted: an object with a function
         # of its own prints a text that reads back to something else
-        same = parse_strategy(str(strategy))[1] == strategy
+        same = parse_strategy(text)[1] == strategy
     except InputError:
         same = False
-    return str(strategy) if same else None
+    return text if same else None
 
 
 def _split_label(text: str) -> tuple[str, str]:
