@@ -35,8 +35,8 @@ demo: .venv/default
 
 lint: install
 	$(BIN)/mkdocs build --strict --quiet --site-dir .venv/site
-	$(BIN)/ruff check src tests benchmarks examples docs/results docs/site
-	$(BIN)/ruff format --check src tests benchmarks examples docs/results docs/site
+	$(BIN)/ruff check src tests benchmarks examples docs/results docs/site hatch_build.py
+	$(BIN)/ruff format --check src tests benchmarks examples docs/results docs/site hatch_build.py
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -55,7 +55,7 @@ soak: install
 	$(BIN)/python benchmarks/proofs.py
 	$(BIN)/python benchmarks/server.py --json docs/results/server.json
 	$(BIN)/python benchmarks/models.py
-	$(BIN)/python benchmarks/label_studio.py --json docs/results/label-studio.json
+	$(BIN)/python benchmarks/label_studio.py --json docs/results/label-studio.json --record
 
 bench: install
 	$(BIN)/evenhand bench

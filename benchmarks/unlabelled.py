@@ -62,8 +62,8 @@ def measure(folder: Path, rows: int, rounds: int) -> dict[str, Any]:
     found: dict[str, Any] = {"file_mib": round((folder / "pool.csv").stat().st_size / 2**20, 1)}
     found["register"], found["rounds"] = command(asked), []
     for k in range(rounds):
-        labelled = fill(folder / "todo.csv", folder / f"done-{k}.csv")
-        (folder / "todo.csv").unlink()
+        labelled = fill(folder / "train.todo.csv", folder / f"done-{k}.csv")
+        (folder / "train.todo.csv").unlink()
         done = command([*asked, "--labels", str(folder / f"done-{k}.csv")])
         found["rounds"].append({"labels": labelled, **done})
     found["verify"] = command(["verify", str(folder / "train.parquet")])

@@ -164,3 +164,19 @@ def test_the_glossary_is_linked_from_every_part():
     assert made.count("glossary.md#warm-up") == 1
     # code stays code
     assert BLOCK.findall(made) == blocks(DOCS / "guide.md")
+
+
+def test_the_campaign_of_the_readme_runs(tmp_path, monkeypatch):
+    """The commands as they stand there; people fill in the labels between `ask` and `tell`."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("EVENHAND_DB", raising=False)
+    people = [f"p{k},{('women', 'men')[k % 3 > 0]},{20 + k % 40}" for k in range(300)]
+    Path("people.csv").write_text("\n".join(["person,sex,age", *people]) + "\n", encoding="utf-8")
+    (block,) = (block for _, block in blocks(ROOT / "README.md") if "campaign create" in block)
+    for words in lines(block):
+        if words[2] == "tell":
+            head, *rows = Path("todo.csv").read_text(encoding="utf-8").splitlines()
+            answered = [f"{row}{('no', 'yes')[k % 2]}" for k, row in enumerate(rows)]
+            Path("done.csv").write_text("\n".join([head, *answered]) + "\n", encoding="utf-8")
+        run(words, monkeypatch)
+    assert len(Path("predicted.csv").read_text(encoding="utf-8").splitlines()) == 301

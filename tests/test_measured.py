@@ -98,7 +98,9 @@ def test_the_ledger_table_names_every_row_below_the_aim(made):
     ]
     text = made("blocks.ledger").throughput(rows, 0.2)
     assert "| SQLite, `full` | an `ask` or a `tell` | 1 | 5,000 | 1,500 | 0.30 |" in text
-    assert text.endswith("The aim is a ratio of 0.2. Below it: PostgreSQL, `full`, an `ask` or a `tell`, writers: 8.")
+    assert text.endswith(
+        "The aim is a ratio of 0.2. These stay below it: PostgreSQL, `full`, an `ask` or a `tell`, 8 writers."
+    )
     assert made("blocks.ledger").throughput(rows[:1], 0.2).endswith("All rows reach it.")
 
 

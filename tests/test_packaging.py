@@ -67,8 +67,15 @@ def test_what_is_installed_works_without_the_checkout(wheel: Path, tmp_path: Pat
     assert (tmp_path / "rows.report.html").exists()
 
 
-def test_the_readme_can_be_shown_on_a_package_index() -> None:
+def test_the_readme_is_whole_here_and_on_a_package_index(wheel: Path) -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     linked = re.findall(r"!?\[[^\]]*\]\((?!https?:)([^)#]+)", text)
-    assert all((ROOT / path).exists() for path in linked)  # here they lead somewhere; an index shows the text alone
-    assert not re.search(r"<(script|iframe|style)", text)
+    assert all((ROOT / path).exists() for path in linked)
+    with zipfile.ZipFile(wheel) as archive:
+        (metadata,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        shown = archive.read(metadata).decode()
+    # an index has no files beside the text, so nothing in it may point to one
+    assert re.findall(r"\]\((?!https?:)", shown) == []
+    assert "docs/assets" not in shown
+    assert "`docs/certificates.md`" in shown
+    assert not re.search(r"<(script|iframe|style)", shown)

@@ -12,14 +12,16 @@ __all__ = ["bar"]
 
 def bar(what: str, total: int) -> Callable[[int], None]:
     """A running bar; call it with the number just finished, and with 0 to end it."""
+    console = Console(stderr=True)
     progress = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
-        console=Console(stderr=True),
+        console=console,
         transient=True,
+        disable=not console.is_terminal,  # in a file a bar would leave an empty line
     )
     task = progress.add_task(what, total=total)
     progress.start()

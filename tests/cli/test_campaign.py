@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from tests.helpers import Shell
+from tests.helpers import Shell, label_of, pool_frame
 from typer.testing import CliRunner
 
 runner = CliRunner()
@@ -331,9 +331,12 @@ def test_certificates(shell: Shell) -> None:
     low, high = (found["running"]["groups"]["u"][edge] for edge in ("low", "high"))
     assert f"{low:.2f}–{high:.2f} (40)" in words
     assert "accuracy steers the choice: an indication, no claim" in words
-    assert "running error: average of the models so far, 95%, at every look" in words
+    assert "error so far: the error on new labels, averaged over the models of the time" in words
     bound = found["certificate"]["worst_at_most"]
-    assert f"no group's error is above {bound:.3f}, the worst is one of u, v" in " ".join(words.split())
+    assert f"no group's error is above {bound:.3f}, with 90% confidence" in words
+    for group, each in found["certificate"]["groups"].items():
+        assert f"{group}      {each['low']:.3f} and {each['high']:.3f}  80" in words
+    assert "the worst is one of u, v" in words
     assert "certificate, version 1 (frozen at 160 labels)" in shell("certificate", "s")
     assert "certificate, version 2 (frozen at 320 labels)" in shell("certify", "s", "--distinct", "--model", "current")
     assert "model must be 'final', 'current'" in shell("certify", "s", "--distinct", "--model", "best", code=2)
@@ -421,3 +424,25 @@ def test_status_shows_the_risk_that_steers(shell: Shell) -> None:
     assert "fnr (n)" in words
     assert found["relevant"] == 0 or f"{found['mean_loss']:.3f} ({found['relevant']})" in words
     assert "the false negative rate on validation examples steers the choice" in words
+
+
+def test_a_proof_that_cannot_be_ended_says_what_to_type(shell: Shell) -> None:
+    rare = pool_frame(400).assign(group=["w"] * 6 + ["u", "v"] * 197)
+    rare.to_csv("pool.csv", index=False)
+    shell("create", "s", "--budget", 300, "--batch", 5)
+    said = shell("pool", "s", "pool.csv")
+    assert "note: w will soon be used up" in said
+    for k in range(6):
+        shell("ask", "s", "--out", f"todo{k}.csv")
+        todo = pd.read_csv(f"todo{k}.csv")
+        todo.assign(label=[label_of(i) for i in todo["id"]]).to_csv(f"done{k}.csv", index=False)
+        said = shell("tell", "s", f"done{k}.csv")
+        assert ("labels seen for the first time" in said) == (k == 0)
+    shell("ask", "s")  # a request that is out holds the proof up no longer
+    assert "'w' has no more examples to give" in shell("certify", "s", "--target", "0.45")
+    said = " ".join(shell("ask", "s", code=3).split())
+    assert "nothing to ask: not reached (the group 'w' has no more examples to give" in said
+    assert "`evenhand campaign change NAME --stop none` goes on collecting" in said
+    assert shell.json("ask", "s", code=3)["reason"] == "not reached"
+    assert "stop is now None" in shell("change", "s", "--stop", "none")
+    assert "labels of" in shell("ask", "s")

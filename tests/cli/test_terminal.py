@@ -80,7 +80,11 @@ def test_campaigns_with_long_names(table: Path, columns: int):
     todo.assign(label=np.where(todo["hours"] > 38, "yes", "no")).to_csv("done.csv", index=False)
     fits(shown(*campaign, "tell", "survey", "done.csv", columns=columns), columns, ())
     shown(*campaign, "ask", "survey", "--collector", "ann", columns=columns)
-    fits(shown(*campaign, "certify", "survey", columns=columns), columns)
+    fits(shown(*campaign, "certify", "survey", columns=columns), columns, ())
+    shown(*campaign, "ask", "survey", "--out", "more.csv", columns=columns)
+    more = pd.read_csv("more.csv")
+    more.assign(label=np.where(more["hours"] > 38, "yes", "no")).to_csv("done.csv", index=False)
+    shown(*campaign, "tell", "survey", "done.csv", columns=columns)
     for look in ("status", "events", "certificate", "model"):
         fits(shown(*campaign, look, "survey", columns=columns), columns)
     for look in ("explain", "verify"):

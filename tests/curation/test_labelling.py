@@ -116,7 +116,7 @@ def test_settings_of_unlabelled_tables_are_refused() -> None:
 
 def test_the_loop_from_the_shell(tmp_path: Path) -> None:
     frame, truth = people()
-    pool, out, todo = tmp_path / "pool.csv", tmp_path / "train.csv", tmp_path / "todo.csv"
+    pool, out, todo = tmp_path / "pool.csv", tmp_path / "train.csv", tmp_path / "train.todo.csv"
     frame.insert(0, "case", [f"c{i:03d}" for i in range(600)])
     frame.to_csv(pool, index=False)
     said = dict(zip(frame["case"], truth, strict=True))
@@ -141,4 +141,13 @@ def test_the_loop_from_the_shell(tmp_path: Path) -> None:
     assert json.loads(out.with_suffix(".report.json").read_text())["test"] == 20
     assert len(pd.read_csv(out)) == 40
     assert "move it away" in str(run("--force").exception)
+    # a second run in the same folder has a list of its own, and one that is refused leaves nothing behind
+    second = tmp_path / "second.csv"
+    before = sorted(tmp_path.iterdir())
+    for budget, message in ((100_000, "more than the 600 rows without one"), (0, "from 1 up")):
+        assert message in str(run("--out", second, "--budget", budget).exception)
+    assert "is not there" in str(run("--out", second, "--labels", todo).exception)
+    assert sorted(tmp_path.iterdir()) == before
+    assert run("--out", second).exit_code == 0
+    assert second.with_suffix(".todo.csv").exists()
     assert not [check for check in verify(out) if check.ok is False]

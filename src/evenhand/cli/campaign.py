@@ -21,6 +21,7 @@ from evenhand.cli.campaign_shared import (
     user_name,
 )
 from evenhand.cli.lazy import lazy_app
+from evenhand.cli.terminal import at, counted
 from evenhand.errors import InputError
 from evenhand.notation import JsonObject
 
@@ -61,6 +62,16 @@ _COMMANDS = {
     "list": "campaign_look:list_all",
     "close": "campaign:close",
 }
+_WHY = {
+    "warm-up": "warm-up: every group gets its first labels",
+    "forced": "forced: the group has too few labels to judge it",
+    "score": "score: perhaps the worst-off group",
+    "explore": "explore: drawn at random",
+    "population": "population: drawn by its share",
+    "fewest": "fewest: the group with the fewest labels",
+    "certify": "certify: the proof lacks most here",
+    "test": "test: never trained on",
+}
 app = lazy_app(
     "campaign",
     "Run a labelling campaign that lasts: ask whom to label next, tell what came.",
@@ -78,7 +89,10 @@ def create(
         str, typer.Option(help="which group next, e.g. optimistic:c0=0.1, or factory:package.module.function")
     ] = "optimistic",
     learner: Annotated[
-        str, typer.Option(help="logistic:C=1, a scikit-learn class by path, factory:package.module.function, or none")
+        str,
+        typer.Option(
+            help="table (columns as they are), logistic:C=1 (numbers only), a scikit-learn class by path, factory:package.module.function, or none"
+        ),
     ] = "logistic",
     batch: Annotated[int, typer.Option(help="examples of a request to train on, and as many to validate")] = 1,
     warmup: Annotated[
@@ -243,7 +257,7 @@ def change(
             raise InputError("nothing to change: give --budget, --learner, --refit, --lease or --stop")
         campaign.change(by=user_name(by), **settings)
         found = {key: campaign.settings[key] for key in ("budget", "learner", "refit", "lease", "stop")}
-        say(found, as_json, "changed")
+        say(found, as_json, ", ".join(f"{key} is now {found[key]}" for key in settings))
 
 
 def certify(
@@ -291,10 +305,9 @@ def close(
 
 
 def _request_line(request: Request) -> str:
-    age = request.scores_age
-    scores = "no scores yet" if age is None else f"scores {age:.0f} s old, {request.behind} labels behind"
-    until = "" if request.until is None else f" until {request.as_dict()['until']}"
-    return f"request {request.id}: {request.size} labels of {request.group}{until} ({request.decision.kind}; {scores})"
+    late = f"; {counted(request.behind, 'label')} came after the last fit" if request.behind else ""
+    until = "" if request.until is None else f", until {at(request.as_dict()['until'])}"
+    return f"request {request.id}: {counted(request.size, 'label')} of {request.group}{until} ({_WHY[request.decision.kind]}{late})"
 
 
 def _shares(given: list[str] | None) -> dict[str, float] | None:

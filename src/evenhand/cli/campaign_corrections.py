@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenhand.cli.campaign_shared import DEFAULT, AsJson, Database, Name, Reason, User, opened, say, user_name
+from evenhand.cli.terminal import counted
 from evenhand.errors import InputError
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def correct(
             changed = campaign.correct_file(file, reason=reason, by=user_name(by))
         else:
             changed = campaign.correct_written(str(id), str(label), reason=reason, by=user_name(by))
-        say({"corrected": changed}, as_json, f"{changed} labels corrected")
+        say({"corrected": changed}, as_json, f"{counted(changed, 'label')} corrected")
 
 
 def withdraw(
@@ -54,7 +55,7 @@ def withdraw(
     with opened(db, name, as_json) as campaign:
         names = _names(campaign, ids, file)
         changed = campaign.withdraw(names, reason=reason, refund=refund, by=user_name(by))
-        say({"withdrawn": changed}, as_json, f"{changed} examples withdrawn")
+        say({"withdrawn": changed}, as_json, f"{counted(changed, 'example')} withdrawn")
 
 
 def erase(
@@ -71,7 +72,7 @@ def erase(
         names = _names(campaign, ids, file)
         left = campaign.erase(names, reason=reason, by=user_name(by))
         note = f"; values learned from them may be in {', '.join(left)}" if left else ""
-        words = f"{len(names)} examples erased{note}; earlier backups and exported files are yours to clean"
+        words = f"{counted(len(names), 'example')} erased{note}; earlier backups and exported files are yours to clean"
         say({"erased": len(names), "may_hold_learned_values": left}, as_json, words)
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from evenhand.cli.campaign_shared import DEFAULT, AsJson, Database, Name, handled, opened, say
-from evenhand.cli.terminal import aligned, columns, counted
+from evenhand.cli.terminal import ago, aligned, at, columns, counted
 from evenhand.notation import JsonObject
 
 __all__ = ["certificate", "certificate_text", "events", "explain", "export", "list_all", "status", "verify"]
@@ -104,17 +104,27 @@ def certificate_text(found: JsonObject) -> str:
     """What is certain about the frozen model, in words."""
     groups = found["groups"].values()
     n, corrected, missing = (sum(group[key] for group in groups) for key in ("n", "corrected", "missing"))
-    notes = [f"each {found['confidence']:.0%}", f"{n} labels since"]
+    head = f"certificate, version {found['version']} (frozen at {found['frozen_at_labels']} labels): "
+    if not n:
+        return f"{head}nothing is certain yet. Ask and tell as before: every label that answers a request from now on is evidence."
+    notes = [f"{counted(n, 'label')} since"]
     notes += [f"{corrected} corrected or taken back"] if corrected else []
     notes += [f"{missing} missing, counted as errors"] if missing else []
     waiting = sum(group["open"] for group in groups)
     notes += [f"{waiting} still open"] if waiting else []
     notes += ["on your word that all rows told without an id differ"] if found["distinct"] else []
     notes += [f"{found['equal']} rows equal an earlier one"] if found["equal"] else []
-    return (
-        f"certificate, version {found['version']} (frozen at {found['frozen_at_labels']} labels): no group's {found['risk']} is "
-        f"above {found['worst_at_most']:.3f}, the worst is one of {', '.join(found['worst_groups'])} ({', '.join(notes)})"
+    said = (
+        f"no group's {found['risk']} is above {found['worst_at_most']:.3f}, with {found['confidence']:.0%} confidence"
+        if found["worst_at_most"] < 1
+        else f"nothing is certain yet about {', '.join(g for g, f in found['groups'].items() if f['high'] >= 1)}"
     )
+    rows = [("group", f"{found['risk']} between", "labels")]
+    rows += [(group, f"{g['low']:.3f} and {g['high']:.3f}", f"{g['n']:,}") for group, g in found["groups"].items()]
+    wide = columns()
+    table = [f"  {line}" for line in aligned(rows, None if wide is None else wide - 2)]
+    both = f"  (for all groups at once, with {found['confidence']:.0%} confidence; the worst is one of {', '.join(found['worst_groups'])})"
+    return "\n".join([f"{head}{said} ({', '.join(notes)})", *table, both])
 
 
 def proof_text(found: JsonObject) -> str:
@@ -122,13 +132,16 @@ def proof_text(found: JsonObject) -> str:
     if not found["running"]:
         return f"the proof of {found['target']:g} ended after {found['labels']:,} labels: {found['outcome']}, {found['why']}"
     needs = ", ".join(
-        f"{group} {'no end in sight' if labels is None else f'{labels:,}'}"
+        f"{group} {'too near the target or above it' if labels is None else f'{labels:,}'}"
         for group, labels in found["expected"].items()
         if labels != 0
     )
+    known = [labels for labels in found["expected"].values() if labels is not None]
+    total = f"about {sum(known):,} in all" if len(known) == len(found["expected"]) else "more than may be spent"
     return (
         f"proving {found['target']:g}: {found['labels']:,} labels so far, the bound stands at {found['worst_at_most']:.3f}; "
-        f"expected further: {needs or 'none'} (at most {found['allowed']:,} may be spent)"
+        f"expected further: {f'{needs}, {total}' if needs else 'none'}, a rough guess by the errors so far "
+        f"(at most {found['allowed']:,} may be spent). Ask and tell as before"
     )
 
 
@@ -142,7 +155,7 @@ def _event_line(event: JsonObject) -> str:
         about.append(f"{facts.get('rows', len(facts.get('ids', ())))} rows")
     elif facts.get("reason"):
         about.append(str(facts["reason"]))
-    return f"{event['seq']:>6}  {event['at']}  {event['kind']:<10} {', '.join(about)}".rstrip()
+    return f"{event['seq']:>6}  {at(event['at'], 'seconds')}  {event['kind']:<10} {', '.join(about)}".rstrip()
 
 
 def _group_rows(found: JsonObject) -> list[tuple[str, ...]]:
@@ -153,13 +166,13 @@ def _group_rows(found: JsonObject) -> list[tuple[str, ...]]:
     # short heads: what runs is said below the table
     title = title_of(found["risk"])
     risk = () if found["risk"] == "error" else (f"{title if len(title) < 12 else found['risk']} (n)",)
-    rows = [("group", "share", *counts.values(), "accuracy", "n", *risk, "running (n)")]
+    rows = [("group", "share", *counts.values(), "accuracy", "n", *risk, "error so far (n)")]
     for group, g in found["groups"].items():
         right = "" if g["accuracy"] is None else f"{g['accuracy']:.3f}"
         loss = "" if g["mean_loss"] is None else f"{g['mean_loss']:.3f} ({g['relevant']})"
         past = found["running"]["groups"][group]
         name = f"{group} (retired)" if g["retired"] else group if g["available"] else f"{group} (used up)"
-        average = f"{past['low']:.2f}–{past['high']:.2f} ({past['n']})"
+        average = f"{past['low']:.2f}–{past['high']:.2f} ({past['n']})" if past["n"] else ""
         shown = (str(g[key]) for key in counts)
         rows.append((name, f"{g['share']:.0%}", *shown, right, str(g["n"]), *((loss,) if risk else ()), average))
     return rows
@@ -182,21 +195,25 @@ def _status_text(found: JsonObject) -> str:
             line(f"{group}: " + ", ".join(f"{count} × {label}" for label, count in g["classes"].items()))
     if found["pool"]:
         for group, g in found["groups"].items():
-            lasts = (
-                "" if g["lasts_labels"] is None else f", enough for {g['lasts_labels']:,} more labels at this mixture"
-            )
+            lasts = g["lasts_labels"]
+            # of interest only where the pool ends before the budget does
+            short = lasts is not None and 0 < lasts < found["unspent"]
+            lasts = f", used up after about {lasts:,} more labels of all groups at this mixture" if short else ""
             line(
                 f"pool of {group}: {g['left']:,} left{lasts}{' — used up' if group in found['pool']['used_up'] else ''}"
             )
     age, behind = found["scores"]["age_seconds"], found["scores"]["labels_behind"]
-    line("no scores yet" if age is None else f"scores are {age:.0f} s old and {behind} labels behind")
+    behind = f", and {counted(behind, 'label')} came since: the next ask fits them" if behind else ""
+    line("no model has been fitted yet" if age is None else f"the model was fitted {ago(age)}{behind}")
     if found["learner_failed"]:
-        line(f"since {found['learner_failed']['at']}: {found['learner_failed']['message']}")
+        line(f"since {at(found['learner_failed']['at'])}: {found['learner_failed']['message']}")
         line("asks go on with the scores there are; change the learner, or correct the rows it fails on")
     steers = "accuracy" if found["risk"] == "error" else f"the {title_of(found['risk'])} on validation examples"
     line(f"{steers} steers the choice: an indication, no claim")
+    running = found["running"]
     line(
-        f"running {title_of(found['running']['risk'])}: average of the models so far, {found['running']['confidence']:.0%}, at every look"
+        f"error so far: the {title_of(running['risk'])} on new labels, averaged over the models of the time; it lies between these "
+        f"numbers with {running['confidence']:.0%} confidence, however often you look"
     )
     if found["certificate"]:
         line(certificate_text(found["certificate"]))
@@ -209,16 +226,17 @@ def _status_text(found: JsonObject) -> str:
         line(f"{tool}: {d['count']} without a label because people disagree: {', '.join(d['ids'])}{rest}")
     for who, totals in found["collectors"].items():
         line(
-            f"{who}: {counted(totals['requests'], 'request')}, {counted(totals['labels'], 'label')}, last at {totals['last']}"
+            f"{who}: {counted(totals['requests'], 'request')}, {counted(totals['labels'], 'label')}, last at {at(totals['last'])}"
         )
     for r in found["open"]:
+        until = f"until {at(r['until'])}" if r["until"] else "without a deadline"
         line(
             f"request {r['request']}: {r['outstanding']} of {r['size']} labels of {r['group']} outstanding, "
-            f"{r['collector'] or 'nobody named'}, until {r['until'] or 'whenever'}"
+            f"{r['collector'] or 'nobody named'}, {until}"
         )
     for r in found["expired"]:
         line(
-            f"request {r['request']}: {r['outstanding']} of {r['size']} labels of {r['group']}, expired at {r['until']}"
+            f"request {r['request']}: {r['outstanding']} of {r['size']} labels of {r['group']}, expired at {at(r['until'])}"
         )
     if found["nothing_to_ask"]:
         why = f" ({found['stopped']})" if found["nothing_to_ask"] == "stopping rule" else ""

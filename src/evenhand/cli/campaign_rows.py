@@ -22,6 +22,7 @@ from evenhand.cli.campaign_shared import (
     spooled,
     user_name,
 )
+from evenhand.cli.terminal import counted
 from evenhand.errors import InputError
 
 if TYPE_CHECKING:
@@ -159,13 +160,12 @@ def _set_aside(target: Path, table: FileTable, refused: Sequence[Refused]) -> No
 
     if refused:
         write_refused(target, table, refused)
-        first = "; ".join(f"row {row.row + 1}, {row.reason}" for row in refused[:3])
-        typer.echo(f"{len(refused)} rows refused, with reasons in {target}; the first: {first}", err=True)
+        typer.echo(f"{counted(len(refused), 'row')} refused, with reasons in {target}", err=True)
 
 
 def _report(receipt: Receipt, as_json: bool) -> None:
     stored = "would be stored" if receipt.dry_run else "stored"
-    notes = [f"{receipt.rows} rows {stored}, {receipt.training} train and {receipt.validation} validate"]
+    notes = [f"{counted(receipt.rows, 'row')} {stored}, {receipt.training} train and {receipt.validation} validate"]
     if receipt.repeated:
         notes = ["already told, nothing changed"]
     elif receipt.known:
@@ -176,8 +176,14 @@ def _report(receipt: Receipt, as_json: bool) -> None:
         notes.append(f"{receipt.outstanding} outstanding")
     if receipt.late:
         notes.append("after the lease")
+    lines = [", ".join(notes)]
     if receipt.new_classes:
-        notes.append(f"new classes: {', '.join(map(str, receipt.new_classes))}")
+        named = ", ".join(map(repr, receipt.new_classes))
+        lines.append(
+            f"labels seen for the first time: {named}. If one is a slip, put it right with `evenhand campaign correct`"
+        )
+    if receipt.refused:
+        lines += [f"row {row.row + 1}: {row.reason}" for row in receipt.refused[:3]]
     found = receipt.as_dict()
     found["refused"] = counted_from_one(receipt.refused)
-    say(found, as_json, ", ".join(notes))
+    say(found, as_json, "\n".join(lines))

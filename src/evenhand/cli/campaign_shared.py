@@ -51,9 +51,12 @@ def handled(as_json: bool) -> Iterator[None]:
         yield
     except NothingToAsk as nothing:
         if as_json:
-            typer.echo(json.dumps({"nothing_to_ask": True, "reason": nothing.reason}))
+            more = {"note": nothing.note} if nothing.note else {}
+            typer.echo(json.dumps({"nothing_to_ask": True, "reason": nothing.reason, **more}))
         else:
-            typer.echo(f"nothing to ask: {nothing.reason}")
+            note = nothing.note.replace("certify(target=...)", "`evenhand campaign certify NAME --target …`")
+            note = note.replace("change(stop=None)", "`evenhand campaign change NAME --stop none`")
+            echo(f"nothing to ask: {nothing.reason}{f' ({note})' if note else ''}")
         raise typer.Exit(3) from None
     except (LedgerError, LearnerError, ToolError, InputError, OSError) as error:
         message = str(error)

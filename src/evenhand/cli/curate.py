@@ -44,13 +44,16 @@ def curate(
     ] = 0.5,
     seed: Annotated[int, typer.Option(help="the same seed gives the same rows")] = 0,
     labels: Annotated[
-        Path | None, typer.Option(help="todo.csv with labels filled in; rows left empty stay open")
+        Path | None,
+        typer.Option(
+            help="the list of rows to label (train.todo.csv) with labels filled in; rows left empty stay open"
+        ),
     ] = None,
     test_labels: Annotated[
         int, typer.Option(help="labels of the budget that are set aside for testing, where the table has no labels yet")
     ] = 0,
     per_round: Annotated[
-        int | None, typer.Option(help="how many rows todo.csv asks for; by default a tenth of the budget")
+        int | None, typer.Option(help="how many rows the list asks for; by default a tenth of the budget")
     ] = None,
     compare: Annotated[int, typer.Option(help="trials to compare with Uniform and Uncurated on; 0 for none")] = 5,
     min_test: Annotated[int, typer.Option(help="groups with fewer test rows than this are shown apart")] = 30,
@@ -67,11 +70,14 @@ def curate(
     from evenhand.curation.curate import Labelling
     from evenhand.curation.curate import curate as run
     from evenhand.curation.files import outputs
+    from evenhand.curation.labelling import todo_path
     from evenhand.curation.starting import ledger_path
 
     going = ledger_path(out).exists()
     if going and force:
         raise InputError(f"{ledger_path(out)} holds labels that people made: move it away to begin anew")
+    if todo_path(out).exists() and not going:
+        raise InputError(f"{todo_path(out)} holds rows to label of an earlier run: move it away to begin anew")
     there = [path for path in outputs(out) if path.exists()]
     if there and not (resume or force or going):
         raise InputError(f"{there[0]} exists: --resume goes on from it, --force overwrites it")

@@ -145,15 +145,15 @@ def print_comparison(console: Console, summary: JsonObject) -> None:
         return
     what = summary["risk_title"].capitalize()
     console.print(
-        f"{what} of the worst-off, by the model one would deploy on all labels, mean ± sd over the same {found['trials']} trials:"
+        f"{what} of the worst-off group with the model you would deploy, trained on all labels (mean ± standard deviation over the "
+        f"same {found['trials']} trials):"
     )
     for rule in found["rules"]:
         worst = found["worst"][rule]
         console.print(f"- {rule}: {words.value(risk, worst['mean'])} ± {words.spread(risk, worst['sd'])}")
+    several = len(found["differences"]) > 1
+    console.print(
+        f"Compared trial by trial (95 % intervals{', which hold for all of them at once' if several else ''}):"
+    )
     for d in found["differences"]:
-        sure = "" if d["low"] > 0 or d["high"] < 0 else ", no clear difference"
-        mean, low, high = (words.gain(risk, d[key]) for key in ("mean", "low", "high"))
-        unit = " points" if words.is_rate(risk) else ""
-        console.print(f"- {d['a']} against {d['b']}: {mean}{unit} better for the worst-off [{low}, {high}]{sure}")
-    if len(found["differences"]) > 1:
-        console.print(f"  (paired over trials; intervals hold for all {len(found['differences'])} at once)")
+        console.print(f"- {words.compared(risk, d)}")

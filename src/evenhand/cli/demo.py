@@ -45,8 +45,11 @@ def demo(
     console.print("2. Why", style="bold")
     _reasons(console, summary)
     console.print("\n3. Is that better than equal shares, or than taking people as they come?", style="bold")
+    console.print(
+        "We spend the budget again by three rules: optimistic is Evenhand's, uniform buys equal numbers from every group, and "
+        "uncurated takes people as they come."
+    )
     print_comparison(console, summary)
-    console.print("  (optimistic: Evenhand's rule; uniform: equal shares; uncurated: people as they come)")
     target = out / "train.parquet"
     curated.save(target)
     console.print("\n4. What next", style="bold")
@@ -74,8 +77,9 @@ def _groups(console: Console, summary: JsonObject) -> None:
         )
     console.print(table)
     console.print(
-        "right: how often the model, trained on all labels, is right on test rows it never saw. The intervals hold for "
-        f"all groups at once. always {summary['majority']}: how often somebody is right who always says that.\n"
+        "right: how often the model, trained on all labels, is right on test rows it has never seen. The intervals hold "
+        f"for all groups at once. always {summary['majority']}: how often you would be right by always answering "
+        f"{summary['majority']}.\n"
     )
 
 
@@ -85,9 +89,9 @@ def _reasons(console: Console, summary: JsonObject) -> None:
     total, names = len(kinds), summary["groups"]
     counts = {kind: kinds.count(kind) for kind in ("warm-up", "forced", "score")}
     console.print(
-        f"{total} requests of {2 * BATCH} labels: {counts['warm-up']} to begin with every group, {counts['forced']} for "
-        f"groups with too few labels to judge, {counts['score']} for the group with the largest score. The score is the "
-        "group's error on validation labels, and an allowance that shrinks as its labels come in."
+        f"The budget was spent in {total} requests of {2 * BATCH} labels: {counts['warm-up']} to begin with every group, {counts['forced']} "
+        f"for groups with too few labels to judge, and {counts['score']} for the group with the largest score. The score is the "
+        "group's error on its validation labels plus an allowance that shrinks as more of its labels come in."
     )
     scored = [i for i, kind in enumerate(kinds) if kind == "score"]
     if not scored:
@@ -96,21 +100,21 @@ def _reasons(console: Console, summary: JsonObject) -> None:
     group = summary["rounds"]["group"][last]
     error, allowance = (terms[last][name] for name in ("loss", "confidence"))
     console.print(
-        f"The last such request: {names[group]}, error {error:.3f} + allowance {allowance:.3f} = {error + allowance:.3f}, "
-        "the largest of all."
+        f"The last such request went to {names[group]}: error {error:.3f} + allowance {allowance:.3f} = {error + allowance:.3f}, "
+        "the largest score of all."
     )
 
 
 def _next(console: Console, target: Path, budget: int) -> None:
     report = target.with_suffix(".report.html")
     lines = (
-        f"open in a browser:           {report}",
-        f"recompute every figure:      evenhand verify {target}",
-        "your own table:              evenhand curate people.csv --label hired \\",
-        "                               --group sex --budget 500 --out train.csv",
-        "is it worth it for my data?  evenhand plan --pilot people.csv --label hired \\",
-        "                               --group sex --budget 500",
-        "people label for you:        evenhand campaign --help",
+        f"see the report in a browser:    {report}",
+        f"recompute every figure:         evenhand verify {target}",
+        "choose rows of your own table:  evenhand curate people.csv --label hired \\",
+        "                                  --group sex --budget 500 --out train.csv",
+        "is it worth it for my data?     evenhand plan --pilot people.csv \\",
+        "                                  --label hired --group sex --budget 500",
+        "ask people for labels:          evenhand campaign --help",
     )
     for line in lines:
         console.print(line, soft_wrap=True)

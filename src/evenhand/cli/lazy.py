@@ -60,7 +60,13 @@ def lazy_app(name: str, help: str, addresses: Mapping[str, str]) -> typer.Typer:
     class Lazy(TyperGroup):
         def __init__(self, **given: Any) -> None:
             super().__init__(**given)
-            self.commands = _BuiltWhenRead(addresses, lambda name, address: get_command(_app(name, address)))
+            self.commands = _BuiltWhenRead(addresses, _built)
+
+        def format_commands(self, ctx: Any, formatter: Any) -> None:
+            """The first sentence of every command, whole: click would cut it at the end of the line."""
+            rows = [(name, self.commands[name].get_short_help_str(limit=1000)) for name in self.list_commands(ctx)]
+            with formatter.section("Commands"):
+                formatter.write_dl(rows)
 
     app = typer.Typer(
         name=name,
@@ -70,11 +76,21 @@ def lazy_app(name: str, help: str, addresses: Mapping[str, str]) -> typer.Typer:
         add_completion=False,
         # an internal error is told in a line and a log file, see `main`
         pretty_exceptions_enable=False,
+        rich_markup_mode=None,  # the boxes of rich cut names of options on a terminal of 80 columns
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     # without a callback typer takes an app that has no commands of its own for an empty one
     app.callback(help=help)(lambda: None)
     return app
+
+
+def _built(name: str, address: str) -> Any:
+    """A command, whose arguments are shown in capitals as is usual: typer writes them in braces."""
+    command = get_command(_app(name, address))
+    for given in command.params:
+        if given.param_type_name == "argument" and given.metavar is None and given.name is not None:
+            given.metavar = given.name.upper() if given.required else f"[{given.name.upper()}]"
+    return command
 
 
 @cache
@@ -84,6 +100,6 @@ def _app(name: str, address: str) -> typer.Typer:
     found: Callable[..., None] | typer.Typer = getattr(import_module(f"evenhand.cli.{module}"), attribute)
     if isinstance(found, typer.Typer):
         return found
-    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
     alone.command(name)(found)
     return alone

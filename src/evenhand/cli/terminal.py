@@ -7,11 +7,12 @@ import re
 import shutil
 import sys
 from collections.abc import Sequence
+from datetime import datetime
 from unicodedata import combining, east_asian_width
 
 import typer
 
-__all__ = ["aligned", "columns", "counted", "echo", "folded"]
+__all__ = ["ago", "aligned", "at", "columns", "counted", "echo", "folded"]
 
 
 def columns() -> int | None:
@@ -79,3 +80,24 @@ def counted(number: int, what: str) -> str:
     ('1 label', '1,200 labels')
     """
     return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def at(moment: str, to: str = "minutes") -> str:
+    """A moment of the ledger as people write it.
+
+    >>> at("2026-11-19T06:59:14Z"), at("2026-11-19T06:59:14.123Z", "seconds")
+    ('2026-11-19 06:59 UTC', '2026-11-19 06:59:14 UTC')
+    """
+    return datetime.fromisoformat(moment).isoformat(" ", to)[:-6] + " UTC"
+
+
+def ago(seconds: float) -> str:
+    """How long ago, in the largest unit that fits.
+
+    >>> ago(31), ago(7300), ago(200000)
+    ('31 seconds ago', '2 hours ago', '2 days ago')
+    """
+    for size, unit in ((86400, "day"), (3600, "hour"), (60, "minute")):
+        if seconds >= size:
+            return f"{counted(int(seconds // size), unit)} ago"
+    return f"{counted(round(seconds), 'second')} ago"

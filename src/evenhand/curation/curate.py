@@ -105,6 +105,8 @@ def curate(
     where = None if out is None else Path(out)
     if final not in ("chosen", "plain"):
         raise InputError(f"final must be 'chosen' or 'plain', not {final!r}")
+    if isinstance(budget, int) and budget < 1:
+        raise InputError(f"budget must be a whole number of labels from 1 up, not {budget}")
     if not isinstance(data, Table) and not groups:
         raise InputError("name the label and the groups: label='y', groups=['sex'] (--label, --group).")
     if _is_unlabelled(data, label, where, settings):
@@ -123,6 +125,11 @@ def curate(
         asked |= {"positive": positive} if _needs_positive(risk) else {}
         columns = [groups] if isinstance(groups, str) else list(groups or ())
         plan = Plan(data, label or LABEL, columns, budget, test_labels, asked, settings, final)
+        if labels is not None and where is not None and not ledger_path(where).exists():
+            raise InputError(
+                f"labels are for rows that were asked for, and {ledger_path(where).name} is not there: leave labels out "
+                "(labels=..., --labels) the first time, which names the rows to label"
+            )
         labelling = start(plan, where, per_round=per_round, min_test=min_test, positive=positive)
         if labels is not None:
             labelling.tell(labels)

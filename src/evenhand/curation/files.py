@@ -58,7 +58,15 @@ def free_names(columns: JsonObject, taken: Sequence[str]) -> JsonObject:
 
 def outputs(rows: Path) -> list[Path]:
     """All files that go with rows of this name."""
-    endings = (f".test{rows.suffix}", ".model.zip", ".report.html", ".report.json", ".checkpoint.json", ".db")
+    endings = (
+        f".test{rows.suffix}",
+        ".model.zip",
+        ".report.html",
+        ".report.json",
+        ".checkpoint.json",
+        ".db",
+        ".todo.csv",
+    )
     return [rows, *(rows.with_suffix(ending) for ending in endings)]
 
 

@@ -35,8 +35,12 @@ _ROLES = {"train": "train", "validate": "validation", "certify": "validation", "
 
 
 def todo_path(out: Path) -> Path:
-    """Where the rows to label next are written: `todo.csv` beside the output."""
-    return out.with_name("todo.csv")
+    """The list of rows to label next, beside the output and named after it: two runs in a folder have two lists.
+
+    >>> todo_path(Path("train.parquet")).name
+    'train.todo.csv'
+    """
+    return out.with_suffix(".todo.csv")
 
 
 @dataclass
@@ -53,6 +57,7 @@ class Labelling(Reported):
         positive: the class whose misses are false negatives; None takes the second of two.
         inputs: the files that were read, which no output may replace.
         notes: what is worth knowing about the table.
+        list_name: the name of the file that `todo` is written to; None where there is none.
     """
 
     campaign: Campaign
@@ -62,6 +67,7 @@ class Labelling(Reported):
     positive: Any
     inputs: tuple[Path, ...]
     notes: tuple[str, ...] = ()
+    list_name: str | None = None
     _columns: tuple[str, str] = ("row", "label")
 
     interrupted = False
@@ -235,7 +241,12 @@ class Labelling(Reported):
             min_test=self.min_test,
             rounds=self._rounds(),
             choice=choice_values(getattr(self.model, "choice", None)),
-            progress={"budget": self.campaign.budget, "to_label": waiting, "done": self.done},
+            progress={
+                "budget": self.campaign.budget,
+                "to_label": waiting,
+                "done": self.done,
+                "list": self.list_name,
+            },
         )
         return summarise(facts, self._predictions, no_comparison())
 

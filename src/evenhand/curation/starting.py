@@ -12,7 +12,7 @@ from evenhand.campaign import Campaign
 from evenhand.campaign.pool_files import digest_of_files, stamp
 from evenhand.curation.checkpoint import checkpoint_path
 from evenhand.curation.files import check_output, write_text
-from evenhand.curation.labelling import Labelling
+from evenhand.curation.labelling import Labelling, todo_path
 from evenhand.curation.unlabelled import Labels, labels_in
 from evenhand.errors import InputError
 from evenhand.learners import Logistic, as_learner
@@ -90,6 +90,11 @@ def start(plan: Plan, out: Path | None, *, per_round: int | None, min_test: int,
         campaign, notes = _resumed(plan, out, settings), tuple(_kept(out)["notes"])
     else:
         found = labels_in(plan.data, plan.label, {key: plan.table.get(key) for key in _CSV})
+        if plan.budget > found.missing:
+            raise InputError(
+                f"a budget of {plan.budget:,} labels is more than the {found.missing:,} rows without one: "
+                "there is nothing to choose, label them all or lower the budget"
+            )
         notes = _notes(found, plan)
         campaign = _begun(plan, out, settings, notes)
     labelling = Labelling(
@@ -100,9 +105,15 @@ def start(plan: Plan, out: Path | None, *, per_round: int | None, min_test: int,
         positive,
         inputs,
         notes,
+        None if out is None else todo_path(out).name,
         (campaign.settings["id"], plan.label),
     )
-    labelling.ask()
+    try:
+        labelling.ask()
+    except BaseException:
+        if not going:
+            _discard(campaign, out)
+        raise
     return labelling
 
 
@@ -128,9 +139,7 @@ def _begun(plan: Plan, out: Path | None, settings: dict[str, Any], notes: Sequen
         table = {key: value for key, value in plan.table.items() if key != "id"}
         campaign.pool(plan.data, id=plan.table.get("id"), group=list(plan.groups), **table)
     except BaseException:
-        if out is not None:  # nothing was registered: the next try begins anew
-            campaign.release()
-            ledger_path(out).unlink(missing_ok=True)
+        _discard(campaign, out)
         raise
     if out is not None:
         # written last: without it the ledger is not taken for a labelling that was begun
@@ -143,6 +152,14 @@ def _begun(plan: Plan, out: Path | None, settings: dict[str, Any], notes: Sequen
         }
         write_text(checkpoint_path(out), json.dumps(kept))
     return campaign
+
+
+def _discard(campaign: Campaign, out: Path | None) -> None:
+    """Remove what a labelling that could not begin has written: the next try begins anew."""
+    if out is not None:
+        campaign.release()
+        for path in (ledger_path(out), checkpoint_path(out)):
+            path.unlink(missing_ok=True)
 
 
 def as_raw(learner: Any) -> Any:

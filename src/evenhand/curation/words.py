@@ -9,7 +9,19 @@ from evenhand.claims.planning import labels_for_width
 from evenhand.notation import JsonObject
 from evenhand.risks import RATES, title_of
 
-__all__ = ["advice", "best_candidates", "gain", "is_rate", "joined", "percent", "points", "spread", "title", "value"]
+__all__ = [
+    "advice",
+    "best_candidates",
+    "compared",
+    "gain",
+    "is_rate",
+    "joined",
+    "percent",
+    "points",
+    "spread",
+    "title",
+    "value",
+]
 
 WIDTH = 0.03
 """Half the width of an interval that is narrow enough to plan with."""
@@ -38,6 +50,24 @@ def points(difference: float) -> str:
 def gain(risk: str, difference: float) -> str:
     """A difference of risks with its sign: of rates in points, of other losses as they are."""
     return points(difference) if is_rate(risk) else _signed(difference, 3)
+
+
+def compared(risk: str, found: JsonObject) -> str:
+    """Which of two rules served the worst-off better, by how much, and how sure that is.
+
+    >>> compared("error", {"a": "optimistic", "b": "uniform", "mean": 0.007, "low": 0.004, "high": 0.011})
+    'optimistic is better than uniform for the worst-off by 0.7 points [0.4, 1.1]'
+    >>> compared("error", {"a": "optimistic", "b": "uniform", "mean": -0.002, "low": -0.005, "high": 0.001})
+    'no clear difference between optimistic and uniform: −0.2 points [−0.5, +0.1]'
+    """
+    unit = " points" if is_rate(risk) else ""
+    ends = [found["low"], found["high"]]
+    if ends[0] <= 0 <= ends[1]:
+        mean, low, high = (gain(risk, number) for number in (found["mean"], *ends))
+        return f"no clear difference between {found['a']} and {found['b']}: {mean}{unit} [{low}, {high}]"
+    which = "better" if ends[0] > 0 else "worse"
+    mean, low, high = (spread(risk, abs(number)) for number in (found["mean"], *sorted(ends, key=abs)))
+    return f"{found['a']} is {which} than {found['b']} for the worst-off by {mean}{unit} [{low}, {high}]"
 
 
 def _signed(number: float, digits: int) -> str:
@@ -116,7 +146,7 @@ def advice(summary: JsonObject) -> list[str]:
 def _advice(s: JsonObject) -> Iterator[str]:
     rows, worst, progress = s["by_group"], s["worst"], s["progress"]
     if progress and not progress["done"]:
-        yield f"Label the {progress['to_label']:,} rows of todo.csv and give them back (labels=..., --labels todo.csv)."
+        yield _to_label(progress)
     if progress and not any(row["count"] for row in rows):
         if not s["settings"]["test_labels"]:
             yield "Set labels aside for testing in your next plan (test_labels=..., --test-labels): nobody knows who is worst off."
@@ -150,6 +180,13 @@ def _advice(s: JsonObject) -> Iterator[str]:
             )
     if s["risk"] == "error":
         yield from _halves(s)
+
+
+def _to_label(progress: JsonObject) -> str:
+    name, rows = progress["list"], f"Label the {progress['to_label']:,} rows of"
+    if name is None:
+        return f"{rows} `todo` and give them back with `tell`."
+    return f"{rows} {name} and give them back (labels={name!r}, --labels {name})."
 
 
 def _against_others(s: JsonObject) -> Iterator[str]:
