@@ -50,6 +50,8 @@ IMAGES = {
     "fashion trials": TRIAL.format("fashion-mnist --trials 0-9", "fashion"),
     "cifar trials": TRIAL.format("cifar10 --trials 0-4", "cifar"),
     "utkface trials": TRIAL.format(UTKFACE, "utkface"),
+    "fashion at full length": "python benchmarks/image_trials.py run fashion-mnist --rules A_opt=optimistic:c0=0.1 uniform --trials 1 "
+    "--rounds 500 --evaluate 50 --out docs/results/images-fashion-long.json --keep .venv/evidence-images",
     "image settings": "python benchmarks/image_settings.py updates --json docs/results/image-settings.json",
     "image trend": "python benchmarks/image_settings.py trend --json docs/results/image-trend.json",
     "image dips": "python benchmarks/image_dips.py --json docs/results/image-dips.json",
