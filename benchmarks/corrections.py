@@ -21,7 +21,7 @@ import numpy as np
 
 import evenhand as eh
 from evenhand.claims.certificates import Evidence
-from provenance import write_json
+from provenance import about, write_json
 
 Rates = Mapping[str, float]
 TRUE = {"u": 0.15, "v": 0.1}
@@ -157,11 +157,15 @@ def main() -> None:
     for attack in ATTACKS:
         runs = [forged(seed, attack) for seed in range(each)]
         false, naive = sum(run.false for run in runs), sum(run.naive_false for run in runs)
-        about = {"attack": attack.name, "labels": attack.labels, "a_request": 2 * attack.batch, "share": attack.share}
-        attacks.append({**about, "campaigns": each, "false": int(false), "naive_false": int(naive)})
+        what = {"attack": attack.name, "labels": attack.labels, "a_request": 2 * attack.batch, "share": attack.share}
+        attacks.append({**what, "campaigns": each, "false": int(false), "naive_false": int(naive)})
         print(json.dumps(attacks[-1]), flush=True)
     found = {
-        **about(f"corrections.py --campaigns {given.campaigns} --forged {given.forged}", "numpy"),
+        **about(
+            f"corrections.py --campaigns {given.campaigns} --forged {given.forged}",
+            "numpy",
+            seeds=range(max(given.campaigns, each)),
+        ),
         "true": TRUE,
         "attacked": ATTACKED,
         "cost": cost,

@@ -186,6 +186,7 @@ def main(arguments: list[str] | None = None) -> None:
             "command": f"python benchmarks/discussion.py --trials {given.trials} --only {name}",
             "date": datetime.now(UTC).strftime("%Y-%m-%d"),
             "versions": {package: version(package) for package in ("evenhand", "numpy", "scipy", "matplotlib")},
+            "seeds": [0],
         }
         kept[name] = PARTS[name](given.trials, given.out) | {"run": run}
         kept[name]["run"]["cpu_seconds"] = round(time.process_time() - started, 1)

@@ -320,7 +320,7 @@ def main() -> None:
             found["large"] = large(server, given.large)
         finally:
             server.stop()
-    made = about(f"label_studio.py --tasks {given.tasks} --labels {given.labels}", "httpx")
+    made = about(f"label_studio.py --tasks {given.tasks} --labels {given.labels}", "httpx", seeds=[given.seed])
     made["versions"]["label-studio"] = release(binary)
     found = {**made, "note": given.note, **found}
     print(json.dumps(found, indent=1))

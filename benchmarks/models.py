@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from model_runs import boldness, comparison, costs, price, rates
-from model_runs.cells import Kept
+from model_runs.cells import CONFIRM, Kept
 from provenance import about, write_json
 
 PARTS: dict[str, Callable[[Kept], Any]] = {
@@ -26,6 +26,14 @@ PARTS: dict[str, Callable[[Kept], Any]] = {
     "price": price.price,
     "methods": comparison.compare,
     "costs": lambda kept: costs.costs(),
+}
+SEEDS = {
+    "rates": [rates.CHOOSE, rates.CONFIRM],
+    "boldness": [boldness.CHOOSE, CONFIRM],
+    "aims": [price.FRESH],
+    "price": [CONFIRM],
+    "methods": [comparison.SEED],
+    "costs": [costs.SEED],
 }
 
 
@@ -42,7 +50,8 @@ def main() -> None:
         found = PARTS[name](Kept(given.keep))
         print(json.dumps(found, indent=1), flush=True)
         if given.out:
-            run = about(f"models.py --out docs/results --only {name}", "numpy", "scipy", "scikit-learn", "fairlearn")
+            packages = ("numpy", "scipy", "scikit-learn", "fairlearn")
+            run = about(f"models.py --out docs/results --only {name}", *packages, seeds=SEEDS[name])
             _write(given.out / "models.json", name, {"run": run, "found": found})
 
 

@@ -229,7 +229,11 @@ def main() -> None:
         })  # fmt: skip
         print(json.dumps(power[-1]), flush=True)
     found = {
-        **about(f"proofs.py --campaigns {given.campaigns} --power {given.power} --runs {given.runs}", "numpy"),
+        **about(
+            f"proofs.py --campaigns {given.campaigns} --power {given.power} --runs {given.runs}",
+            "numpy",
+            seeds=range(max(given.campaigns, given.power)),
+        ),
         "expected": EXPECTED,
         "coverage": coverage,
         "every_label": looked,

@@ -58,7 +58,7 @@ def main() -> None:
         found.append({"groups": groups, "runs": given.runs, **dict(zip(names, covered.tolist(), strict=True))})
         print(json.dumps(found[-1]), flush=True)
     kept = {
-        **about(f"random_groups.py --runs {given.runs}", "numpy", "scipy"),
+        **about(f"random_groups.py --runs {given.runs}", "numpy", "scipy", seeds=range(1000, 1000 + given.runs)),
         "aim": AIM,
         "coverage": found,
     }

@@ -9,7 +9,7 @@ import numpy as np
 import evenhand as eh
 from evenhand.arrays import Floats
 from evenhand.simulation.metrics import paired
-from model_runs.cells import CELLS, CONFIRM, Cell, Kept, run_cell
+from model_runs.cells import CELLS, CONFIRM, Cell, Kept, over_sources, run_cell
 from model_runs.sources import SOURCES
 
 __all__ = ["study"]
@@ -74,13 +74,11 @@ def _above_the_best(choosing: dict[float, list[float]]) -> dict[str, dict[str, f
 
 
 def _overall(regrets: list[Floats]) -> dict[str, float]:
-    """Mean and largest regret over cells, in points, and in how many cells the whole interval is above 0."""
+    """Mean regret with its interval over sources, the largest cell, and in how many cells the whole interval is above 0."""
     means = np.array([values.mean() for values in regrets])
     low = np.array([paired(values, np.zeros(len(values)))[1] for values in regrets])
-    mean, lowest, highest = paired(means, np.zeros(len(means)))
-    return {
-        "mean": mean, "low": lowest, "high": highest, "largest": float(means.max()), "beyond": int((low > 0).sum())
-    }  # fmt: skip
+    overall = over_sources(means, [name for name, _ in CELLS])
+    return overall | {"largest": float(means.max()), "beyond": int((low > 0).sum())}
 
 
 def _plain(name: str, budget: int, rule: str, seed: int, kept: Kept) -> Floats:

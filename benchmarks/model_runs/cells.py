@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 import evenhand as eh
 from evenhand.arrays import Floats
-from evenhand.simulation.metrics import worst_by
+from evenhand.simulation.metrics import paired, worst_by
 from model_runs.sources import SOURCES
 
-__all__ = ["CELLS", "CONFIRM", "Cell", "Kept", "run_cell", "source_of"]
+__all__ = ["CELLS", "CONFIRM", "Cell", "Kept", "over_sources", "run_cell", "source_of"]
 
 COLUMNS = {"half": "test_accuracy", "plain": "final_test_accuracy", "chosen": "chosen_test_accuracy"}
 """The models that are tested: on half of the labels, on all, and the one to deploy."""
@@ -92,3 +94,15 @@ def _run(cell: Cell) -> dict[str, Any]:
 def source_of(name: str) -> Any:
     """The source of this name, made once."""
     return SOURCES[name].make()
+
+
+def over_sources(values: ArrayLike, sources: Sequence[str]) -> dict[str, float]:
+    """The mean over cells with its interval over sources: budgets of one source are no independent evidence.
+
+    Args:
+        values: one number a cell.
+        sources: the source of every cell.
+    """
+    given, names = np.asarray(values, dtype=float), np.array(sources)
+    means = np.array([given[names == name].mean() for name in dict.fromkeys(sources)])
+    return dict(zip(("mean", "low", "high"), paired(means, np.zeros(len(means))), strict=True))

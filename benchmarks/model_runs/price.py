@@ -10,7 +10,7 @@ from scipy.stats import t as student
 import evenhand as eh
 from evenhand.arrays import Floats
 from evenhand.simulation.metrics import paired
-from model_runs.cells import CELLS, CONFIRM, Cell, Kept, run_cell
+from model_runs.cells import CELLS, CONFIRM, Cell, Kept, over_sources, run_cell
 
 __all__ = ["aims", "price"]
 
@@ -42,11 +42,10 @@ def price(kept: Kept) -> dict[str, Any]:
     wide = student.ppf(1 - 0.025 / len(gains), TRIALS - 1)
     means = np.array([gain["mean"] for gain in gains.values()])
     highs = np.array([gain["mean"] + wide * gain["se"] for gain in gains.values()])
-    mean, low, high = paired(means, np.zeros(len(means)))
     return {
         "trials": TRIALS,
         "cells": len(gains),
-        "mean": {"mean": mean, "low": low, "high": high},
+        "mean": over_sources(means, [rows[i]["source"] for _, i in gains]),
         "least": float(means.min()),
         "below_minus_1": int((highs < -1).sum()),
         "lost": int(sum(gain["high"] < 0 for gain in gains.values())),
@@ -74,6 +73,4 @@ def _gain(a: Floats, b: Floats) -> dict[str, float]:
 
 
 def _mean_of(rows: list[dict[str, Any]], key: str) -> dict[str, float]:
-    """Over cells."""
-    found = paired(np.array([row[key]["mean"] for row in rows]), np.zeros(len(rows)))
-    return dict(zip(("mean", "low", "high"), found, strict=True))
+    return over_sources([row[key]["mean"] for row in rows], [row["source"] for row in rows])

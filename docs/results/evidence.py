@@ -41,6 +41,7 @@ STEPS = {
     "ledger": "python benchmarks/ledger.py --postgresql own --json docs/results/ledger.json",
     "server": "python benchmarks/server.py --json docs/results/server.json",
     "label studio": "python benchmarks/label_studio.py --json docs/results/label-studio.json",
+    "rounds": "python benchmarks/rounds.py --json docs/results/rounds.json",
     "bench": "evenhand bench --full --json > docs/results/bench.json",
     "soak": "python -m pytest -m soak -s --junitxml=.venv/soak.xml && python docs/results/soak.py .venv/soak.xml",
 }

@@ -1,11 +1,15 @@
 """How SyntheticModel2's numbers were found: a random search, then a few rounded settings, all on trials 0–99.
 
-`search N` tries N settings on trials 0–29; `rounded` compares the rounded ones on trials 0–99.
-Both write into synthetic2-search.json.
+`search N` tries N settings on trials 0–29; `rounded` compares the rounded ones on trials 0–99, and looks at our first
+choice on the trials that made us leave it. Both write into synthetic2-search.json.
 """
 
 import json
+import platform
 import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -40,11 +44,14 @@ def model(s: dict[str, float]) -> eh.SyntheticModel2:
     )
 
 
-def tried(settings: dict[str, float], trials: int) -> dict[str, Any]:
+FIRST_CHOICE = ROUNDED[1]
+
+
+def tried(settings: dict[str, float], trials: Sequence[int]) -> dict[str, Any]:
     """Mean accuracy of each rule on u and v after 1,000 labels, and what A_opt+ gains on v."""
-    found: dict[str, Any] = {"settings": settings, "trials": trials}
+    found: dict[str, Any] = {"settings": settings, "trials": len(trials)}
     for label, rule in RULES.items():
-        record = run_block(model(settings), rule, eh.Logistic(), Settings(budget=1000), range(trials))
+        record = run_block(model(settings), rule, eh.Logistic(), Settings(budget=1000), trials)
         found[label] = dict(zip("uv", record.accuracy[-1].mean(axis=0).round(4).tolist(), strict=True))
     found["gain"] = round(found["A_opt+"]["v"] - max(found["A_opt"]["v"], found["Greedy"]["v"]), 4)
     on_u = [found[label]["u"] for label in RULES]
@@ -90,8 +97,17 @@ def search(count: int, seed: int) -> list[dict[str, Any]]:
     for _ in range(count):
         best = sorted(found, key=lambda one: -one["score"])[:6]
         anew = len(found) < 8 or rng.random() < 0.35
-        found.append(tried(at_random(rng) if anew else nearby(best[rng.integers(len(best))]["settings"], rng), 30))
+        found.append(
+            tried(at_random(rng) if anew else nearby(best[rng.integers(len(best))]["settings"], rng), range(30))
+        )
     return found
+
+
+def about() -> dict[str, Any]:
+    """What made a part of the file, and when; trials are of seed 0, the settings tried are of seed 1."""
+    versions = {"python": platform.python_version()} | {name: version(name) for name in ("evenhand", "numpy", "scipy")}
+    command = " ".join(["python docs/results/search_synthetic2.py", *sys.argv[1:]])
+    return {"command": command, "date": datetime.now(UTC).strftime("%Y-%m-%d"), "seeds": [0, 1], "versions": versions}
 
 
 def main() -> None:
@@ -100,7 +116,9 @@ def main() -> None:
     if sys.argv[1] == "search":
         kept["searched"] = search(int(sys.argv[2]), seed=1)
     else:
-        kept["rounded"] = [tried(BASE | changes, 100) for changes in ROUNDED]
+        kept["rounded"] = [tried(BASE | changes, range(100)) for changes in ROUNDED]
+        kept["first_choice"] = tried(BASE | FIRST_CHOICE, range(1000, 1100))
+    kept.setdefault("runs", {})[sys.argv[1]] = about()
     FILE.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
 
 

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
+from scipy.stats import t as student
 
 import evenhand as eh
 from evenhand.learners.choosing import fit_chosen
 from evenhand.learners.logistic.reweighting import LogisticRefits
-from model_runs.cells import Cell, Kept, run_cell
+from model_runs.cells import Cell, Kept, over_sources, run_cell
 from model_runs.rivals import adaptive_weights, mixture_of_models
 from model_runs.samples import draw
 from model_runs.sources import SOURCES, digits
@@ -88,3 +89,10 @@ def test_fits_under_very_unequal_weights_converge(trial):
     for C in (30.0, 0.1, 10.0, 30.0) * 5:
         weight = (10 ** rng.uniform(-6, 0, 5))[place]
         refits.fit(weight * len(weight) / weight.sum(), C)
+
+
+def test_budgets_of_a_source_are_no_independent_evidence():
+    values, sources = [1.0, 1.0, 1.0, 3.0, 3.0, 3.0, 5.0, 5.0, 5.0], [name for name in "abc" for _ in range(3)]
+    found = over_sources(values, sources)
+    low, high = student.interval(0.95, 2, 3.0, np.std([1, 3, 5], ddof=1) / np.sqrt(3))
+    assert [found[key] for key in ("mean", "low", "high")] == pytest.approx([3.0, low, high])

@@ -1,8 +1,8 @@
-"""docs/performance.md: what `evenhand bench --full --json` measured."""
+"""docs/performance.md: what `evenhand bench --full --json` and `benchmarks/rounds.py` measured."""
 
 from typing import Any
 
-from blocks.text import duration, kept, note, significant, table
+from blocks.text import duration, kept, note, significant, table, versions
 
 VERSIONS = ("python", "evenhand", "numpy", "scipy", "scikit-learn")
 
@@ -39,10 +39,23 @@ def growth(found: list[dict[str, Any]]) -> str:
     return table(["what grows", "from … to", "slope", "a round at the start", "at the end"], rows)
 
 
+def rounds(found: dict[str, Any]) -> str:
+    """A round's time, and every step's part of it."""
+    rows = []
+    for case in found["cases"]:
+        whole, *steps = case["seconds"].values()
+        parts = [f"{100 * part / whole:.0f} %" for part in (*steps, whole - sum(steps))]
+        rows.append([f"{case['case']}, {case['trials']} × {case['rounds']:,} rounds", duration(whole), *parts])
+    header = ["A_opt, trials", "a round of one trial", *list(found["cases"][0]["seconds"])[1:], "the rest"]
+    told = f"(`{found['command']}`, {found['date']}, {found['cores']} cores, one thread, {versions(found['versions'])}.{note(found)})"
+    return f"{table(header, rows)}\n\n{told}"
+
+
 def blocks() -> dict[str, str]:
     """Ratios, growth, and the machine they belong to."""
     found = kept("bench.json")
     machine = found["machine"]
     told = f"{machine['date']}, {machine['processor']}, {machine['cores']} cores, one thread; "
     told += ", ".join(f"{name} {machine[name]}" for name in VERSIONS) + f"; `{found['command']}`." + note(found)
-    return {"bench": f"{told}\n\n{outcomes(found['benchmarks'])}", "growth": growth(found["growth"])}
+    made = {"bench": f"{told}\n\n{outcomes(found['benchmarks'])}", "growth": growth(found["growth"])}
+    return made | {"rounds": rounds(kept("rounds.json"))}

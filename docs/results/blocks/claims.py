@@ -10,9 +10,9 @@ from blocks.text import RESULTS, table
 MADE_BY = {
     "images.json": "python benchmarks/images.py",
     "images-fashion-trials.json": "python benchmarks/image_trials.py",
-    "synthetic2-search.json": "python docs/results/search_synthetic2.py",
-    "verdicts.json": "evenhand reproduce",
 }
+BESIDE = {"verdicts.json": "results.json"}
+"""A file that is written with another one, which says how both were made."""
 
 
 def texts(found: Any, *keys: str) -> Iterator[str]:
@@ -33,7 +33,8 @@ def files() -> str:
     """A row for each file."""
     rows = []
     for path in sorted(RESULTS.glob("*.json")):
-        found = json.loads(path.read_text(encoding="utf-8"))
+        says = path.with_name(BESIDE.get(path.name, path.name))
+        found = json.loads(says.read_text(encoding="utf-8"))
         commands = {MADE_BY[path.name]} if path.name in MADE_BY else set(texts(found, "command"))
         dates = sorted({date[:10] for date in texts(found, "date", "finished")})
         when = " to ".join(dict.fromkeys((dates[0], dates[-1]))) if dates else ""

@@ -45,7 +45,7 @@ def price(part: dict[str, Any]) -> str:
     found = part["found"]
     text = told(part, f"{found['cells']} cells (source × budget × rule), {found['trials']} trials each")
     summary = (
-        f"Mean over cells of chosen − plain: **{points(found['mean'], 2)} points**; the least cell {signed(found['least'])}; "
+        f"Mean of chosen − plain, with its interval over sources: **{points(found['mean'], 2)} points**; the least cell {signed(found['least'])}; "
         f"cells below −1 point beyond a Bonferroni interval: {found['below_minus_1']}; cells whose own 95 % interval is above 0: "
         f"{found['won']}, below 0: {found['lost']}."
     )
@@ -76,7 +76,7 @@ def substitutes(part: dict[str, Any]) -> str:
         "A_opt chosen over Uniform chosen": "sampling where all re-weight: A_opt, chosen − Uniform, chosen",
     }
     rows = [[title, points(found[key], 2)] for key, title in names.items()]
-    return table(["worst-group test accuracy, mean over cells", "points [95 % over cells]"], rows)
+    return table(["worst-group test accuracy, mean over cells", "points [95 % over sources]"], rows)
 
 
 def rates(part: dict[str, Any]) -> str:
@@ -122,7 +122,7 @@ def regrets(part: dict[str, Any]) -> str:
     """Regret of every rule on the fresh seed, over all cells."""
     found = part["found"]["regrets"]
     rows = [[rule, points(v, 2), signed(v["largest"]), str(v["beyond"])] for rule, v in found.items()]
-    header = ["rule", "mean regret, points [95 % over cells]", "largest", "cells in which it is surely above 0"]
+    header = ["rule", "mean regret, points [95 % over sources]", "largest", "cells in which it is surely above 0"]
     return table(header, rows)
 
 

@@ -24,7 +24,7 @@ def buys(part: dict[str, Any]) -> str:
         rows.append([title, points(gain, 2), signed(-least(cells, rule)), signed(-found[rule]["largest"])])
     header = ["rule", "on average, points [95 %]", "at its best", "at its worst"]
     text = (
-        f"({len({cell['source'] for cell in cells})} data sets with three budgets each, measured by `{part['run']['command']}`, "
+        f"({len({cell['source'] for cell in cells})} data sets with three budgets each; the interval is over data sets. Measured by `{part['run']['command']}`, "
         f"on {part['run']['date']}.)"
     )
     return f"{table(header, rows)}\n\n{text}"

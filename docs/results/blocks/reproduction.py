@@ -81,18 +81,28 @@ def searched(found: dict[str, Any]) -> str:
     good = sum(one["score"] >= 0.05 for one in tried)
     best = max(one["score"] for one in tried)
     lines = [f"The search tried {len(tried)} settings; {good} scored 5 points or more, the best {100 * best:.1f}."]
-    first = found["rounded"][0]["settings"]
     lines += [
         "",
         "| rounded setting, trials 0–99 | A_opt+ on v | A_opt | Greedy | gain | on u |",
         "|---|---|---|---|---|---|",
     ]
     for one in found["rounded"]:
-        changed = ", ".join(f"{k} {v:g}" for k, v in one["settings"].items() if v != first[k]) or "**the one kept**"
+        changed = changed_words(one, found["rounded"][0]) or "**the one kept**"
         rules = [one[label] for label in ("A_opt+", "A_opt", "Greedy")]
         on_v, on_u = " | ".join(f"{rule['v']:.3f}" for rule in rules), ", ".join(f"{rule['u']:.3f}" for rule in rules)
         lines.append(f"| {changed} | {on_v} | {one['gain']:.3f} | {on_u} |")
+    first, (rounded, search) = found["first_choice"], (found["runs"][part] for part in ("rounded", "search"))
+    lines += [
+        "",
+        f"Our first choice, {changed_words(first, found['rounded'][0])}, gains {100 * first['gain']:.1f} points on trials 1000–1099. "
+        f"(`{search['command']}`, {search['date']}; `{rounded['command']}`, {rounded['date']}.)",
+    ]
     return "\n".join(lines)
+
+
+def changed_words(one: dict[str, Any], first: dict[str, Any]) -> str:
+    """What a setting has otherwise than the first of the rounded ones."""
+    return ", ".join(f"{k} {v:g}" for k, v in one["settings"].items() if v != first["settings"][k])
 
 
 def blocks() -> dict[str, str]:

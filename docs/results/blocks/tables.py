@@ -34,6 +34,22 @@ def gaps(runs: dict[str, Any], metric: str) -> str:
     return table(["labels", *(f"− {RULES[rule]}" for rule in others)], rows)
 
 
+def ceilings(found: dict[str, Any], name: str) -> str:
+    """What no rule beats by much: models of every row."""
+    groups = found[name]["groups"]
+    size = sum(group["rows"] for group in groups.values())
+    rows = [
+        [label, f"{g['rows']:,} ({100 * g['rows'] / size:.1f} %)", short(g["alone"]), short(g["together"])]
+        for label, g in groups.items()
+    ]
+    trials = (
+        "one trial" if found[name]["trials"] == 1 else f"the mean of {found[name]['trials']} trials, rows of the first"
+    )
+    made = f"(`{found['command']}`, {found['date']}, {trials}.)"
+    header = ["group", f"rows, of {size:,}", "a model of these rows alone", "a model of all rows"]
+    return f"{table(header, rows)}\n\n{made}"
+
+
 def big_table() -> str:
     """A pool larger than memory: seconds and peaks."""
     found = kept("big-table.json")
@@ -95,4 +111,5 @@ def blocks() -> dict[str, str]:
         for part, metric in METRICS.items():
             made[f"{name}-{part}"] = means(runs, metric, PAPER[name] if part == "half" else None)
             made[f"{name}-{part}-gaps"] = gaps(runs, metric)
+        made[f"{name}-ceilings"] = ceilings(found["ceilings"], name)
     return made | {"big-table": big_table(), "unlabelled": unlabelled(), "random-groups": coverage()}

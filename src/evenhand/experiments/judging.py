@@ -14,6 +14,10 @@ from evenhand.notation import JsonObject
 __all__ = ["VALUES", "judge_again", "read_values", "values_text"]
 
 VALUES = "verdicts.json"
+_ABOUT = (
+    "by experiment and claim, one value per trial and comparison; results.json beside it has the command, date, versions "
+    "and seeds of every experiment"
+)
 
 
 def read_values(folder: Path) -> JsonObject:
@@ -31,8 +35,8 @@ def values_text(kept: Mapping[str, JsonObject]) -> str:
     for name, claims in kept.items():
         rows = [f"  {json.dumps(claim, ensure_ascii=False)}: {_compact(one)}" for claim, one in claims.items()]
         lines.append(f" {json.dumps(name)}: {{\n" + ",\n".join(rows) + "\n }")
-    head = f'{{"schema": 1, "level": {LEVEL}, "comparisons_at_most": {FAMILY}, "experiments": {{\n'
-    return head + ",\n".join(lines) + "\n}}\n"
+    head = {"schema": 1, "about": _ABOUT, "level": LEVEL, "comparisons_at_most": FAMILY}
+    return json.dumps(head).removesuffix("}") + ', "experiments": {\n' + ",\n".join(lines) + "\n}}\n"
 
 
 def _compact(one: JsonObject) -> str:
