@@ -200,6 +200,7 @@ def test_controls_that_give_labels(control, result, label):
         (part("choices", ["good", "bad"]), "'mood' has 2 answers where one label is wanted"),
         (part("choices", ["good"]) + part("choices", ["bad"]), "several labels: 'bad', 'good'"),
         (part("choices", ["good"], "other"), "no answer of 'mood'"),
+        ([], "no answer of 'mood'"),  # submitted with nothing chosen
         (part("textarea", "well"), "answers of 'mood' are textarea, which is no label"),
         (part("taxonomy", [["a"], ["b"]]), "'mood' has 2 answers"),
     ],
@@ -210,12 +211,12 @@ def test_answers_that_are_no_label(result, problem):
     assert problem in task.answers[0].problem
 
 
-def test_annotations_that_say_nothing_and_people_who_left():
+def test_skipped_annotations_and_people_who_left():
     left = {"id": 7, "completed_by": None, "updated_at": "2", "result": part("choices", ["bad"])}
     unlisted = {**left, "id": 8, "completed_by": 12}
-    empty = {**left, "id": 9, "result": []}
-    skipped = {**empty, "id": 10, "was_cancelled": True, "completed_by": {"id": 3, "email": "bob@example.org"}}
-    with Small(ONE, annotations=[left, unlisted, empty, skipped], overlap=3) as server:
+    by = {"id": 3, "email": "bob@example.org"}
+    skipped = {**left, "id": 9, "result": [], "was_cancelled": True, "completed_by": by}
+    with Small(ONE, annotations=[left, unlisted, skipped], overlap=3) as server:
         (task,), _ = read(server)
     assert [(a.by, a.label) for a in task.answers] == [
         ("deleted account, annotation 7", "bad"), ("account 12", "bad"), ("bob@example.org", None)
