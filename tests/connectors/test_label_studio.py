@@ -113,7 +113,7 @@ def test_a_line_that_is_cut_while_tasks_are_marked(tape, studio, hasty):
 
 def test_a_wrong_key_and_a_project_that_is_gone(tape, studio):
     number = tape.people.make(ROWS, CONFIG)
-    with pytest.raises(InputError, match=r"does not take this access token.*Invalid token"):
+    with pytest.raises(InputError, match=r"does not take this access token.*; it says Invalid token"):
         studio(number, "not this one").tasks(None)
     with pytest.raises(InputError, match="has no project 99 that this access token may see"):
         studio(99).tasks(None)
@@ -294,7 +294,12 @@ def test_from_the_shell(tape, tmp_path):
     (tmp_path / "key").write_text(f"{KEY}\n")
     done = command(tape, number, "--once", "--key-file", str(tmp_path / "key"), db=db, key="")
     assert done.stdout == "6 to label\n"
-    for words, message in (((), "LABEL_STUDIO_API_KEY"), (("--key-file", str(tmp_path / "none")), "No such file")):
+    (tmp_path / "odd").write_bytes(f"{KEY}\n".encode("utf-16"))  # as a shell of Windows writes it
+    for words, message in (
+        ((), "LABEL_STUDIO_API_KEY"),
+        (("--key-file", str(tmp_path / "none")), "No such file"),
+        (("--key-file", str(tmp_path / "odd")), "no token has"),
+    ):
         done = command(tape, number, "--once", *words, db=db, key="")
         assert (done.exit_code, message in done.output) == (2, True), done.output
     done = command(tape, number, "--once", "--json", db=db, key="wrong")

@@ -160,14 +160,18 @@ def test_ids_by_a_field_and_groups_by_several():
     tool.add({"key": "=a", "sex": "f", "age": 20})
     tool.add({"key": " b", "sex": "f", "age": 20})
     tool.add({"key": None, "sex": "f", "age": 20})
+    tool.add({"key": 17.0, "sex": "f", "age": "20"})
+    tool.add({"key": 18.0, "sex": "f", "age": 20})
     c = campaign(batch=1)
     sync = Sync(c, tool, id="key", group=["sex", "age:30,60"], features=["age"], ahead=9)
     report = sync.once()
-    assert report.tasks == 24
+    assert report.tasks == 25
     assert list(report.problems.values()) == [
-        "it has the id '=a' of task 1", "the id ' b' has blanks around it: write 'b'", "it has no id: 'key' is empty"
+        "it has the id '=a' of task 1", "the id ' b' has blanks around it: write 'b'", "it has no id: 'key' is empty",
+        "it has no group: 'age' is '20' and not a number, which bins need",
     ]  # fmt: skip
     assert "sex=f, age=under 30" in c.groups
     fill(tool, "yes")
     sync.once()
-    assert {tool.data[task]["key"] for task in answered(tool)} == set(labels(c))
+    assert {str(tool.data[task]["key"]).removesuffix(".0") for task in answered(tool)} == set(labels(c))
+    assert [*sync._pool.find(["17", "18"])] == ["18"]

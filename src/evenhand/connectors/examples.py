@@ -83,7 +83,9 @@ class PoolOfTasks:
         if earlier is not None and self.tasks.get(earlier) == task.id:
             del self.tasks[earlier]
         try:
-            name = task.id if self._id is None else read_id(_given(task, self._id, "id"))
+            given = task.id if self._id is None else _given(task, self._id, "id")
+            # a column of whole numbers in a CSV file comes as floats as soon as one of them is missing
+            name = read_id(int(given) if isinstance(given, float) and given.is_integer() else given)
             if (other := self.tasks.setdefault(name, task.id)) != task.id:
                 raise InputError(f"it has the id {name!r} of task {other}")
         except InputError as error:
@@ -102,8 +104,11 @@ class PoolOfTasks:
 
     def _has_group(self, task: Task) -> bool:
         for part in self._group:
+            field, bins, _ = part.partition(":")
             try:
-                _given(task, part.partition(":")[0], "group")
+                value = _given(task, field, "group")
+                if bins and _unlike([value], "number") is not None:
+                    raise InputError(f"it has no group: {field!r} is {value!r} and not a number, which bins need")
             except InputError as error:
                 self.problems[task.id] = str(error)
                 return False
