@@ -159,6 +159,9 @@ def _in_step(line: Tape, tool: LabelStudio, people: Any) -> None:
     people.say("bob", task, "bad")
     report = Sync(campaign, tool, **FIELDS, rule="agree").once()
     assert report.disagreements == {task: {"ann@example.org": "good", "bob@example.org": "bad"}}
+    # nobody is asked for it again, and there is as much to do as before
+    shown = [number for number, *_ in people.in_tab()]
+    assert (task in shown, len(shown)) == (False, report.shown)
     assert campaign.status()["disagreements"] == {tool.name: {"count": 1, "ids": [name_of[task]]}}
     assert again.once().told == 1  # by `last`
     assert labels(campaign)[name_of[task]] == "bad"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import evenhand as eh
 from evenhand.connectors.base import Answer, Shown, Task
 from evenhand.errors import ToolError
 
@@ -68,3 +69,27 @@ class Paper:
         if self.broken:
             self.broken -= 1
             raise ToolError("the line is dead")
+
+
+def rows(n=40):
+    return [{"group": "uv"[k % 2], "age": 20 + k % 40, "note": "x" * (k % 3)} for k in range(n)]
+
+
+def campaign(**settings):
+    settings = {"budget": 24, "batch": 2, "learner": "table", **settings}
+    return eh.Campaign(None, **settings)
+
+
+def labels(c):
+    with c.store.moment() as (reader, _):
+        return {row.id: row.label for row in reader.changed() if row.counts}
+
+
+def answered(tool):
+    """What the only person says now, by task."""
+    return {t: a["ann"].label for t, a in tool.answers.items() if t in tool.data and a and a["ann"].label is not None}
+
+
+def fill(tool, label="yes", by="ann"):
+    for shown in list(tool.shown):
+        tool.say(shown.task, label if isinstance(label, str) else label(shown), by)

@@ -113,7 +113,7 @@ def test_a_line_that_is_cut_while_tasks_are_marked(tape, studio, hasty):
 
 def test_a_wrong_key_and_a_project_that_is_gone(tape, studio):
     number = tape.people.make(ROWS, CONFIG)
-    with pytest.raises(InputError, match=r"does not take this access token.*Invalid token"):
+    with pytest.raises(InputError, match=r"does not take this access token.*; it says Invalid token"):
         studio(number, "not this one").tasks(None)
     with pytest.raises(InputError, match="has no project 99 that this access token may see"):
         studio(99).tasks(None)
@@ -200,6 +200,7 @@ def test_controls_that_give_labels(control, result, label):
         (part("choices", ["good", "bad"]), "'mood' has 2 answers where one label is wanted"),
         (part("choices", ["good"]) + part("choices", ["bad"]), "several labels: 'bad', 'good'"),
         (part("choices", ["good"], "other"), "no answer of 'mood'"),
+        ([], "no answer of 'mood'"),  # submitted with nothing chosen
         (part("textarea", "well"), "answers of 'mood' are textarea, which is no label"),
         (part("taxonomy", [["a"], ["b"]]), "'mood' has 2 answers"),
     ],
@@ -210,12 +211,12 @@ def test_answers_that_are_no_label(result, problem):
     assert problem in task.answers[0].problem
 
 
-def test_annotations_that_say_nothing_and_people_who_left():
+def test_skipped_annotations_and_people_who_left():
     left = {"id": 7, "completed_by": None, "updated_at": "2", "result": part("choices", ["bad"])}
     unlisted = {**left, "id": 8, "completed_by": 12}
-    empty = {**left, "id": 9, "result": []}
-    skipped = {**empty, "id": 10, "was_cancelled": True, "completed_by": {"id": 3, "email": "bob@example.org"}}
-    with Small(ONE, annotations=[left, unlisted, empty, skipped], overlap=3) as server:
+    by = {"id": 3, "email": "bob@example.org"}
+    skipped = {**left, "id": 9, "result": [], "was_cancelled": True, "completed_by": by}
+    with Small(ONE, annotations=[left, unlisted, skipped], overlap=3) as server:
         (task,), _ = read(server)
     assert [(a.by, a.label) for a in task.answers] == [
         ("deleted account, annotation 7", "bad"), ("account 12", "bad"), ("bob@example.org", None)
@@ -293,7 +294,12 @@ def test_from_the_shell(tape, tmp_path):
     (tmp_path / "key").write_text(f"{KEY}\n")
     done = command(tape, number, "--once", "--key-file", str(tmp_path / "key"), db=db, key="")
     assert done.stdout == "6 to label\n"
-    for words, message in (((), "LABEL_STUDIO_API_KEY"), (("--key-file", str(tmp_path / "none")), "No such file")):
+    (tmp_path / "odd").write_bytes(f"{KEY}\n".encode("utf-16"))  # as a shell of Windows writes it
+    for words, message in (
+        ((), "LABEL_STUDIO_API_KEY"),
+        (("--key-file", str(tmp_path / "none")), "No such file"),
+        (("--key-file", str(tmp_path / "odd")), "no token has"),
+    ):
         done = command(tape, number, "--once", *words, db=db, key="")
         assert (done.exit_code, message in done.output) == (2, True), done.output
     done = command(tape, number, "--once", "--json", db=db, key="wrong")

@@ -44,6 +44,7 @@ def test_a_real_server(server: Server, tmp_path: Path, monkeypatch: pytest.Monke
             tell_story(line, line.people)
         _restarted(server, people, monkeypatch)
         _links_stay(server, lead)
+        _numbers_come_again(server, lead)
         follow_guide(server.url, lead.personal_token(), people, tmp_path, monkeypatch)
 
 
@@ -73,3 +74,22 @@ def _links_stay(server: Server, lead: Lead) -> None:
     with LabelStudio(server.url, project, key=server.key) as tool:
         assert Sync(campaign, tool, features=["age"]).once().shown == 4
     assert [task["data"]["page"] for task in lead.tasks(project)] == [row["page"] for row in rows]
+
+
+def _numbers_come_again(server: Server, lead: Lead) -> None:
+    """On SQLite a new task gets the number of the last one that was deleted: its labels are not those of the old data."""
+    rows = [{"text": "a", "group": "uv"[k % 2], "age": k} for k in range(8)]
+    project = lead.project("numbers", rows)
+    campaign = eh.Campaign(None, "uniform", "table", budget=8, seed=3)
+    with LabelStudio(server.url, project, key=server.key) as tool:
+        sync = Sync(campaign, tool, features=["age"], ahead=4)
+        assert sync.once().shown == 8
+        numbers = sorted(task["id"] for task in lead.tasks(project))
+        for task in numbers:
+            lead.delete_task(task)
+        lead.add(project, [{**row, "age": 50} for row in rows])
+        assert sorted(task["id"] for task in lead.tasks(project)) == numbers
+        lead.say(numbers[0], "good")
+        report = sync.once()
+    assert (report.told, report.shown, len(report.problems)) == (0, 0, 8)
+    assert labels(campaign) == {}

@@ -6,44 +6,15 @@ import random
 import time
 
 import pytest
-from tests.connectors.paper import Paper
+from tests.connectors.paper import Paper, answered, campaign, fill, labels, rows
 from typer.testing import CliRunner
 
 import evenhand as eh
 from evenhand.cli import app
 from evenhand.connectors import Sync
+from evenhand.connectors.base import Answer
 from evenhand.connectors.running import run
 from evenhand.errors import InputError, ToolError
-
-
-def rows(n=40):
-    return [{"group": "uv"[k % 2], "age": 20 + k % 40, "note": "x" * (k % 3)} for k in range(n)]
-
-
-def campaign(**settings):
-    settings = {"budget": 24, "batch": 2, "learner": "table", **settings}
-    return eh.Campaign(None, **settings)
-
-
-def labels(c):
-    with c.store.moment() as (reader, _):
-        return {row.id: row.label for row in reader.changed() if row.counts}
-
-
-def answered(tool):
-    """What the only person says now, by task."""
-    return {t: a["ann"].label for t, a in tool.answers.items() if t in tool.data and a and a["ann"].label is not None}
-
-
-@pytest.fixture
-def pair():
-    tool, c = Paper(rows()), campaign()
-    return tool, c, Sync(c, tool, features=["age"])
-
-
-def fill(tool, label="yes", by="ann"):
-    for shown in list(tool.shown):
-        tool.say(shown.task, label if isinstance(label, str) else label(shown), by)
 
 
 def test_tasks_become_the_pool_and_requests_what_people_see(pair):
@@ -105,50 +76,6 @@ def test_changed_deleted_and_gone(pair):
     assert told[1] not in labels(c)
     assert "was withdrawn, which is for good" in sync.once().problems[told[1]]
     assert c.verify().problems == []
-
-
-def test_a_task_that_waits_and_is_deleted_leaves_its_request(pair):
-    tool, c, sync = pair
-    sync.once()
-    gone = tool.shown[0].task
-    tool.delete(gone)
-    assert Sync(c, tool, features=["age"]).once().skipped == 1
-    assert gone not in {name for r in c.open_requests for name in r.examples}
-
-
-def test_a_project_that_was_emptied_takes_nothing_back(pair):
-    tool, c, sync = pair
-    sync.once()
-    fill(tool)
-    sync.once()
-    kept, tool.data = tool.data, {}
-    with pytest.raises(ToolError, match=r"has no tasks any more.*nothing was taken back"):
-        Sync(c, tool, features=["age"]).once()
-    tool.data = kept
-    assert labels(c) == answered(tool)
-
-
-def test_another_project_is_refused(pair):
-    _, c, sync = pair
-    sync.once()
-    with pytest.raises(InputError, match=r"that of paper:1, not of paper:2"):
-        Sync(c, Paper(rows(), name="paper:2"), features=["age"]).once()
-
-
-def test_another_server_that_has_a_project_of_the_same_number_is_refused():
-    here, there = Paper(rows()), Paper(rows())
-    here.origin, there.origin = "paper:1, made on Monday", "paper:1, made on Tuesday"
-    c = campaign()
-    Sync(c, here, features=["age"]).once()
-    fill(here)
-    Sync(c, here, features=["age"]).once()
-    events = len(c.events())
-    for dry_run in (True, False):
-        with pytest.raises(
-            InputError, match=r"made on Monday, not of paper:1, made on Tuesday: is it the right server"
-        ):
-            Sync(c, there, features=["age"]).once(dry_run=dry_run)
-    assert (len(c.events()), there.shown) == (events, [])
 
 
 def test_labels_that_came_another_way_stay(pair):
@@ -231,48 +158,39 @@ def test_a_task_is_skipped_when_as_many_as_wanted_skip_it():
     assert (report.told, report.skipped) == (1, 1)
 
 
-def test_bad_tasks_are_named_and_the_others_go_on(pair):
-    tool, _, sync = pair
+def test_where_people_disagree_the_campaign_asks_on():
+    tool, c = Paper(rows(), wanted=2), campaign()
+    sync = Sync(c, tool, features=["age"], rule="agree", ahead=1)
     sync.once()
-    fine = tool.add({"group": "u", "age": 3, "more": 1})
-    bad = {
-        tool.add({"age": 4}): "it has no group: 'group' is empty",
-        tool.add({"group": "w", "age": 4}): "unknown group 'w'",
-        tool.add({"group": "u", "age": "old"}): "'age' was a number in earlier tasks and is 'old' now",
-    }
+    first = [shown.task for shown in tool.shown]
+    for task in first:
+        tool.say(task, "yes", "ann")
+        tool.say(task, "no" if task != first[0] else "yes", "bob")
     report = sync.once()
-    assert report.tasks == 1
-    assert report.problems.keys() == bad.keys()
-    assert all(message in report.problems[task] for task, message in bad.items())
-    assert fine in sync._pool.names
-    tool.data[min(bad)] = {"group": "v", "age": 5}
-    tool._touch(min(bad))
+    assert (report.told, report.asked, report.shown, len(report.disagreements)) == (1, 1, 4, 3)
+    assert not {s.task for s in tool.shown} & set(first)
+    assert [len(request.examples) for request in c.open_requests] == [3, 4]
+    for task in first[1:]:
+        tool.say(task, "yes", "bob")
     report = sync.once()
-    assert (report.tasks, len(report.problems)) == (1, 2)
+    assert (report.told, report.asked, report.disagreements) == (3, 0, {})
 
 
-def test_ids_by_a_field_and_groups_by_several():
-    odd = ["=a", "ü/ö?&#", "007", "a b", "日本", "x" * 200, 'it\'s "q"', "%2F"]
-    tool = Paper(
-        [
-            {"key": odd[k % 8] + (str(k) if k > 7 else ""), "sex": "fm"[k % 2], "age": 20 + 5 * (k // 2)}
-            for k in range(24)
-        ]
-    )
-    tool.add({"key": "=a", "sex": "f", "age": 20})
-    tool.add({"key": " b", "sex": "f", "age": 20})
-    tool.add({"key": None, "sex": "f", "age": 20})
-    c = campaign(batch=1)
-    sync = Sync(c, tool, id="key", group=["sex", "age:30,60"], features=["age"], ahead=9)
-    report = sync.once()
-    assert report.tasks == 24
-    assert list(report.problems.values()) == [
-        "it has the id '=a' of task 1", "the id ' b' has blanks around it: write 'b'", "it has no id: 'key' is empty"
-    ]  # fmt: skip
-    assert "sex=f, age=under 30" in c.groups
-    fill(tool, "yes")
+def test_where_answers_cannot_be_used_the_campaign_asks_on(pair):
+    tool, c, sync = pair
     sync.once()
-    assert {tool.data[task]["key"] for task in answered(tool)} == set(labels(c))
+    first = [shown.task for shown in tool.shown]
+    for task in first:
+        tool.answers[task]["ann"] = Answer("ann", None, "1", "two labels")
+        tool._touch(task)
+    report = sync.once()
+    assert (report.asked, report.shown, report.problems) == (2, 8, dict.fromkeys(first, "two labels"))
+    fill(tool)
+    assert sync.once().asked == 2
+    for task in first:
+        tool.say(task, "no")
+    assert sync.once().told == 8
+    assert c.verify().problems == []
 
 
 def test_requests_given_up_closed_or_expired_leave_the_tool(pair):

@@ -107,7 +107,7 @@ def _read_key(path: Path | None) -> str:
     """The access token, never an argument: arguments are seen by everybody on the machine."""
     from evenhand.errors import InputError
 
-    key = os.environ.get(_KEY, "") if path is None else path.read_text(encoding="utf-8")
+    key = os.environ.get(_KEY, "") if path is None else path.read_text(encoding="utf-8-sig", errors="replace")
     if not key.strip():
         raise InputError(f"give Label Studio's access token in the variable {_KEY}, or in a file with --key-file")
     return key.strip()

@@ -79,7 +79,7 @@ class Calls:
         self._http.headers["Authorization"] = f"Bearer {self._read(answer, 'the access token')['access']}"
 
     def _read(self, answer: httpx.Response, what: str) -> Any:
-        status, said = answer.status_code, " ".join(answer.text[:200].split())
+        status, said = answer.status_code, _said(answer)
         if status == 401:
             raise InputError(f"Label Studio does not take this access token: see {_SETTINGS}; it says {said}")
         if status == 404:
@@ -111,6 +111,15 @@ class Calls:
             if attempt < _TRIES - 1:
                 time.sleep(min(0.2 * 2**attempt, 5.0) * random.uniform(0.5, 1.0))
         raise ToolError(f"Label Studio at {self.url} cannot be reached: {failure}")
+
+
+def _said(answer: httpx.Response) -> str:
+    """What an answer says in words: Label Studio puts them into one field among others."""
+    try:
+        words = answer.json()["detail"]
+    except (ValueError, KeyError, TypeError):
+        words = answer.text
+    return " ".join(str(words)[:200].split())
 
 
 def _date(answer: httpx.Response) -> datetime | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,8 @@ from evenhand.ledger import Example
 from evenhand.notation import JsonMapping, free_name
 
 __all__ = ["PoolOfTasks"]
+
+_OTHER = "its data are not those that were handed out under its id: answers to it do not count"
 
 
 class PoolOfTasks:
@@ -37,30 +40,35 @@ class PoolOfTasks:
         self.names: dict[str, str] = {}
         self.tasks: dict[str, str] = {}
         self.problems: dict[str, str] = {}
-        self._pooled: set[str] = set()
+        self.strange: set[str] = set()
 
-    def take(self, tasks: Sequence[Task], by: str, *, closed: bool) -> int:
-        """Register tasks that are not in the pool yet, unless it is closed; gives how many."""
+    def take(self, tasks: Sequence[Task], by: str, *, read_at: int, closed: bool, ours: bool) -> int:
+        """Register tasks that are not in the pool as they are now, unless it is closed; gives how many.
+
+        Tools may give a new task the number of a deleted one, and people change the data of tasks. An example that was
+        never handed out takes the new data. One that was keeps its own, and its task becomes one of the `strange`:
+        what people say of it is said of other data. A pool that is not ours may have its data from elsewhere.
+        """
+        state = self._campaign.store.refresh()
+        if state.pool is None and tasks:
+            self._check_fields(tasks)
+        named = [task for task in tasks if self._name(task)]
+        known = self.find([self.names[task.id] for task in named])
         fresh: list[Task] = []
-        for task in tasks:
-            self.problems.pop(task.id, None)
-            if task.id in self._pooled:
+        for task in named:
+            example = known.get(self.names[task.id])
+            # what another sync wrote since may rest on a newer reading
+            if example is not None and (not ours or example.changed > read_at):
                 continue
-            try:
-                name = task.id if self._id is None else read_id(_given(task, self._id, "id"))
-                if (other := self.tasks.setdefault(name, task.id)) != task.id:
-                    raise InputError(f"it has the id {name!r} of task {other}")
-            except InputError as error:
-                self.problems[task.id] = str(error)
-            else:
-                self.names[task.id] = name
+            self.strange.discard(task.id)
+            if example is not None and not _differs(task, example, state.columns):
+                continue
+            if example is not None and (example.role or example.fate or example.label) is not None:
+                self.strange.add(task.id)
+                self.problems[task.id] = _OTHER
+            elif self._has_group(task):
                 fresh.append(task)
-        known = self.find([self.names[task.id] for task in fresh])
-        self._pooled |= {task.id for task in fresh if self.names[task.id] in known}
-        new = [task for task in fresh if task.id not in self._pooled and self._has_group(task)]
-        if new and not closed:
-            self._register(new, by)
-        return sum(task.id in self._pooled for task in new)
+        return 0 if closed or not fresh else self._register(fresh, by)
 
     def find(self, names: Sequence[str]) -> dict[str, Example]:
         """The examples with these ids."""
@@ -68,17 +76,46 @@ class PoolOfTasks:
         with store.ledger.reading(store.number) as reader:
             return reader.find(names)
 
+    def _name(self, task: Task) -> bool:
+        """Whether a task can be told from all others; notes which example it is."""
+        self.problems.pop(task.id, None)
+        earlier = self.names.pop(task.id, None)
+        if earlier is not None and self.tasks.get(earlier) == task.id:
+            del self.tasks[earlier]
+        try:
+            given = task.id if self._id is None else _given(task, self._id, "id")
+            # a column of whole numbers in a CSV file comes as floats as soon as one of them is missing
+            name = read_id(int(given) if isinstance(given, float) and given.is_integer() else given)
+            if (other := self.tasks.setdefault(name, task.id)) != task.id:
+                raise InputError(f"it has the id {name!r} of task {other}")
+        except InputError as error:
+            self.problems[task.id] = str(error)
+            return False
+        self.names[task.id] = name
+        return True
+
+    def _check_fields(self, tasks: Sequence[Task]) -> None:
+        """Refuse fields that no task has: a name is mistyped."""
+        there = _fields(tasks)
+        wanted = [*(part.partition(":")[0] for part in self._group), *([self._id] if self._id else ())]
+        for field in (*wanted, *(self._features or ())):
+            if field not in there:
+                raise InputError(f"no task has the field {field!r}: the fields are {', '.join(map(repr, there))}")
+
     def _has_group(self, task: Task) -> bool:
         for part in self._group:
+            field, bins, _ = part.partition(":")
             try:
-                _given(task, part.partition(":")[0], "group")
+                value = _given(task, field, "group")
+                if bins and _unlike([value], "number") is not None:
+                    raise InputError(f"it has no group: {field!r} is {value!r} and not a number, which bins need")
             except InputError as error:
                 self.problems[task.id] = str(error)
                 return False
         return True
 
-    def _register(self, tasks: Sequence[Task], by: str) -> None:
-        """Register tasks; if some cannot be, all the others."""
+    def _register(self, tasks: Sequence[Task], by: str) -> int:
+        """Register tasks; if some cannot be, all the others. Gives how many."""
         state = self._campaign.store.refresh()
         first = state.pool is None
         column = self._id or (free_name("task", _fields(tasks)) if first else str(state.settings["id"]))
@@ -93,12 +130,10 @@ class PoolOfTasks:
                 raise
             if len(tasks) == 1:
                 self.problems[tasks[0].id] = str(error)
-                return
+                return 0
             half = len(tasks) // 2
-            self._register(tasks[:half], by)
-            self._register(tasks[half:], by)
-        else:
-            self._pooled |= {task.id for task in tasks}
+            return self._register(tasks[:half], by) + self._register(tasks[half:], by)
+        return len(tasks)
 
     def _table(self, tasks: Sequence[Task], column: str, earlier: JsonMapping | None) -> Any:
         """Tasks' data as a table with the columns of earlier ones; what is no plain value is left out."""
@@ -121,7 +156,7 @@ class PoolOfTasks:
             if kind == "text":
                 columns[name] = pa.array([None if v is None else str(v) for v in values], pa.string())
             elif kind is not None and (problem := _unlike(values, kind)) is None:
-                columns[name] = pa.array(values)
+                columns[name] = pa.array(_filled(values))
             elif kind is not None:
                 raise InputError(f"{name!r} was a {kind} in earlier tasks and is {problem!r} now")
         return pa.table(columns)
@@ -141,7 +176,8 @@ def _fields(tasks: Sequence[Task]) -> list[str]:
 
 def _kind(values: Sequence[Any]) -> str | None:
     """What a field holds: numbers, true and false, or else text; None for lists and the like."""
-    kinds = {type(value) for value in values if value is not None}
+    # Label Studio imports a gap in a CSV file as an empty text, among numbers too
+    kinds = {type(value) for value in values if value is not None and value != ""}
     if not kinds <= {str, int, float, bool}:
         return None
     return "number" if kinds <= {int, float} and kinds else "bool" if kinds == {bool} else "text"
@@ -151,7 +187,37 @@ def _unlike(values: Sequence[Any], kind: str) -> Any:
     """The first value that does not fit a kind."""
     fits: Mapping[str, tuple[type, ...]] = {"number": (int, float), "bool": (bool,)}
     allowed = fits.get(kind, (str,))
-    odd = (
-        v for v in values if v is not None and (not isinstance(v, allowed) or (isinstance(v, bool) and kind != "bool"))
-    )
+    given = (v for v in values if v is not None and v != "")
+    odd = (v for v in given if not isinstance(v, allowed) or (isinstance(v, bool) and kind != "bool"))
     return next(odd, None)
+
+
+def _filled(values: Sequence[Any]) -> list[Any]:
+    """Numbers of one kind, None where there is a gap; whole ones that no computer's integer holds become floats."""
+    given = [None if value == "" else value for value in values]
+    if all(value is None or (isinstance(value, int) and abs(value) < 2**63) for value in given):
+        return given
+    return [None if value is None else _float(value) for value in given]
+
+
+def _float(value: float) -> float:
+    return float(str(value))  # by way of text a number that is too large is infinite, and refused by name
+
+
+def _differs(task: Task, example: Example, columns: JsonMapping | None) -> bool:
+    """Whether a task's data are not those that its example was registered with."""
+    if columns is None or "names" not in columns or not isinstance(example.features, str):
+        return False
+    kinds = zip(columns["names"], columns["types"], strict=True)
+    now = [_as_stored(task.data.get(name), kind) for name, kind in kinds]
+    then = json.loads(example.features)
+    return now != [_as_stored(value, kind) for value, kind in zip(then, columns["types"], strict=True)]
+
+
+def _as_stored(value: Any, kind: str) -> Any:
+    """A value of a field so that it can be compared: how a number is written and how a gap is does not matter."""
+    if value is None or value == "":
+        return None
+    if kind == "text":
+        return str(value)
+    return _float(value) if kind == "number" and isinstance(value, int) and not isinstance(value, bool) else value

@@ -95,8 +95,7 @@ class LabelStudio:
         for task in self._pages(changed):
             self._remember_marks(task)
             annotations = sorted(task.get("annotations") or (), key=lambda one: str(one.get("created_at")))
-            answers = (self._answer(one) for one in annotations)
-            said = tuple(answer for answer in answers if answer is not None)
+            said = tuple(map(self._answer, annotations))
             found.append(Task(str(task["id"]), task["data"], said, max(1, int(task.get("overlap") or 1))))
         return found, cursor
 
@@ -114,15 +113,12 @@ class LabelStudio:
 
     # ---------------------------------------------------------------- answers
 
-    def _answer(self, annotation: Mapping[str, Any]) -> Answer | None:
-        """What an annotation says; None if it says nothing at all."""
+    def _answer(self, annotation: Mapping[str, Any]) -> Answer:
+        """What an annotation says."""
         by, at = self._person(annotation), str(annotation.get("updated_at"))
         if annotation.get("was_cancelled"):
             return Answer(by, None, at)
-        parts = annotation.get("result") or ()
-        if not parts:
-            return None
-        results = [part for part in parts if part.get("from_name") == self._control]
+        results = [part for part in annotation.get("result") or () if part.get("from_name") == self._control]
         if not results:
             return Answer(by, None, at, f"an annotation has no answer of {self._control!r}")
         try:
@@ -150,7 +146,9 @@ class LabelStudio:
         try:
             project = self._call("GET", f"/api/projects/{self.project}/")
         except Gone:
-            raise InputError(f"Label Studio has no project {self.project} that this access token may see") from None
+            raise InputError(
+                f"Label Studio at {self._call.url} has no project {self.project} that this access token may see"
+            ) from None
         if "created_at" in project:
             self.origin = f"{self.name}, made {project['created_at']}"
         controls = {name: str(about.get("type")) for name, about in (project.get("parsed_label_config") or {}).items()}

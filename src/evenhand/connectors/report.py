@@ -20,7 +20,7 @@ class Report:
     """What one pass did, or in a dry run would do.
 
     Attributes:
-        tasks: tasks that became examples of the pool.
+        tasks: tasks that became examples of the pool, or whose data were changed before anybody was to label them.
         told, corrected, withdrawn, skipped: labels that came, changed and went, and examples nobody can label.
         asked: requests that were made.
         shown: tasks that people see next.

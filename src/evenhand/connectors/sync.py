@@ -66,6 +66,7 @@ class Sync:
         self._cursor: str | None = None
         self._passes = 0
         self._problems: dict[str, str] = {}  # answers that mean nothing
+        self._answered: set[str] = set()  # tasks that as many people as wanted have answered
         self._disagreements: dict[str, dict[str, str]] = {}
         self._why: dict[int, str] = {}
 
@@ -85,7 +86,7 @@ class Sync:
             self._forget()
         self._answers.postponed = False
         try:
-            report.tasks = self._pool.take(tasks, origin, closed=closed)
+            report.tasks = self._pool.take(tasks, origin, read_at=read_at, closed=closed, ours=self._sole)
             outcomes = {self._pool.names[task.id]: self._agreed(task) for task in tasks if task.id in self._pool.names}
             gone = self._gone({task.id for task in tasks}) if whole else {}
             outcomes = {**self._answers.waiting, **outcomes, **gone}
@@ -113,7 +114,7 @@ class Sync:
     def _forget(self) -> None:
         self._pool.forget()
         self._answers.forget()
-        self._problems, self._disagreements = {}, {}
+        self._problems, self._disagreements, self._answered = {}, {}, set()
 
     def _check_origin(self) -> str:
         """Which project the tasks are of; refuses one that the pool is not of."""
@@ -135,6 +136,11 @@ class Sync:
         outcome = agreed(task.answers, self.rule, task.wanted)
         self._disagreements.pop(task.id, None)
         self._problems.pop(task.id, None)
+        self._answered.discard(task.id)
+        if len({answer.by for answer in task.answers}) >= task.wanted:
+            self._answered.add(task.id)
+        if task.id in self._pool.strange and not outcome.gone:
+            return Outcome(problem=self._pool.problems[task.id])
         if outcome.disagree:
             self._disagreements[task.id] = {a.by: str(a.label) for a in task.answers if a.label is not None}
         if outcome.problem is not None:
@@ -160,12 +166,14 @@ class Sync:
     # ---------------------------------------------------------------- requests
 
     def _ask(self, report: Report) -> None:
-        """Keep so many requests open."""
+        """Keep so many requests open that somebody can answer something of."""
         while True:
             with self.campaign.store.moment() as (_, state):
-                ours = sum(request["by"] == self.tool.name for request in state.open.values())
-                made = state.asked
-            if ours >= self.ahead:
+                made, mine = state.asked, [r for r in state.open.values() if r["by"] == self.tool.name]
+            if state.pool is None:  # groups may be known before there are tasks
+                report.nothing_to_ask = "no pool yet"
+                return
+            if sum(not all(map(self._is_stuck, request.get("left", ()))) for request in mine) >= self.ahead:
                 return
             # two that ask at the same moment ask with the same key, and get the same request
             key = hashlib.blake2b(f"{self.tool.name} {made}".encode(), digest_size=12).hexdigest()
@@ -176,14 +184,19 @@ class Sync:
                 return
             report.asked += 1
 
+    def _is_stuck(self, name: str) -> bool:
+        """Whether nobody is to answer an example any more though it has no label: they disagree, or it cannot be used."""
+        task = self._pool.tasks.get(name)
+        return task in self._pool.strange or (task in self._answered and name not in self._answers.waiting)
+
     def _show(self, report: Report) -> None:
         """Put the examples of open requests in front of people, oldest request first."""
         shown: list[Shown] = []
         for request in sorted(self.campaign.open_requests, key=lambda request: request.id):
             if request.id not in self._why:
                 self._why[request.id] = str(self.campaign.explain(request.id)["words"])
-            tasks = [self._pool.tasks[name] for name in request.examples if name in self._pool.tasks]
-            shown += [Shown(task, request.id, request.group, self._why[request.id]) for task in tasks]
+            names = [name for name in request.examples if name in self._pool.tasks and not self._is_stuck(name)]
+            shown += [Shown(self._pool.tasks[n], request.id, request.group, self._why[request.id]) for n in names]
         report.shown = len(shown)
         self.tool.show(shown)
 
