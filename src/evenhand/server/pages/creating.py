@@ -111,8 +111,11 @@ def settings_in(given: dict[str, str], *, has_pool: bool) -> dict[str, Any]:
     except ValidationError as error:
         found = error.errors()[0]
         where = ".".join(map(str, found["loc"]))
-        said = "a name neither begins with ~ nor holds /" if where == "name" and plain["name"] else found["msg"]
-        raise InputError(f"{where}: {said}") from None
+        if where == "name":
+            raise InputError(
+                "a name neither begins with ~ nor holds /" if plain["name"] else "the name is missing"
+            ) from None
+        raise InputError(f"{where}: {found['msg']}") from None
     check_plain(checked["strategy"], checked["learner"], checked["risk"])
     checked["learner"] = None if checked["learner"] == "none" else checked["learner"]
     return checked
