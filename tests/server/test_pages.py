@@ -252,3 +252,17 @@ def test_messages_keep_the_names_of_files_and_columns_as_they_are(server: Runnin
     log = page(server, f"{base}/events")
     assert "1 label of " in log
     assert "(first examples of every group)" in log
+
+
+def test_the_list_says_what_needs_eyes(start: Start, tmp_path: Any) -> None:
+    database = f"sqlite:///{tmp_path / 'list.db'}"
+    ended = "until=2020-01-01"
+    Campaign.create(database, "met", ["u", "v"], budget=40, stop=ended).release()
+    with Campaign.create(database, "leases", ["u", "v"], budget=40, batch=2, lease="10d") as campaign:
+        campaign.ask()
+        campaign.extend(campaign.ask(), "2h")
+    text = page(start(database), "/")
+    cards = dict(re.findall(r"(?s)<bdi>(met|leases)</bdi>(.*?)<dl", text))
+    assert "stopping rule met" in cards["met"]
+    assert "1 will expire soon" in cards["leases"]
+    assert "expired" not in cards["leases"]

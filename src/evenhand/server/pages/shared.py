@@ -106,7 +106,13 @@ def render(request: Request, template: str, status: int = 200, **context: Any) -
 
     root = parts_of(request).settings.root_path
     done = DONE.get(request.query_params.get("done", ""))
-    about: dict[str, Any] = {"root": root, "who": who_is(request.state.grant), "done": done, "error": None, "static": versioned}
+    about: dict[str, Any] = {
+        "root": root,
+        "who": who_is(request.state.grant),
+        "done": done,
+        "error": None,
+        "static": versioned,
+    }
     about |= {"key": secrets.token_hex(8), "panel": None, "typed": {}}
     return HTMLResponse(PAGES.get_template(template).render(**(about | context)), status)
 
