@@ -234,6 +234,23 @@ def test_a_form_that_is_refused_keeps_what_was_typed_and_says_why_beside_it(serv
     missing = server.client.post("/new/pool", data={"name": " ", "budget": "40", "groups": "u"}, headers=HTML)
     assert "The name is missing" in missing.text
     assert '<details class="more" open>' in missing.text
+    long = server.client.post("/new/pool", data={"name": "x", "budget": "9" * 5000, "groups": "u"}, headers=HTML)
+    assert long.status_code == 422
+
+
+def test_numbers_of_rows_where_somebody_else_trains(server: Running) -> None:
+    base, form = "/campaigns/counted", {"name": "counted", "budget": "40", "batch": "2", "groups": "u\nv"}
+    server.client.post("/new/pool", data={**form, "learner": "none"})
+    server.client.post(f"{base}/ask")
+    more = server.client.post(f"{base}/requests/1/count", data={"n": "6"}, headers=HTML)
+    assert more.status_code == 409
+    assert "“Take more rows than were asked for”" in more.text
+    assert 'name="extra"' in more.text  # the box that the message speaks of
+    server.client.post(f"{base}/requests/1/count", data={"n": "6", "extra": "yes"})
+    assert server.client.get(f"/api{base}").json()["used"] == 6
+    server.client.post(f"{base}/close", data={"sure": "yes"})
+    over = server.client.post(f"{base}/ask", headers=HTML)
+    assert "Nothing to ask now: closed" in over.text
 
 
 def test_messages_keep_the_names_of_files_and_columns_as_they_are(server: Running) -> None:

@@ -11,7 +11,7 @@ from fastapi.responses import Response
 
 from evenhand.campaign.requests import as_time
 from evenhand.campaign.viewing import colours_of, why_of
-from evenhand.errors import EvenhandError, InputError, LedgerError, NotFound
+from evenhand.errors import EvenhandError, InputError, LedgerError, NotFound, NothingToAsk
 from evenhand.server.access import Collecting, Seat
 from evenhand.server.api.asking import Ask, ask
 from evenhand.server.api.shared import Number
@@ -74,6 +74,8 @@ async def take(http: Request, seat: Collecting, collector: Text = "", key: Text 
         raise
     except EvenhandError as error:
         said, status = str(error), status_of(error)
+        if isinstance(error, NothingToAsk):
+            said = f"nothing to ask now: {said}"
         return await anyio.to_thread.run_sync(lambda: show(http, seat, status, error=said))
     number = orjson.loads(bytes(answer.body))["requests"][0]["request"]
     return see_other(seat, f"/requests/{number}")
@@ -110,14 +112,14 @@ def skip(request: Number, seat: Collecting, http: Request, id: Text = "", reason
 
 
 @router.post("/campaigns/{name}/requests/{request}/count")
-def count(request: Number, seat: Collecting, http: Request, n: Text = "") -> Response:
+def count(request: Number, seat: Collecting, http: Request, n: Text = "", extra: Text = "") -> Response:
     """How many rows came, where somebody else trains; it closes the request."""
     seat.check_own(request)
 
     def step() -> None:
         if not n.strip().isdecimal():
             raise InputError(f"give the number of rows that came, not {n!r}")
-        receipt = seat.campaign.tell(request, n=int(n), collector=seat.collector(None))
+        receipt = seat.campaign.tell(request, n=int(n), collector=seat.collector(None), extra=extra == "yes")
         seat.parts.observer.labels.inc(receipt.rows)
 
     return _step(http, seat, request, "stored", step, "")

@@ -49,7 +49,7 @@ def on_page(message: str) -> str:
     return f"{message[0].upper()}{message[1:]}" if _WORD.match(message) else message
 
 
-_WORD = re.compile(r"[a-z]+[ ,]")
+_WORD = re.compile(r"[a-z]+(?=[ ,]|$)")
 _OPTIONS = {
     "give a token: Authorization: Bearer evh_…": "sign in, and do it once more",
     "give positive=...": "write it under “Positive class”",
