@@ -150,7 +150,7 @@ def elsewhere(ledger: Dated, now: float) -> None:
         lease="1d",
         seed=2,
     )
-    for k in range(3):
+    for _ in range(3):
         c.tell(c.ask("tomo"), n=20)
     c.tell_losses({"day": (0.06, 0.94, 30), "dusk": (0.11, 0.89, 30), "night": (0.24, 0.76, 30)})
     c.ask("tomo")
@@ -262,7 +262,8 @@ def kept(folder: Path) -> None:
         picture = picture.crop((0, 0, picture.width, min(picture.height, int(picture.width * 2.2))))
         if picture.width > 800:
             picture = picture.resize((800, picture.height * 800 // picture.width), Image.Resampling.LANCZOS)
-        small = picture.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+        # the commonest colours stay exact: a tinted background would be seen before anything else
+        small = picture.quantize(256, Image.Quantize.MEDIANCUT, kmeans=3, dither=Image.Dither.NONE)
         small.save(HERE / f"page-{path.name}", optimize=True)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from itertools import pairwise, product
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import text
+from sqlalchemy import Engine, event, text
 from tests.helpers import Clock
 
 from evenhand.campaign.state import State
@@ -880,3 +881,35 @@ def test_an_unknown_kind_is_refused() -> None:
 def test_a_hole_is_noticed() -> None:
     with pytest.raises(LedgerError, match="event 2 does not follow event 0"):
         State().fold([Event(2, 0.0, "created", None, None, {"groups": ["u"]})])
+
+
+def test_events_of_one_request_are_found_without_reading_all_of_a_campaign(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def note(connection: Any, cursor: Any, statement: str, *_: Any) -> None:
+        asked.append(statement)
+
+    file = tmp_path / "ledger.db"
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        with DatabaseLedger(f"sqlite:///{file}", create=True) as ledger:
+            with ledger.create("c") as writer:
+                writer.append("created", {})
+                for k in range(1, 5):
+                    writer.append("asked", {}, request=k)
+                    writer.append("told", {}, request=k)
+            with ledger.reading(ledger.campaigns()["c"]) as reader:
+                assert [e.kind for e in reader.events(request=3)] == ["asked", "told"]
+                assert [e.seq for e in reader.events(8, kinds=("told",), request=4)] == [9]
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
+    found = [statement for statement in asked if "request = :about" in statement]
+    assert len(found) == 2
+    values = {"ours": 1, "about": 3, "after": 0, "kinds_1": "told"}
+    with sqlite3.connect(file) as connection:
+        for statement in found:
+            plan = connection.execute(f"EXPLAIN QUERY PLAN {statement}", values).fetchall()
+            steps = [step[-1] for step in plan if "events" in step[-1] or "about" in step[-1]]
+            assert any("events_by_request" in step for step in steps), steps
+            assert all("events_by_request" in step or "seq=?" in step for step in steps), steps
+    connection.close()

@@ -79,3 +79,29 @@ def test_a_page_of_many_groups_stays_small() -> None:
         view = view_of(c, History().follow(reader).past())
     assert sum(any(point.risk) for point in view.points or ()) > 50
     assert len(campaign_report(view, "2027-01-01T00:00:00Z").encode()) < 1_000_000
+
+
+def test_numbers_of_why_are_those_of_the_bars_whatever_decides() -> None:
+    for strategy in ("optimistic", "uniform", "uncurated"):
+        view = seen(["u", "v"], 6, strategy, population=[0.7, 0.3])
+        heads, rows = CHARTS["why"].numbers(view)
+        drawn = CHARTS["why"].draw(view, 430)
+        for name, *values in rows:
+            tips = re.findall(rf"<title>{name}, ([^<]*): ([^<]*)</title>", drawn)
+            assert [tip[0] for tip in tips] == heads[1:], strategy
+            assert [float(tip[1]) for tip in tips] == [pytest.approx(value, abs=5e-4) for value in values], strategy
+
+
+def test_one_score_alone_is_drawn_beside_its_name() -> None:
+    c = eh.Campaign(["u", "v"], learner=None, budget=40, batch=2)
+    for _ in range(2):
+        c.tell(c.ask("ann"), n=4)
+    c.tell_losses({"u": (0.2, 0.8, 4), "v": (0.3, 0.7, 4)})
+    with c.store.ledger.reading(c.store.number) as reader:
+        view = view_of(c, History().follow(reader).past())
+    drawn = CHARTS["risk"].draw(view, 980)
+    starts, ends = zip(*re.findall(r'class="lead [^"]*" d="M([\d.]+) [\d.]+L([\d.]+)', drawn), strict=True)
+    assert all(float(end) - float(start) < 20 for start, end in zip(starts, ends, strict=True))
+    decided = campaign_report(view, "2027-01-01T00:00:00Z")
+    assert "0 examples so far" in decided
+    assert "-2.000" not in decided

@@ -5,6 +5,7 @@ from xml.etree import ElementTree
 import pytest
 
 from evenhand.report.charts import Interval, Line, areas, intervals, lines, ticks
+from evenhand.report.times import time_marks
 
 TEXT = {"title": "A <title>", "description": "what & why", "x_label": "labels"}
 
@@ -69,3 +70,12 @@ def test_a_single_point_is_drawn() -> None:
 )
 def test_ticks_are_round(low: float, high: float, expected: list[float]) -> None:
     assert ticks(low, high) == pytest.approx(expected)
+
+
+def test_moments_below_a_chart_are_named_however_short_it_is_and_days_stay_days() -> None:
+    for seconds in (3, 40, 500, 9000, 86400, 40 * 86400, 900 * 86400):
+        marks = time_marks(1_000_000_007, 1_000_000_007 + seconds)
+        assert 1 <= len(marks) <= 6, seconds
+        assert len({name for _, name in marks}) == len(marks), seconds
+    days = time_marks(0, 2 * 86400, shortest=86400)
+    assert [name for _, name in days] == ["1 Jan", "2 Jan", "3 Jan"]

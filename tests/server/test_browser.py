@@ -181,10 +181,14 @@ def test_a_campaign_from_its_making_to_its_end_by_two_people(browser: Any, start
     page.click("#correct button")
     page.wait_for_selector("[role=alert]")
     assert "nobody" in page.inner_text("[role=alert]")
+    assert page.input_value("#correct-label") == "no"  # what was typed is still there
     lead.said.clear()  # the console says that the answer was a 422, as it should be
-    page.click("summary:has-text('Correct a label')")
+    lead.check()
+    # and the page still follows: the form's own address could not be fetched
+    assert server.post(f"/api{at}/ask", headers={"Authorization": f"Bearer {tokens[Role.lead]}"}).status_code == 200
+    page.wait_for_selector("#live-requests td:has-text('lead Ann')")
+    assert not page.is_visible("#offline")
     page.fill("#correct-id", names[0])
-    page.fill("#correct-label", "no")
     page.click("#correct button")
     page.wait_for_selector("text=The label was corrected")
     page.wait_for_selector("#chart-mixture svg >> visible=true")
@@ -238,15 +242,30 @@ def test_dark_without_scripts_and_a_database_that_is_away(browser: Any, start: S
     for where in ("/", "/campaigns/plain?wait=1", "/campaigns/plain/requests/8", "/new", "/campaigns/plain/events"):
         dark.see(where)
         dark.check()
+    # a page that is open goes on by itself after a proxy refused its stream, keeps what was unfolded, and says that the database is away
+    watching = Person(browser, server.url)
+    watching.context.route("**/stream?*", lambda route: route.fulfill(status=502))
+    follower = watching.see("/campaigns/plain/requests/8")
+    follower.wait_for_selector("text=The server does not answer.")
+    watching.context.unroute("**/stream?*")
+    follower.wait_for_selector("#offline", state="hidden")
+    follower.click("text=In numbers")
+    server.client.post("/campaigns/plain/requests/8/abandon")
+    follower.wait_for_selector(".badge:has-text('done')")
+    assert follower.evaluate("document.querySelector('#live-request details').open")
     with sqlite3.connect(path) as other:
         other.execute("ALTER TABLE events RENAME TO away")
     other.close()
     page = dark.see("/campaigns/plain")
     assert "The database cannot be reached" in page.inner_text("h1")
     assert "Traceback" not in page.content()
+    dark.said.clear()  # the console says that the answer was a 503, as it should be
+    dark.check()
+    follower.wait_for_selector("text=The database cannot be reached.")
     with sqlite3.connect(path) as other:
         other.execute("ALTER TABLE away RENAME TO events")
     other.close()
     page.wait_for_selector("text=Next request")  # by itself
+    follower.wait_for_selector("#offline", state="hidden")
     dark.said.clear()
     dark.check()

@@ -175,3 +175,111 @@ def test_a_pool_that_cannot_be_read_leaves_no_campaign_and_a_file_of_another_req
     assert server.client.get(f"/api{base}").json()["used"] == 0
     assert server.client.post(f"{base}/close", data={"reason": "x"}, headers=HTML).status_code == 422
     assert server.client.get(f"/api{base}").json()["closed"] is None
+
+
+def _fields(text: str) -> dict[str, str]:
+    """What the form that confirms a file sends."""
+    return {name: unescape(value) for name, value in re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', text)}
+
+
+def test_only_what_was_shown_is_stored(server: Running) -> None:
+    base = "/campaigns/stale"
+    server.client.post("/new/pool", data={"name": "stale", "budget": "40", "batch": "2", "groups": "u\nv"})
+    server.post(f"/api{base}/ask")
+    at = f"{base}/requests/1/upload"
+
+    def look(rows: str) -> dict[str, str]:
+        answer = server.client.post(at, files={"file": ("done.csv", f"id,x,label\n{rows}")}, headers=HTML)
+        assert "Nothing is stored yet" in answer.text
+        return _fields(answer.text)
+
+    mine, theirs = look("A,1,a\nB,2,b\nC,?,a\n"), look("A,1,b\nD,4,b\n")
+    stored = server.client.post(at, data=mine, follow_redirects=False)
+    assert stored.headers["location"] == f"{base}/requests/1?done=stored"
+    again = server.client.post(at, data=mine, follow_redirects=False)  # a second click on the same button
+    assert again.headers["location"] == f"{base}/requests/1?done=known"
+    # A has another label by now: nobody agreed to leave that row out
+    changed = server.client.post(at, data=theirs, headers=HTML, follow_redirects=False)
+    assert changed.status_code == 200
+    assert "Something else was stored since you looked" in changed.text
+    assert "use correct to change it" in changed.text
+    assert server.client.get(f"/api{base}").json()["used"] == 2
+    agreed = server.client.post(at, data=_fields(changed.text), follow_redirects=False)
+    assert agreed.headers["location"] == f"{base}/requests/1?done=stored"
+    assert server.client.get(f"/api{base}").json()["used"] == 3
+
+
+def test_a_form_that_is_refused_keeps_what_was_typed_and_says_why_beside_it(server: Running) -> None:
+    base = "/campaigns/typed"
+    server.client.post("/new/pool", data={"name": "typed", "budget": "40", "batch": "2", "groups": "u\nv"})
+    server.post(f"/api{base}/ask")
+
+    def panel(path: str, form: dict[str, str], name: str) -> str:
+        answer = server.client.post(base + path, data=form, headers=HTML)
+        assert answer.status_code in (404, 422), answer.status_code
+        assert answer.text.count('role="alert"') == 1
+        found = re.search(rf'(?s)<details class="panel[ a-z]*" id="{name}" open>.*?</details>', answer.text)
+        assert found, (path, name)
+        return unescape(found[0])
+
+    withdrawn = panel("/withdraw", {"ids": "one\ntwo", "reason": "<b>", "refund": "yes"}, "withdraw")
+    assert "there is no example 'one'" in withdrawn.lower()
+    assert all(text in withdrawn for text in ("one\ntwo</textarea>", 'value="<b>"', 'value="yes" checked'))
+    assert 'value="7"' in panel("/change", {"budget": "7", "lease": "soon"}, "change")
+    assert 'value="half"' in panel("/certify", {"target": "half"}, "certify")
+    assert 'value="soon"' in panel("/requests/1/extend", {"lease": "soon"}, "extend")
+    server.client.post(f"{base}/close", data={"sure": "yes"})
+    late = server.client.post(f"{base}/change", data={"budget": "60"}, headers=HTML)  # its panel is gone by now
+    assert late.text.count('role="alert"') == 1
+    missing = server.client.post("/new/pool", data={"name": " ", "budget": "40", "groups": "u"}, headers=HTML)
+    assert "The name is missing" in missing.text
+    assert '<details class="more" open>' in missing.text
+    long = server.client.post("/new/pool", data={"name": "x", "budget": "9" * 5000, "groups": "u"}, headers=HTML)
+    assert long.status_code == 422
+
+
+def test_numbers_of_rows_where_somebody_else_trains(server: Running) -> None:
+    base, form = "/campaigns/counted", {"name": "counted", "budget": "40", "batch": "2", "groups": "u\nv"}
+    server.client.post("/new/pool", data={**form, "learner": "none"})
+    server.client.post(f"{base}/ask")
+    more = server.client.post(f"{base}/requests/1/count", data={"n": "6"}, headers=HTML)
+    assert more.status_code == 409
+    assert "“Take more rows than were asked for”" in more.text
+    assert 'name="extra"' in more.text  # the box that the message speaks of
+    server.client.post(f"{base}/requests/1/count", data={"n": "6", "extra": "yes"})
+    assert server.client.get(f"/api{base}").json()["used"] == 6
+    server.client.post(f"{base}/close", data={"sure": "yes"})
+    over = server.client.post(f"{base}/ask", headers=HTML)
+    assert "Nothing to ask now: closed" in over.text
+
+
+def test_messages_keep_the_names_of_files_and_columns_as_they_are(server: Running) -> None:
+    base = "/campaigns/words"
+    server.client.post("/new/pool", data={"name": "words", "budget": "40", "batch": "2", "groups": "u\nv"})
+    server.post(f"/api{base}/ask")
+    at = f"{base}/requests/1/upload"
+    refused = server.client.post(at, files={"file": ("done.csv", "x,y\n1,2\n")}, headers=HTML)
+    assert ">done.csv has no column" in refused.text
+    row = server.client.post(at, files={"file": ("done.csv", "x,label\n?,a\n")}, headers=HTML)
+    assert ">x: &#39;?&#39; is not a number" in row.text
+    full = server.client.post(at, files={"file": ("done.csv", "x,label\n" + "1,a\n" * 5)}, headers=HTML)
+    assert ">Request 1 waits for 4 labels only" in full.text
+    one = server.client.post(f"/api{base}/requests/1/tell", json={"X": [[1.0]], "y": ["a"]})
+    assert one.status_code == 200
+    log = page(server, f"{base}/events")
+    assert "1 label of " in log
+    assert "(first examples of every group)" in log
+
+
+def test_the_list_says_what_needs_eyes(start: Start, tmp_path: Any) -> None:
+    database = f"sqlite:///{tmp_path / 'list.db'}"
+    ended = "until=2020-01-01"
+    Campaign.create(database, "met", ["u", "v"], budget=40, stop=ended).release()
+    with Campaign.create(database, "leases", ["u", "v"], budget=40, batch=2, lease="10d") as campaign:
+        campaign.ask()
+        campaign.extend(campaign.ask(), "2h")
+    text = page(start(database), "/")
+    cards = dict(re.findall(r"(?s)<bdi>(met|leases)</bdi>(.*?)<dl", text))
+    assert "stopping rule met" in cards["met"]
+    assert "1 will expire soon" in cards["leases"]
+    assert "expired" not in cards["leases"]

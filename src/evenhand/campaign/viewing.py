@@ -17,11 +17,12 @@ if TYPE_CHECKING:
     from evenhand.campaign.history import Past
     from evenhand.campaign.looking import Looking
 
-__all__ = ["RATES", "colours_of", "view_of", "why_of"]
+__all__ = ["RATES", "SOON", "colours_of", "view_of", "why_of"]
 
 _DAY = 86400.0
 _PACE_DAYS = 7
-_SOON = 0.1
+SOON = 0.1
+"""The share of a lease that is left when it is said to end soon."""
 _LATEST = 300
 """Events looked back on for classes that are new."""
 
@@ -192,7 +193,7 @@ def _ends_soon(until: str | None, lease: float | None, now: float) -> bool:
     if until is None:
         return False
     left = datetime.strptime(until, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC).timestamp() - now
-    return left < _SOON * (lease or _DAY)
+    return left < SOON * (lease or _DAY)
 
 
 def _requests(numbers: list[int]) -> str:

@@ -55,10 +55,7 @@ def _why(view: CampaignView, width: int) -> str:
     coming = view.next
     if coming is None:
         return ""
-    terms = coming.terms or ({"chance": coming.chances} if coming.chances else {})
-    if not terms:
-        terms = {"training examples": {row.name: float(row.training) for row in view.groups}}
-    parts = {name: _plain(name, values) for name, values in terms.items()}
+    parts = _parts(view)
     total = {row.name: sum(values.get(row.name, 0.0) for values in parts.values()) for row in view.groups}
     fewest = set(parts) & {"count", "training examples"}
     if not any(total.values()):
@@ -84,6 +81,17 @@ def _why(view: CampaignView, width: int) -> str:
     )
 
 
+def _parts(view: CampaignView) -> dict[str, dict[str, float]]:
+    """What decides on the next group: the terms of its score, chances, or how many examples every group has."""
+    coming = view.next
+    if coming is None:
+        return {}
+    terms = coming.terms or ({"chance": coming.chances} if coming.chances else {})
+    if not terms:
+        terms = {"training examples": {row.name: float(row.training) for row in view.groups}}
+    return {name: _plain(name, values) for name, values in terms.items()}
+
+
 def _plain(name: str, values: dict[str, float | None]) -> dict[str, float]:
     """A term's numbers; counts are turned round, since rules that want the fewest score by the negative count."""
     found = {group: 0.0 if value is None else value for group, value in values.items()}
@@ -91,8 +99,9 @@ def _plain(name: str, values: dict[str, float | None]) -> dict[str, float]:
 
 
 def _why_numbers(view: CampaignView) -> Table:
-    terms = {} if view.next is None else view.next.terms
-    return ["group", *terms], [[row.name, *(values.get(row.name) for values in terms.values())] for row in view.groups]
+    parts = _parts(view)
+    names = [view.terms.get(name, name) for name in parts]
+    return ["group", *names], [[row.name, *(values.get(row.name) for values in parts.values())] for row in view.groups]
 
 
 # ---------------------------------------------------------------- over labels and time
@@ -264,7 +273,7 @@ def _throughput(view: CampaignView, width: int) -> str:
     return areas(
         names, x, [row for row in a_day for _ in range(2)], title="Labels a day", y_format=number, x_label="day (UTC)",
         description="; ".join(f"{c.name}: {c.labels:,} labels in all" for c in people), y_label="labels a day",
-        colours=[TONE + i for i in range(len(names))], x_marks=time_marks(x[0], x[-1], 5 if width > NARROW else 3), width=width,
+        colours=[TONE + i for i in range(len(names))], x_marks=time_marks(x[0], x[-1], 5 if width > NARROW else 3, shortest=_DAY), width=width,
     )  # fmt: skip
 
 

@@ -115,6 +115,9 @@ def lines(
     names = [] if ends else [f"{isolated(series[i].name)} {series[i].note}".rstrip() for i in named]
     key, top = legend(names, lambda k, x, y: _line_key(series[named[k]], named[k], x, y), width) if names else ([], 26)
     x_range = (min(p[0] for p in points), max(p[0] for p in points))
+    if x_range[0] == x_range[1] and x_marks is None:
+        # one moment alone: at the left, the way to its name would look like a past
+        x_range = (min(0.0, x_range[0]), max(0.0, x_range[1]))
     heights = y_range or padded([v for p in points for v in p[1:]])
     plane = Plane(x_range, heights, top, 230, room_left(heights, y_format), width - END * ends)
     parts = [*key, *plane.axes(x_label, y_label, y_format, x_marks)]

@@ -7,6 +7,9 @@ from datetime import UTC, datetime
 __all__ = ["time_marks"]
 
 _STEPS = (
+    1,
+    5,
+    15,
     60,
     300,
     900,
@@ -24,13 +27,13 @@ _STEPS = (
 )
 
 
-def time_marks(low: float, high: float, about: int = 5) -> list[tuple[float, str]]:
-    """Round moments between two, in seconds since 1970 and UTC, with their names.
+def time_marks(low: float, high: float, about: int = 5, shortest: float = 1) -> list[tuple[float, str]]:
+    """Round moments between two, in seconds since 1970 and UTC, with their names; `shortest` seconds apart at least.
 
     >>> time_marks(0, 4 * 86400, about=4)[1]
     (86400.0, '2 Jan')
     """
-    step = next((s for s in _STEPS if (high - low) / s <= about), 365 * 86400)
+    step = next((s for s in _STEPS if s >= shortest and (high - low) / s <= about), 365 * 86400)
     first = -(-low // step) * step
     marks = [first + k * step for k in range(int((high - first) // step) + 1)]
     return [(float(at), _name(at, step)) for at in marks]
@@ -38,6 +41,8 @@ def time_marks(low: float, high: float, about: int = 5) -> list[tuple[float, str
 
 def _name(at: float, step: float) -> str:
     moment = datetime.fromtimestamp(at, UTC)
+    if step < 60:
+        return f"{moment:%H:%M:%S}"
     if step < 86400:
         return moment.strftime("%H:%M") if moment.hour or moment.minute else f"{moment.day} {moment:%b}"
     return f"{moment.day} {moment:%b}" if step < 91 * 86400 else moment.strftime("%b %Y")

@@ -18,7 +18,7 @@ from evenhand.server.access import Parts, anybody
 from evenhand.server.api import ROUTERS
 from evenhand.server.bodies import Json
 from evenhand.server.campaigns import Campaigns
-from evenhand.server.guarding import Guard
+from evenhand.server.guarding import Guard, UnderPath
 from evenhand.server.login import router as login
 from evenhand.server.observing import Observer
 from evenhand.server.pages.past import Histories
@@ -67,7 +67,6 @@ def create_app(settings: Settings) -> FastAPI:
         version=version("evenhand"),
         description="Which group to label next, so that your budget serves the worst-off group best.",
         lifespan=running,
-        root_path=settings.root_path,
         openapi_url="/openapi.json",
         docs_url=None,
         redoc_url=None,
@@ -79,6 +78,7 @@ def create_app(settings: Settings) -> FastAPI:
     _operators(app, ledger, observer)
     app.add_middleware(Guard, settings=settings, tokens=tokens, observer=observer)
     app.add_middleware(ProblemPages, root_path=settings.root_path)
+    app.add_middleware(UnderPath, root_path=settings.root_path)
     return app
 
 

@@ -51,6 +51,17 @@ def route_of(scope: Scope) -> str:
     return path[len(root) :] if root and path.startswith(f"{root}/") else path
 
 
+class UnderPath:
+    """ASGI middleware that tells everything inside which path a proxy puts before all others."""
+
+    def __init__(self, app: ASGIApp, root_path: str) -> None:
+        self._app, self._root = app, root_path
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Note the path; the proxy passes paths on whole, so they stay as they are."""
+        await self._app({**scope, "root_path": self._root}, receive, send)
+
+
 class Guard:
     """ASGI middleware around the whole application."""
 

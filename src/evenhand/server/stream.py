@@ -43,12 +43,13 @@ class Newest:
 async def news(seat: Seat, after: int, stopping: asyncio.Event, newest: Newest) -> AsyncIterator[bytes]:
     """The events after a number, each as it comes; a comment now and then shows that the stream lives.
 
-    It ends when the server stops, and when whoever reads may not look any more.
+    An event `away`, without a number, says that the database cannot be reached. The stream ends when the server stops, and when whoever reads may not look any more.
     """
     campaign, streams = seat.campaign, seat.parts.observer.streams
     streams.inc()
     try:
         quiet = since_check = 0.0
+        away = False
         yield b": hello\n\n"
         while not stopping.is_set():
             found = []
@@ -59,8 +60,11 @@ async def news(seat: Seat, after: int, stopping: asyncio.Event, newest: Newest) 
                         return
                 if await newest.of(campaign) > after:
                     found = await anyio.to_thread.run_sync(campaign.events, after, _AT_ONCE)
-            except LedgerError:
-                pass  # the database is away: it may come back
+                away = False
+            except LedgerError:  # it may come back, so the stream goes on
+                if not away:
+                    away = True
+                    yield b"event: away\ndata: {}\n\n"
             for event in found:
                 after = event["seq"]
                 data = orjson.dumps(event, default=str)

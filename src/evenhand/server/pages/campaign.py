@@ -19,6 +19,7 @@ __all__ = ["router", "seen", "show"]
 
 router = new_router()
 _LONG = 20.0
+_ALWAYS = ("correct", "withdraw", "export")
 
 
 def seen(request: Request, seat: Seat, *, patient: bool = False) -> CampaignView:
@@ -31,14 +32,15 @@ def seen(request: Request, seat: Seat, *, patient: bool = False) -> CampaignView
     return view
 
 
-def show(request: Request, seat: Seat, status: int = 200, **context: Any) -> Response:
-    """A campaign's page, also with what went wrong in a form on it."""
+def show(request: Request, seat: Seat, status: int = 200, panel: str | None = None, **context: Any) -> Response:
+    """A campaign's page, also with what went wrong in a form on it: in that form's panel, if it is there."""
     view = seen(request, seat, patient="wait" in request.query_params)
+    is_there = view.status["pool"] if panel == "upload" else panel in _ALWAYS or view.status["closed"] is None
     root = seat.parts.settings.root_path
     verified = request.app.state.verified.get(seat.campaign.store.number)
     about = {
         "v": view, "base": root + address(seat.campaign), "api": f"{root}/api{address(seat.campaign)}",
-        "verified": verified, "settings": seat.campaign.settings,
+        "verified": verified, "settings": seat.campaign.settings, "panel": panel if is_there else None,
     }  # fmt: skip
     return render(request, "campaign.html", status, **about, **context)
 

@@ -23,6 +23,8 @@ from evenhand.server.tokens import Grant, Role
 __all__ = ["router"]
 
 router = new_router()
+_DIGITS = 40
+"""More than any setting needs; Python itself refuses to read very long numbers."""
 DEFAULTS = {
     "name": "", "budget": "1000", "batch": "4", "groups": "", "strategy": "optimistic", "learner": "logistic",
     "risk": "error", "positive": "", "lease": "1d", "validation": "0.5", "test_labels": "0", "classes": "",
@@ -111,8 +113,11 @@ def settings_in(given: dict[str, str], *, has_pool: bool) -> dict[str, Any]:
     except ValidationError as error:
         found = error.errors()[0]
         where = ".".join(map(str, found["loc"]))
-        said = "a name neither begins with ~ nor holds /" if where == "name" and plain["name"] else found["msg"]
-        raise InputError(f"{where}: {said}") from None
+        if where == "name":
+            raise InputError(
+                "a name neither begins with ~ nor holds /" if plain["name"] else "the name is missing"
+            ) from None
+        raise InputError(f"{where}: {found['msg']}") from None
     check_plain(checked["strategy"], checked["learner"], checked["risk"])
     checked["learner"] = None if checked["learner"] == "none" else checked["learner"]
     return checked
@@ -124,8 +129,8 @@ def _lines(text: str) -> list[str]:
 
 def _whole(given: dict[str, str], name: str) -> int:
     text = given[name].strip().replace(",", "").replace("_", "")
-    if not text.isdecimal():
-        raise InputError(f"{name.replace('_', ' ')} must be a whole number, not {given[name]!r}")
+    if not text.isdecimal() or len(text) > _DIGITS:
+        raise InputError(f"{name.replace('_', ' ')} must be a whole number, not {given[name][:40]!r}")
     return int(text)
 
 

@@ -9,6 +9,7 @@ from fastapi import Query, Request
 from fastapi.responses import Response
 
 from evenhand.campaign.status import as_event
+from evenhand.report.campaign_charts import REASONS
 from evenhand.server.access import Seat, Viewing
 from evenhand.server.pages.shared import address, new_router, render
 
@@ -68,18 +69,19 @@ def _said(kind: str, facts: dict[str, Any]) -> str:
     """An event in a few words."""
     match kind:
         case "asked":
-            return f"{facts['size']} labels of {facts['decision']['group']} ({facts['decision']['kind']})"
+            kind = facts["decision"]["kind"]
+            return f"{_some(facts['size'], 'label')} of {facts['decision']['group']} ({REASONS.get(kind, kind)})"
         case "told":
             out = f", {sum(facts['why'].values())} left out" if facts.get("why") else ""
-            return f"{facts['rows']} labels of {facts['group']}{', late' if facts.get('late') else ''}{out}"
+            return f"{_some(facts['rows'], 'label')} of {facts['group']}{', late' if facts.get('late') else ''}{out}"
         case "added":
-            return f"{len(facts['groups'])} labelled examples"
+            return _some(len(facts["groups"]), "labelled example")
         case "scored":
-            return f"{facts['examples']} examples, {len(facts['groups'])} groups"
+            return f"{_some(facts['examples'], 'example')}, {_some(len(facts['groups']), 'group')}"
         case "pooled":
-            return f"{sum(facts['counts'])} examples"
+            return _some(sum(facts["counts"]), "example")
         case "corrected" | "withdrawn" | "erased":
-            return f"{len(facts['ids'])} examples{_reason(facts)}"
+            return f"{_some(len(facts['ids']), 'example')}{_reason(facts)}"
         case "created":
             return f"budget {facts['budget']}, {facts['strategy']}"
         case "skipped":
@@ -89,6 +91,10 @@ def _said(kind: str, facts: dict[str, Any]) -> str:
     plain = {name: value for name, value in facts.items() if name not in ("digests", "once")}
     text = json.dumps(plain, ensure_ascii=False, default=str)
     return "" if text == "{}" else text[:_LONGEST]
+
+
+def _some(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _reason(facts: dict[str, Any]) -> str:

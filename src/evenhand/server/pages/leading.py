@@ -27,14 +27,16 @@ Text = Annotated[str, Form(max_length=500)]
 Many = Annotated[str, Form(max_length=200_000)]
 
 
-def _step(http: Request, seat: Seat, done: str, step: Callable[[], object]) -> Response:
-    """Take a step; what is wrong with it is said on the campaign's page."""
+def _step(
+    http: Request, seat: Seat, done: str, step: Callable[[], object], panel: str, typed: dict[str, str]
+) -> Response:
+    """Take a step; what is wrong with it is said in its panel on the campaign's page, beside what was typed."""
     try:
         step()
     except LedgerError:
         raise
     except EvenhandError as error:
-        return show(http, seat, status_of(error), error=str(error))
+        return show(http, seat, status_of(error), error=str(error), panel=panel, typed=typed)
     return see_other(seat, done=done)
 
 
@@ -50,7 +52,7 @@ def correct(http: Request, seat: Leading, id: Text = "", label: Text = "", reaso
         kind = seat.campaign.store.refresh().label_kind
         seat.campaign.correct(id.strip(), as_label(label.strip(), kind), reason=reason or None, by=seat.grant.name)
 
-    return _step(http, seat, "corrected", step)
+    return _step(http, seat, "corrected", step, "correct", {"id": id, "label": label, "reason": reason})
 
 
 @router.post("/campaigns/{name}/withdraw")
@@ -63,7 +65,7 @@ def withdraw(http: Request, seat: Leading, ids: Many = "", reason: Text = "", re
             raise InputError("give the ids to withdraw, one a line")
         seat.campaign.withdraw(names, reason or None, refund == "yes", by=seat.grant.name)
 
-    return _step(http, seat, "withdrawn", step)
+    return _step(http, seat, "withdrawn", step, "withdraw", {"ids": ids, "reason": reason, "refund": refund})
 
 
 @router.post("/campaigns/{name}/change")
@@ -80,28 +82,36 @@ def change(http: Request, seat: Leading, budget: Text = "", lease: Text = "") ->
             raise InputError("nothing to change: give a budget or a lease")
         seat.campaign.change(by=seat.grant.name, **given)
 
-    return _step(http, seat, "changed", step)
+    return _step(http, seat, "changed", step, "change", {"budget": budget, "lease": lease})
 
 
 @router.post("/campaigns/{name}/retire")
 def retire(http: Request, seat: Leading, group: Text = "", back: Text = "") -> Response:
     """Ask no more of a group, or of it again."""
     again = back == "yes"
+    done = "back" if again else "retired"
     return _step(
-        http, seat, "back" if again else "retired", lambda: seat.campaign.retire(group, again, by=seat.grant.name)
+        http, seat, done, lambda: seat.campaign.retire(group, again, by=seat.grant.name), "retire", {"back": back}
     )
 
 
-async def _job(http: Request, seat: Seat, done: str, job: Callable[..., object], *args: object) -> Response:
-    """Have a worker process do something that fits; what is wrong with it is said on the campaign's page."""
+async def _job(
+    http: Request, seat: Seat, panel: str, typed: dict[str, str], done: str, job: Callable[..., object], *args: object
+) -> Response:
+    """Have a worker process do something that fits; what is wrong with it is said in its panel."""
     try:
         await seat.parts.worker.on(job, seat.campaign, *args)
     except LedgerError:
         raise
     except EvenhandError as error:
-        said, status = str(error), status_of(error)
-        return await anyio.to_thread.run_sync(lambda: show(http, seat, status, error=said))
+        return await _wrong(http, seat, panel, typed, str(error), status_of(error))
     return see_other(seat, done=done)
+
+
+async def _wrong(
+    http: Request, seat: Seat, panel: str, typed: dict[str, str], said: str, status: int = 422
+) -> Response:
+    return await anyio.to_thread.run_sync(lambda: show(http, seat, status, error=said, panel=panel, typed=typed))
 
 
 @router.post("/campaigns/{name}/certify")
@@ -109,6 +119,7 @@ async def certify(
     http: Request, seat: Leading, target: Text = "", most: Text = "", delta: Text = "0.05", distinct: Text = ""
 ) -> Response:
     """Freeze a model, and with a target begin to prove it."""
+    typed = {"target": target, "most": most, "delta": delta, "distinct": distinct}
     try:
         settings = {
             "model": "final", "most": _whole(most, "the most labels") if most.strip() else None,
@@ -116,9 +127,8 @@ async def certify(
         }  # fmt: skip
         aim = _number(target, "the target") if target.strip() else None
     except InputError as error:
-        said = str(error)
-        return await anyio.to_thread.run_sync(lambda: show(http, seat, 422, error=said))
-    return await _job(http, seat, "certified", jobs.certify, aim, settings)
+        return await _wrong(http, seat, "certify", typed, str(error))
+    return await _job(http, seat, "certify", typed, "certified", jobs.certify, aim, settings)
 
 
 @router.post("/campaigns/{name}/verify")
@@ -127,7 +137,7 @@ async def verify(http: Request, seat: Leading) -> Response:
     found = await seat.parts.worker.on(jobs.verify, seat.campaign)
     http.app.state.verified[seat.campaign.store.number] = {"at": as_time(time.time()), **found}
     if not found["ok"]:
-        return await anyio.to_thread.run_sync(lambda: show(http, seat, 409, error=found["text"]))
+        return await _wrong(http, seat, "export", {}, found["text"], 409)
     return see_other(seat, done="verified")
 
 
@@ -136,8 +146,10 @@ async def close(http: Request, seat: Leading, reason: Text = "closed", sure: Tex
     """End the campaign."""
     if sure != "yes":
         said = "tick “Close it for good”: a closed campaign cannot be opened again"
-        return await anyio.to_thread.run_sync(lambda: show(http, seat, 422, error=said))
-    return await _job(http, seat, "closed", jobs.close, reason.strip() or "closed", seat.grant.name, None)
+        return await _wrong(http, seat, "close", {"reason": reason}, said)
+    return await _job(
+        http, seat, "close", {"reason": reason}, "closed", jobs.close, reason.strip() or "closed", seat.grant.name, None
+    )
 
 
 @router.post("/campaigns/{name}/share")

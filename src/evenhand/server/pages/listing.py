@@ -10,8 +10,10 @@ from fastapi.responses import Response
 
 from evenhand.campaign import Campaign
 from evenhand.campaign.requests import as_time
+from evenhand.campaign.state import State
 from evenhand.campaign.status import running
-from evenhand.campaign.viewing import RATES
+from evenhand.campaign.viewing import RATES, SOON
+from evenhand.errors import InputError
 from evenhand.report.view import written
 from evenhand.server.access import grant_of, parts_of
 from evenhand.server.pages.shared import address, new_router, render
@@ -64,23 +66,39 @@ def _line(campaign: Campaign) -> Line:
     state = campaign.store.refresh()
     risks = {z: x / n for z, (x, n) in enumerate(zip(state.loss_sum, state.relevant, strict=True)) if n}
     worst = max(risks, key=lambda z: risks[z]) if risks else None
-    low, high, alerts, claimed = 0.0, 1.0, [], False
+    low, high, claimed = 0.0, 1.0, False
     if worst is not None:
         # a union bound over the groups, so that the worst one may be picked out
         average = running(state, 0.05 / len(state.groups))
         low, high, claimed = average.low[worst], average.high[worst], bool(state.running[worst][0])
-    overdue = state.overdue(campaign.store.now()) if state.closed is None else []
-    if state.failure is not None:
-        alerts.append("learner failed")
-    if state.closed is None and (late := len(state.expired) + len(overdue)):
-        alerts.append(f"{late} expired")
-    if state.outcome is not None:
-        alerts.append(str(state.outcome["outcome"]))
     about: dict[str, Any] = {
         "name": campaign.name, "path": address(campaign), "used": state.labels_used, "promised": state.outstanding,
         "budget": int(state.settings["budget"]), "closed": state.closed, "last": as_time(state.at),
         "worst": None if worst is None else state.groups[worst], "shown": written(None if worst is None else risks[worst], state.settings["risk"] in RATES),
-        "n": 0 if worst is None else state.relevant[worst], "low": low, "high": high, "alerts": alerts,
+        "n": 0 if worst is None else state.relevant[worst], "low": low, "high": high, "alerts": _alerts(campaign, state),
         "claimed": claimed, "proving": state.proving is not None,
     }  # fmt: skip
     return Line(**about)
+
+
+def _alerts(campaign: Campaign, state: State) -> list[str]:
+    """What needs somebody's eyes, as far as it can be told of many campaigns at once."""
+    found = [] if state.failure is None else ["learner failed"]
+    if state.closed is None:
+        if state.settings["stop"] is not None and _is_met(campaign):
+            found.append("stopping rule met")
+        now = campaign.store.now()
+        overdue, soon = state.overdue(now), now + SOON * (state.settings["lease"] or 86400.0)
+        if late := len(state.expired) + len(overdue):
+            found.append(f"{late} expired")
+        if ending := len(state.overdue(soon)) - len(overdue):
+            found.append(f"{ending} will expire soon")
+    return found if state.outcome is None else [*found, str(state.outcome["outcome"])]
+
+
+def _is_met(campaign: Campaign) -> bool:
+    try:
+        with campaign.store.moment() as (reader, state):
+            return campaign.store.trainer.reason_to_stop(reader, state) is not None
+    except InputError:  # a rule of the user's own may be missing here
+        return False

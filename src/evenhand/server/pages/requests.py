@@ -11,7 +11,7 @@ from fastapi.responses import Response
 
 from evenhand.campaign.requests import as_time
 from evenhand.campaign.viewing import colours_of, why_of
-from evenhand.errors import EvenhandError, InputError, LedgerError, NotFound
+from evenhand.errors import EvenhandError, InputError, LedgerError, NotFound, NothingToAsk
 from evenhand.server.access import Collecting, Seat
 from evenhand.server.api.asking import Ask, ask
 from evenhand.server.api.shared import Number
@@ -25,8 +25,10 @@ router = new_router()
 Text = Annotated[str, Form(max_length=500)]
 
 
-def show_request(request: Request, seat: Seat, number: int, status: int = 200, **context: Any) -> Response:
-    """A request's page, also with what went wrong in a form on it."""
+def show_request(
+    request: Request, seat: Seat, number: int, status: int = 200, panel: str | None = None, **context: Any
+) -> Response:
+    """A request's page, also with what went wrong in a form on it: in that form's panel, if it is there."""
     seat.check_own(number)
     plain = seat.campaign.explain(number)
     campaign = seat.campaign.status()
@@ -36,6 +38,8 @@ def show_request(request: Request, seat: Seat, number: int, status: int = 200, *
         told = reader.events(kinds=("told",), request=number)
     if not asked:
         raise NotFound(f"request {number} was never made")
+    panels = {"skip": campaign["pool"] is not None, "extend": number not in {r["request"] for r in campaign["expired"]}}
+    is_there = number in waiting and campaign["closed"] is None and panels.get(panel or "", False)
     root = seat.parts.settings.root_path
     settings, columns = seat.campaign.settings, seat.campaign.store.state.columns
     about = {
@@ -47,7 +51,7 @@ def show_request(request: Request, seat: Seat, number: int, status: int = 200, *
         "base": root + address(seat.campaign), "api": f"{root}/api{address(seat.campaign)}", "settings": settings,
         "columns": [] if columns is None else columns.get("names", []), "closed": campaign["closed"],
         "colour": colours_of(campaign)[plain["decision"]["group"]], "after": campaign["events"],
-        "trains": settings["learner"] is not None,
+        "trains": settings["learner"] is not None, "panel": panel if is_there else None,
         "ids": [id for one in seat.campaign.open_requests if one.id == number for id in one.examples],
     }  # fmt: skip
     return render(request, "request.html", status, **about, **context)
@@ -70,6 +74,8 @@ async def take(http: Request, seat: Collecting, collector: Text = "", key: Text 
         raise
     except EvenhandError as error:
         said, status = str(error), status_of(error)
+        if isinstance(error, NothingToAsk):
+            said = f"nothing to ask now: {said}"
         return await anyio.to_thread.run_sync(lambda: show(http, seat, status, error=said))
     number = orjson.loads(bytes(answer.body))["requests"][0]["request"]
     return see_other(seat, f"/requests/{number}")
@@ -86,9 +92,11 @@ def abandon(request: Number, seat: Collecting, http: Request) -> Response:
 def extend(request: Number, seat: Collecting, http: Request, lease: Text = "1d") -> Response:
     """Let a request wait longer."""
     seat.check_own(request)
-    return _step(
-        http, seat, request, "extended", lambda: seat.campaign.extend(request, lease.strip(), by=seat.grant.name)
-    )
+
+    def step() -> None:
+        seat.campaign.extend(request, lease.strip(), by=seat.grant.name)
+
+    return _step(http, seat, request, "extended", step, panel="extend", typed={"lease": lease})
 
 
 @router.post("/campaigns/{name}/requests/{request}/skip")
@@ -96,29 +104,35 @@ def skip(request: Number, seat: Collecting, http: Request, id: Text = "", reason
     """Take an example that nobody can label out of a request."""
     seat.check_own(request)
     seat.check_own_examples([id])
-    return _step(http, seat, request, "skipped", lambda: seat.campaign.skip(id, reason or None, by=seat.grant.name))
+
+    def step() -> None:
+        seat.campaign.skip(id, reason or None, by=seat.grant.name)
+
+    return _step(http, seat, request, "skipped", step, panel="skip", typed={"id": id, "reason": reason})
 
 
 @router.post("/campaigns/{name}/requests/{request}/count")
-def count(request: Number, seat: Collecting, http: Request, n: Text = "") -> Response:
+def count(request: Number, seat: Collecting, http: Request, n: Text = "", extra: Text = "") -> Response:
     """How many rows came, where somebody else trains; it closes the request."""
     seat.check_own(request)
 
     def step() -> None:
         if not n.strip().isdecimal():
             raise InputError(f"give the number of rows that came, not {n!r}")
-        receipt = seat.campaign.tell(request, n=int(n), collector=seat.collector(None))
+        receipt = seat.campaign.tell(request, n=int(n), collector=seat.collector(None), extra=extra == "yes")
         seat.parts.observer.labels.inc(receipt.rows)
 
     return _step(http, seat, request, "stored", step, "")
 
 
-def _step(http: Request, seat: Seat, number: int, done: str, step: Any, path: str | None = None) -> Response:
-    """Take a step on a request; what is wrong with it is said on the request's page."""
+def _step(
+    http: Request, seat: Seat, number: int, done: str, step: Any, path: str | None = None, **wrong: Any
+) -> Response:
+    """Take a step on a request; what is wrong with it is said on the request's page, beside what was typed."""
     try:
         step()
     except LedgerError:
         raise
     except EvenhandError as error:
-        return show_request(http, seat, number, status_of(error), error=str(error))
+        return show_request(http, seat, number, status_of(error), error=str(error), **wrong)
     return see_other(seat, f"/requests/{number}" if path is None else path, done)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +27,7 @@ DONE = {
     "abandoned": "The request was given up; what was outstanding went back to the budget.",
     "extended": "The lease was extended.",
     "stored": "The labels are stored.",
-    "known": "All of these rows were known already; nothing changed.",
+    "known": "These labels are stored already; nothing changed.",
     "corrected": "The label was corrected; the first one is kept beside it.",
     "withdrawn": "The examples were taken back.",
     "changed": "The settings were changed.",
@@ -44,10 +45,14 @@ def on_page(message: str) -> str:
     """A message written for Python, as it is said on a page."""
     for option, words in _OPTIONS.items():
         message = message.replace(option, words)
-    return f"{message[:1].upper()}{message[1:]}"
+    # a message may begin with the name of a file or a column, which stays as its owner writes it
+    return f"{message[0].upper()}{message[1:]}" if _WORD.match(message) else message
 
 
+_WORD = re.compile(r"[a-z]+(?=[ ,]|$)")
 _OPTIONS = {
+    "give a token: Authorization: Bearer evh_…": "sign in, and do it once more",
+    "give positive=...": "write it under “Positive class”",
     "take it all the same with extra=True": "tick “Take more rows than were asked for”",
     "extra=True": "“Take more rows than were asked for”",
     "certify(distinct=True)": "“Rows told without ids are all different”",
@@ -101,8 +106,14 @@ def render(request: Request, template: str, status: int = 200, **context: Any) -
 
     root = parts_of(request).settings.root_path
     done = DONE.get(request.query_params.get("done", ""))
-    about = {"root": root, "who": who_is(request.state.grant), "done": done, "error": None, "static": versioned}
-    about |= {"key": secrets.token_hex(8)}
+    about: dict[str, Any] = {
+        "root": root,
+        "who": who_is(request.state.grant),
+        "done": done,
+        "error": None,
+        "static": versioned,
+    }
+    about |= {"key": secrets.token_hex(8), "panel": None, "typed": {}}
     return HTMLResponse(PAGES.get_template(template).render(**(about | context)), status)
 
 

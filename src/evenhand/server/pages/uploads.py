@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import hashlib
 import re
 import tempfile
 from collections.abc import Iterator
@@ -30,6 +31,7 @@ __all__ = ["pool_from", "router"]
 router = new_router()
 _KINDS = (".csv", ".tsv", ".txt", ".jsonl", ".parquet")
 _SHOWN = 200
+_DIGEST = 64
 
 
 @router.post("/campaigns/{name}/requests/{request}/upload")
@@ -55,8 +57,8 @@ async def _answer(http: Request, seat: Seat, number: int | None) -> Response:
             name, data = given.filename or "", await given.read()
         else:
             name, data = "", b""
-    store = bool(confirmed)
-    return await anyio.to_thread.run_sync(lambda: _look_or_store(http, seat, number, name, data, extra, store))
+        shown = str(form.get("shown", "")) if confirmed else None
+    return await anyio.to_thread.run_sync(lambda: _look_or_store(http, seat, number, name, data, extra, shown))
 
 
 def _decoded(text: str) -> bytes:
@@ -67,19 +69,26 @@ def _decoded(text: str) -> bytes:
 
 
 def _look_or_store(
-    http: Request, seat: Seat, number: int | None, name: str, data: bytes, extra: bool, store: bool
+    http: Request, seat: Seat, number: int | None, name: str, data: bytes, extra: bool, shown: str | None
 ) -> Response:
+    """What a file comes to; it is stored if that is what was shown to whoever confirms it."""
     try:
-        receipt = _tell(seat, number, name, data, extra=extra, dry_run=not store)
+        receipt = _tell(seat, number, name, data, extra=extra, dry_run=True)
+        same = shown == _outcome(receipt)
+        if same and receipt.rows:
+            receipt = _tell(seat, number, name, data, extra=extra, dry_run=False)
     except LedgerError:
         raise
     except EvenhandError as error:
         if number is None:
-            return show(http, seat, status_of(error), error=str(error))
+            return show(http, seat, status_of(error), error=str(error), panel="upload")
         return show_request(http, seat, number, status_of(error), error=str(error))
-    if not store:
+    # the same form sent twice: all that is refused was shown, and all the rest was stored by the first
+    sent_again = shown is not None and receipt.repeated and shown.endswith(_outcome(receipt)[-_DIGEST:])
+    if not same and not sent_again:
         about: dict[str, Any] = {
-            "receipt": receipt, "number": number, "name": seat.campaign.name, "file": PurePath(name).name, "extra": extra,
+            "receipt": receipt, "outcome": _outcome(receipt), "changed": shown is not None,
+            "is_first": seat.campaign.store.state.label_kind is None, "number": number, "name": seat.campaign.name, "file": PurePath(name).name, "extra": extra,
             "data": base64.b64encode(data).decode(), "base": seat.parts.settings.root_path + address(seat.campaign),
             "shown": receipt.refused[:_SHOWN],
         }  # fmt: skip
@@ -90,6 +99,12 @@ def _look_or_store(
         seat.parts.worker.refit_soon(seat.campaign)
     back = number is not None and receipt.outstanding
     return see_other(seat, f"/requests/{number}" if back else "", "stored" if receipt.rows else "known")
+
+
+def _outcome(receipt: Receipt) -> str:
+    """What the page of a file promises: how much is stored, and a digest of what is refused and why."""
+    refused = hashlib.sha256(repr([(row.row, row.reason) for row in receipt.refused]).encode()).hexdigest()
+    return f"{receipt.rows} {receipt.surplus} {receipt.late} {refused}"
 
 
 def _kind_of(seat: Seat, name: str, data: bytes) -> str:
@@ -188,5 +203,6 @@ def pool(
     except LedgerError:
         raise
     except EvenhandError as error:
-        return show(http, seat, status_of(error), error=str(error))
+        typed = {"id": id, "group": group, "ignore": ignore}
+        return show(http, seat, status_of(error), error=str(error), panel="pool", typed=typed)
     return see_other(seat, done="pooled")

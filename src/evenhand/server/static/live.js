@@ -2,37 +2,61 @@
 import { showTimes } from "./times.js";
 
 const QUIET = 400;
+const AGAIN = 3000;
 
 export function followStream(address) {
   const offline = document.getElementById("offline");
-  const source = new EventSource(address);
+  let source = null;
+  let newest = null;
   let waiting = null;
-  let broken = false;
+
+  // a stream that was refused, by a proxy or while the database is away, is over for the browser: only a new one goes on
+  function connect() {
+    const where = new URL(address, location.href);
+    if (newest) where.searchParams.set("after", newest);
+    source = new EventSource(where);
+    for (const kind of KINDS) source.addEventListener(kind, (event) => { newest = event.lastEventId || newest; soon(); });
+    source.addEventListener("error", () => {
+      if (source.readyState === EventSource.CLOSED) soon(AGAIN);
+      say("server");
+    });
+    source.addEventListener("open", () => { if (!offline.hidden) soon(); });
+  }
+
+  function say(what) {
+    offline.hidden = what === null;
+    if (what !== null && offline.textContent !== offline.dataset[what]) offline.textContent = offline.dataset[what];
+  }
 
   async function refresh() {
     waiting = null;
+    let answer = null;
     try {
-      const answer = await fetch(location.href, { headers: { Accept: "text/html" }, cache: "no-store" });
-      if (!answer.ok) throw new Error(String(answer.status));
-      replace(new DOMParser().parseFromString(await answer.text(), "text/html"));
-      offline.hidden = true;
+      answer = await fetch(location.href, { headers: { Accept: "text/html" }, cache: "no-store" });
+      const fresh = answer.ok ? new DOMParser().parseFromString(await answer.text(), "text/html") : null;
+      if (fresh?.getElementById("token")) { source.close(); say("out"); return; }
+      if (fresh) {
+        replace(fresh);
+        say(null);
+        if (source.readyState === EventSource.CLOSED) connect();
+      }
     } catch {
-      offline.hidden = false;
-      waiting ??= setTimeout(refresh, 3000);
+      answer = null;
     }
+    if (!answer?.ok) { say(answer?.status === 503 ? "database" : "server"); soon(AGAIN); }
     if (document.querySelector("[data-later]")) soon(1500);
   }
 
   function soon(delay = QUIET) { waiting ??= setTimeout(refresh, delay); }
 
-  const kinds = ["created", "pooled", "asked", "told", "added", "scored", "losses", "failed", "abandoned", "expired",
-    "extended", "corrected", "withdrawn", "erased", "skipped", "changed", "frozen", "proving", "weighed", "concluded", "closed"];
-  for (const kind of kinds) source.addEventListener(kind, () => soon());
-  source.addEventListener("error", () => { broken = true; offline.hidden = source.readyState === EventSource.OPEN; });
-  source.addEventListener("open", () => { offline.hidden = true; if (broken) soon(); broken = false; });
+  connect();
   addEventListener("pagehide", () => source.close());
+  addEventListener("pageshow", (event) => { if (event.persisted) soon(); });
   if (document.querySelector("[data-later]")) soon(600);
 }
+
+const KINDS = ["created", "pooled", "asked", "told", "added", "scored", "losses", "failed", "abandoned", "expired",
+  "extended", "corrected", "withdrawn", "erased", "skipped", "changed", "frozen", "proving", "weighed", "concluded", "closed", "away"];
 
 function replace(fresh) {
   for (const part of document.querySelectorAll("[data-live]")) {
@@ -40,7 +64,11 @@ function replace(fresh) {
     if (!next || isBusy(part)) continue;
     const active = document.activeElement;
     const focus = part.contains(active) && active !== document.body ? address(part, active) : null;
+    const open = [...part.querySelectorAll("details")].map((one) => one.open);
+    const places = [...part.querySelectorAll(".scroll")].map((one) => [one.scrollLeft, one.scrollTop]);
     part.replaceChildren(...next.childNodes);
+    part.querySelectorAll("details").forEach((one, i) => { one.open = open[i] ?? one.open; });
+    part.querySelectorAll(".scroll").forEach((one, i) => { [one.scrollLeft, one.scrollTop] = places[i] ?? [0, 0]; });
     showTimes(part);
     if (focus) find(part, focus)?.focus({ preventScroll: true });
   }

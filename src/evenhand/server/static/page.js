@@ -5,8 +5,11 @@ import { followStream } from "./live.js";
 showTimes(document);
 setInterval(() => showTimes(document), 20000);
 
-const stream = document.body.dataset.stream;
+// the answer to a form stands at the form's address, which cannot be opened; the page it shows can
+const { page, stream, again } = document.body.dataset;
+if (page && new URL(page, location.href).pathname !== location.pathname) history.replaceState(null, "", page);
 if (stream) followStream(stream);
+if (again !== undefined) setTimeout(() => (again ? location.replace(again) : location.reload()), 4000);
 
 for (const zone of document.querySelectorAll("[data-drop]")) {
   const input = zone.querySelector("input[type=file]");
