@@ -149,9 +149,19 @@ def test_the_building_blocks_are_where_the_page_says():
             assert hasattr(importlib.import_module(module), name), path
 
 
-@pytest.mark.parametrize("name", ["doctests", "glossary_links"])
+@pytest.mark.parametrize("name", ["doctests", "glossary_links", "unbroken"])
 def test_what_makes_the_site_does_what_it_says(name):
     assert doctest.testmod(site(name)) == (0, 1)
+
+
+def test_the_site_asks_no_other_host_for_anything(monkeypatch):
+    """Its plugins may add scripts of their own, so they are run; pages from a folder have no search otherwise, offline."""
+    monkeypatch.setenv("NO_MKDOCS_2_WARNING", "1")
+    config = importlib.import_module("mkdocs.config").load_config(str(ROOT / "mkdocs.yml"))
+    config = config.plugins.on_config(config)
+    asked = [*config.extra["polyfills"], *config.extra_css, *map(str, config.extra_javascript)]
+    assert not [path for path in asked if "//" in path]
+    assert (DOCS / "assets/iframe-worker.js").exists()
 
 
 def test_the_glossary_is_linked_from_every_part():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -148,6 +150,9 @@ def ask(
     count: Annotated[int, typer.Option(help=f"how many requests at once, at most {_MOST:,}")] = 1,
     everything: Annotated[bool, typer.Option("--all", help="as many requests as the budget allows")] = False,
     out: Annotated[Path | None, typer.Option(help="with a pool: a new CSV file for the rows to label")] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="ask for nothing new: the open requests, or those of --collector, once more")
+    ] = False,
     collector: Collector = None,
     db: Database = DEFAULT,
     as_json: AsJson = False,
@@ -163,10 +168,17 @@ def ask(
             # before anything is asked: a request whose rows
             # cannot be written would be lost until its lease ends
             check_todo(campaign, out)
-        found = campaign.ask_many(max(campaign.budget // 2, 1) if everything else count, collector)
+        if again:
+            if everything or count != 1:
+                raise InputError("--again asks for nothing new: leave out --count and --all")
+            found = [one for one in campaign.open_requests if collector in (None, one.collector)]
+            if not found:
+                raise InputError(f"no request{f' of {collector}' if collector else ''} is open")
+        else:
+            found = campaign.ask_many(max(campaign.budget // 2, 1) if everything else count, collector)
         if out is not None:
             write_todo(campaign, found, out)
-        say({"requests": [r.as_dict() for r in found]}, as_json, lambda: "\n".join(map(_request_line, found)))
+        say({"requests": [r.as_dict() for r in found]}, as_json, lambda: "\n".join(_request_lines(name, found, out)))
 
 
 def abandon(
@@ -307,7 +319,18 @@ def close(
 def _request_line(request: Request) -> str:
     late = f"; {counted(request.behind, 'label')} came after the last fit" if request.behind else ""
     until = "" if request.until is None else f", until {at(request.as_dict()['until'])}"
-    return f"request {request.id}: {counted(request.size, 'label')} of {request.group}{until} ({_WHY[request.decision.kind]}{late})"
+    wanted = counted(request.outstanding, "label")
+    return f"request {request.id}: {wanted} of {request.group}{until} ({_WHY[request.decision.kind]}{late})"
+
+
+def _request_lines(name: str, requests: Sequence[Request], out: Path | None) -> Iterator[str]:
+    """Each request, and where its rows are: in the file, or named here."""
+    for request in requests:
+        yield _request_line(request)
+        if out is None and request.examples:
+            yield f"  label {', '.join(request.examples)}"
+    if out is None and any(request.examples for request in requests):
+        yield f"the rows as a file to fill in: evenhand campaign ask {shlex.quote(name)} --again --out todo.csv"
 
 
 def _shares(given: list[str] | None) -> dict[str, float] | None:
