@@ -104,8 +104,12 @@ def create(
     validation: Annotated[
         float, typer.Option(help="share of the labels that is not trained on, to see how good the model is")
     ] = 0.5,
-    classes: Annotated[list[str] | None, typer.Option("--class", help="a label there may be; repeat")] = None,
-    population: Annotated[list[str] | None, typer.Option(help="GROUP=SHARE; repeat")] = None,
+    classes: Annotated[
+        list[str] | None, typer.Option("--class", help="a label that may come; repeat; others are then refused")
+    ] = None,
+    population: Annotated[
+        list[str] | None, typer.Option(help="a group's share of the population, GROUP=SHARE; repeat")
+    ] = None,
     risk: Annotated[
         str, typer.Option(help='what "worse off" means: error, log, fnr, fpr, balanced, costs:0,1;5,0 or factory:…')
     ] = "error",
@@ -116,12 +120,14 @@ def create(
     lease: Annotated[str, typer.Option(help="how long a request waits: 90m, 24h, 7d, never")] = "1d",
     stop: Annotated[
         list[str] | None,
-        typer.Option(help="target=0.1, labels=2000, until=2027-03-01, no-improvement=50; repeat for any of"),
+        typer.Option(help="target=0.1, labels=2000, until=2027-03-01, no-improvement=50; repeat: any of them stops"),
     ] = None,
     label: Annotated[str, typer.Option("--label", help="the label's column in delivered files")] = "label",
     group_column: Annotated[str, typer.Option(help="the group's column in delivered files")] = "group",
     id_column: Annotated[str, typer.Option(help="the id's column in delivered files")] = "id",
-    features: Annotated[list[str] | None, typer.Option("--feature", help="a feature's column; default all")] = None,
+    features: Annotated[
+        list[str] | None, typer.Option("--feature", help="a column to learn from; repeat; by default all others")
+    ] = None,
     distinct: Annotated[
         bool, typer.Option("--distinct", help="you vouch that rows without ids are all different")
     ] = False,
@@ -151,7 +157,7 @@ def ask(
     everything: Annotated[bool, typer.Option("--all", help="as many requests as the budget allows")] = False,
     out: Annotated[Path | None, typer.Option(help="with a pool: a new CSV file for the rows to label")] = None,
     again: Annotated[
-        bool, typer.Option("--again", help="ask for nothing new: the open requests, or those of --collector, once more")
+        bool, typer.Option("--again", help="nothing new: show the open requests, or those of --collector, once more")
     ] = False,
     collector: Collector = None,
     db: Database = DEFAULT,
@@ -248,11 +254,13 @@ def refit(name: Name, db: Database = DEFAULT, as_json: AsJson = False) -> None:
 
 def change(
     name: Name,
-    budget: Annotated[int | None, typer.Option(help="labels to spend in all")] = None,
-    learner: Annotated[str | None, typer.Option(help="another learner, from the next refit on; none")] = None,
+    budget: Annotated[int | None, typer.Option(help="labels to spend in all, those spent so far among them")] = None,
+    learner: Annotated[
+        str | None, typer.Option(help="another learner, from the next refit on; none: you train yourself")
+    ] = None,
     refit: Annotated[str | None, typer.Option(help="always, a number of labels, or background")] = None,
-    lease: Annotated[str | None, typer.Option(help="for requests from now on")] = None,
-    stop: Annotated[list[str] | None, typer.Option(help="stopping rules instead of those there are; none")] = None,
+    lease: Annotated[str | None, typer.Option(help="how long requests from now on wait: 90m, 24h, 7d, never")] = None,
+    stop: Annotated[list[str] | None, typer.Option(help="other stopping rules instead; none removes them")] = None,
     by: User = None,
     db: Database = DEFAULT,
     as_json: AsJson = False,
@@ -275,7 +283,8 @@ def change(
 def certify(
     name: Name,
     target: Annotated[
-        float | None, typer.Option(help="prove that no group's risk is above this: asks where the proof lacks most")
+        float | None,
+        typer.Option(help="prove that no group's risk is above this; requests go where the proof needs labels most"),
     ] = None,
     most: Annotated[
         int | None, typer.Option(help="how many labels the proof may take; by default all that are left")
