@@ -64,7 +64,12 @@ bench: install
 evidence: install
 	$(BIN)/python docs/results/evidence.py $(EVIDENCE)
 
-docs: install
+# what makes the site; no network, no browser
+.venv/docs: .venv/default
+	$(PIP) -e ".[docs]"
+	touch $@
+
+docs: .venv/docs
 	$(BIN)/mkdocs build --strict --quiet
 
 # the oldest allowed versions of the main dependencies, and the tests of what rests on them

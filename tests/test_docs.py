@@ -18,7 +18,7 @@ from evenhand.cli import app
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted(DOCS.glob("*.md"))]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 SHELL = {"bash", "sh"}
 OWN_TESTS = {"pools.md", "extending.md"}
@@ -73,37 +73,53 @@ def run(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
 INLINE = re.compile(r"`(evenhand [a-z][^`…]*)`")
 
 
-def quoted(page: Path) -> Iterator[list[str]]:
-    """Every command on a page that begins with `evenhand`, also those that take too long to run here."""
+def quoted(page: Path) -> Iterator[tuple[list[str], bool]]:
+    """Every command on a page that begins with `evenhand`, also those that take too long to run here; is it whole?"""
     text = page.read_text(encoding="utf-8")
     for language, block in blocks(page):
         if language in SHELL | {"console", ""}:
-            yield from (words for words in lines(block) if words[0] == "evenhand") if "evenhand " in block else ()
+            yield from (
+                ((words, True) for words in lines(block) if words[0] == "evenhand") if "evenhand " in block else ()
+            )
     for found in INLINE.findall(BLOCK.sub("", text).replace("\n", " ")):
-        yield shlex.split(found)
+        yield shlex.split(found), False
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_commands_exist(page):
-    """Commands, options and their values are such as the command line knows; an argument may be left out in a sentence."""
-    for words in quoted(page):
+    """Commands, options and their values are such as the command line knows; what is required may be left out in a sentence."""
+    for words, whole in quoted(page):
         command, rest = get_command(app), words[1:]
         while rest and rest[0] in getattr(command, "commands", ()):
             command, rest = command.commands[rest[0]], rest[1:]
         assert not rest or not hasattr(command, "commands") or rest[0].startswith("-"), (
             f"{page.name}: {shlex.join(words)}"
         )
-        assert problem(command, rest) is None, f"{page.name}: {shlex.join(words)}: {problem(command, rest)}"
+        found = problem(command, rest, whole)
+        assert found is None, f"{page.name}: {shlex.join(words)}: {found}"
 
 
-def problem(command: Any, words: list[str]) -> str | None:
+def problem(command: Any, words: list[str], whole: bool) -> str | None:
     """What the command line has against these words."""
     try:
         command.make_context("evenhand", list(words))
     except Exception as error:
         # by name: newer typers carry a click of their own
-        return None if type(error).__name__ in {"Exit", "MissingParameter", "NoArgsIsHelpError"} else str(error)
+        fine = {"Exit", "NoArgsIsHelpError"} | (set() if whole else {"MissingParameter"})
+        return None if type(error).__name__ in fine else f"{type(error).__name__} {error}"
     return None
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_what_other_commands_name_is_there(page):
+    """Targets of make, and the files that Python and pytest are given, in blocks that are not run."""
+    for language, block in blocks(page):
+        for words in lines(block) if language in SHELL | {"console"} else ():
+            if words[0] == "make":
+                assert f"\n{words[1]}:" in (ROOT / "Makefile").read_text(encoding="utf-8")
+            elif Path(words[0]).name == "python":
+                ours = [word for word in words[1:] if word.startswith(("benchmarks/", "docs/", "tests/", "examples/"))]
+                assert not [path for path in ours if not (ROOT / path).exists()], f"{page.name}: {shlex.join(words)}"
 
 
 LINK = re.compile(r"\]\(([^)#:]+)(#[^)]*)?\)")
@@ -149,9 +165,19 @@ def test_the_building_blocks_are_where_the_page_says():
             assert hasattr(importlib.import_module(module), name), path
 
 
-@pytest.mark.parametrize("name", ["doctests", "glossary_links"])
+@pytest.mark.parametrize("name", ["doctests", "glossary_links", "unbroken"])
 def test_what_makes_the_site_does_what_it_says(name):
     assert doctest.testmod(site(name)) == (0, 1)
+
+
+def test_the_site_asks_no_other_host_for_anything(monkeypatch):
+    """Its plugins may add scripts of their own, so they are run; pages from a folder have no search otherwise, offline."""
+    monkeypatch.setenv("NO_MKDOCS_2_WARNING", "1")
+    config = importlib.import_module("mkdocs.config").load_config(str(ROOT / "mkdocs.yml"))
+    config = config.plugins.on_config(config)
+    asked = [*config.extra["polyfills"], *config.extra_css, *map(str, config.extra_javascript)]
+    assert not [path for path in asked if "//" in path]
+    assert (DOCS / "assets/iframe-worker.js").exists()
 
 
 def test_the_glossary_is_linked_from_every_part():
@@ -164,6 +190,18 @@ def test_the_glossary_is_linked_from_every_part():
     assert made.count("glossary.md#warm-up") == 1
     # code stays code
     assert BLOCK.findall(made) == blocks(DOCS / "guide.md")
+
+
+def test_the_tables_of_the_readme_run(tmp_path, monkeypatch):
+    """`curate` and `plan` as they stand there, on a file that the reader would have; with fewer trials, to be quick."""
+    monkeypatch.chdir(tmp_path)
+    people = [f"{('women', 'men')[k % 3 > 0]},{20 + k % 40},{('no', 'yes')[k * k % 7 > 2]}" for k in range(1500)]
+    Path("people.csv").write_text("\n".join(["sex,age,hired", *people]) + "\n", encoding="utf-8")
+    ours = [words for _, block in blocks(ROOT / "README.md") if "people.csv --label" in block for words in lines(block)]
+    assert [words[1] for words in ours] == ["curate", "plan"]
+    for words, fewer in zip(ours, (["--compare", "1"], ["--trials", "2", "--final", "plain"]), strict=True):
+        run([*words, *fewer], monkeypatch)
+    assert Path("train.report.html").exists()
 
 
 def test_the_campaign_of_the_readme_runs(tmp_path, monkeypatch):

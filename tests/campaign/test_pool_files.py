@@ -241,7 +241,28 @@ def test_no_pool_yet(shell: PoolShell) -> None:
     shell("create", "survey", "--budget", 40)
     found = shell.json("ask", "survey", code=3)
     assert found["reason"] == "no pool yet"
+    assert "evenhand campaign pool" in shell("ask", "survey", code=3)
     shell("status", "survey")
+
+
+def test_rows_of_open_requests_can_be_had_again(shell: PoolShell, tmp_path: Path) -> None:
+    pool_frame().to_csv(tmp_path / "pool.csv", index=False)
+    shell("create", "survey", "--budget", 8)
+    shell("pool", "survey", "pool.csv")
+    assert "no request is open" in shell("ask", "survey", "--again", code=2)
+    said = shell("ask", "survey", "--collector", "ann")
+    names = shell.json("ask", "survey", "--again")["requests"][0]["examples"]
+    # without a file the ids are named, and how to get one
+    assert all(name in said for name in names)
+    assert "--again --out" in said
+    same = shell.nothing_changes()
+    assert "label " not in shell("ask", "survey", "--again", "--out", "todo.csv")
+    assert list(pd.read_csv("todo.csv")["id"]) == names
+    assert "no request of bob is open" in shell("ask", "survey", "--again", "--collector", "bob", code=2)
+    assert "leave out" in shell("ask", "survey", "--again", "--count", 2, code=2)
+    same()
+    shell("ask", "survey", "--all")
+    assert "--again" in shell("ask", "survey", code=3)
 
 
 def test_skip_from_the_shell(shell: PoolShell, tmp_path: Path) -> None:
@@ -305,9 +326,9 @@ def test_the_guide_says_what_happens(shell: PoolShell, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [
-        ("id,group,x\na,u,1\na,v,2\nb,u,3\nb,v,1\n", (), "come twice: rows 2, 4"),
-        ("id,group,x\na,u,1\n,v,2\nb,u,3\nc,v,1\n", (), "no id: rows 2"),
-        ("id,group,x\na,u,1\nd,,2\nb,u,3\nc,v,1\n", (), "no 'group'.*rows 2"),
+        ("id,group,x\na,u,1\na,v,2\nb,u,3\nb,v,1\n", (), "comes again in rows 2, 4"),
+        ("id,group,x\na,u,1\n,v,2\nb,u,3\nc,v,1\n", (), "the id 'id' is missing in row 2"),
+        ("id,group,x\na,u,1\nd,,2\nb,u,3\nc,v,1\n", (), "'group' tells the group, and is empty in row 2"),
         ("id,group,x\na,u,1\nd,v,2\nb,z,3\nc,v,1\n", (), "unknown group 'z'.*rows? 3"),
         ("name,group,x\na,u,1\nb,v,2\n", (), "no column 'id'"),
         ("id,sex,x\na,u,1\nb,v,2\n", (), "no column 'group'"),
@@ -886,7 +907,7 @@ def test_bad_parquet_is_refused(shell: PoolShell, tmp_path: Path) -> None:
         ("empty", "no .parquet file"),
         ("broken.parquet", "Parquet"),
         ("mixed", "same columns"),
-        ("twice.parquet", "come twice: rows 11, 12, 13"),
+        ("twice.parquet", "comes again in rows 11, 12, 13"),
         ("gone.parquet", "no file"),
     ):
         assert message in shell("pool", "survey", name, code=2)

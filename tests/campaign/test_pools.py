@@ -448,14 +448,17 @@ def without(column: str) -> Any:
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda f: f.assign(id=["e1"] * 2 + list(f["id"][2:-1]) + ["e1"]), r"ids come twice: rows 2, \d+.*'e1'"),
-        (lambda f: f.assign(id=[None, *f["id"][1:]]), "1 rows have no id: rows 1"),
+        (
+            lambda f: f.assign(id=["e1"] * 2 + list(f["id"][2:-1]) + ["e1"]),
+            r"comes again in rows 2, \d+: the first is 'e1'",
+        ),
+        (lambda f: f.assign(id=[None, *f["id"][1:]]), "the id 'id' is missing in row 1$"),
         (lambda f: f.assign(id=["", *f["id"][1:]]), "row 1.*blank"),
         (lambda f: f.assign(id=["x" * 501, *f["id"][1:]]), "row 1.*501 characters"),
         (lambda f: f.assign(id=["a\0b", *f["id"][1:]]), "row 1.*character"),
         (lambda f: f.assign(id=np.arange(len(f)) + 0.5), "row 1.*no id"),
         (lambda f: f.assign(id=f["x"] > 0), "row 1.*no id"),
-        (lambda f: f.assign(group=[*f["group"][:-1], None]), r"1 rows have no 'group'.*rows 20"),
+        (lambda f: f.assign(group=[*f["group"][:-1], None]), "'group' tells the group, and is empty in row 20: remove"),
         (lambda f: f.assign(group=["z", *f["group"][1:-1], "z"]), "unknown group 'z'.*rows 1, 20"),
         (without("id"), "no column 'id'"),
         (without("group"), "no column 'group'"),

@@ -431,7 +431,7 @@ def test_a_proof_that_cannot_be_ended_says_what_to_type(shell: Shell) -> None:
     rare.to_csv("pool.csv", index=False)
     shell("create", "s", "--budget", 300, "--batch", 5)
     said = shell("pool", "s", "pool.csv")
-    assert "note: w will soon be used up" in said
+    assert "note: fewer than 100 examples of 'w'" in said
     for k in range(6):
         shell("ask", "s", "--out", f"todo{k}.csv")
         todo = pd.read_csv(f"todo{k}.csv")

@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 import typer.main
 
 import evenhand
-from evenhand.cli import app
+from evenhand.cli import app, main
 
 SCRIPT = """
 import sys
@@ -61,3 +62,15 @@ def test_messages_name_only_options_and_commands_that_there_are() -> None:
         (file, word) for file, text in texts for word in re.findall(r"evenhand campaign [a-z]+|`evenhand [a-z]+", text)
     ]
     assert [(file, word) for file, word in told if word.strip("`") not in known] == []
+
+
+def test_an_interrupted_command_says_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("evenhand.sources.catalogue.open_source", interrupt)
+    monkeypatch.setattr("sys.argv", ["evenhand", "simulate", "adult", "--budget", "10"])
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 130
+    assert capsys.readouterr().err == "interrupted\n"

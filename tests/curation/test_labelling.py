@@ -114,6 +114,14 @@ def test_settings_of_unlabelled_tables_are_refused() -> None:
         eh.curate(frame.assign(hired=truth), label="hired", groups="sex", budget=40, test_labels=10)
 
 
+def test_a_few_labels_are_missing_and_the_budget_is_for_those_that_are_there() -> None:
+    frame, truth = people()
+    with pytest.raises(
+        ValueError, match="the 10 rows that have no 'hired': to choose among the 590 rows that have one"
+    ):
+        eh.curate(frame.assign(hired=[None] * 10 + list(truth[10:])), label="hired", groups="sex", budget=40)
+
+
 def test_the_loop_from_the_shell(tmp_path: Path) -> None:
     frame, truth = people()
     pool, out, todo = tmp_path / "pool.csv", tmp_path / "train.csv", tmp_path / "train.todo.csv"
@@ -144,7 +152,7 @@ def test_the_loop_from_the_shell(tmp_path: Path) -> None:
     # a second run in the same folder has a list of its own, and one that is refused leaves nothing behind
     second = tmp_path / "second.csv"
     before = sorted(tmp_path.iterdir())
-    for budget, message in ((100_000, "more than the 600 rows without one"), (0, "from 1 up")):
+    for budget, message in ((100_000, "more than the 600 rows that have no"), (0, "from 1 up")):
         assert message in str(run("--out", second, "--budget", budget).exception)
     assert "is not there" in str(run("--out", second, "--labels", todo).exception)
     assert sorted(tmp_path.iterdir()) == before

@@ -12,9 +12,11 @@ from typer.testing import CliRunner
 
 import evenhand as eh
 from evenhand.cli import app
+from evenhand.curation.choice import choice_values
 from evenhand.curation.curate import curate
 from evenhand.curation.verify import verify
 from evenhand.datasets import load
+from evenhand.learners.choosing import Candidate, Choice
 
 
 def pool(n: int = 500, classes: Any = ("no", "yes"), seed: int = 0) -> pd.DataFrame:
@@ -151,3 +153,13 @@ def test_files_that_are_no_result_are_bad_input(tmp_path: Path) -> None:
     pool().to_parquet(tmp_path / "pool.parquet")
     with pytest.raises(ValueError, match=r"no pool\.report\.json"):
         verify(tmp_path / "pool.parquet")
+
+
+def test_a_candidate_is_called_the_same_in_the_sentence_and_in_the_table() -> None:
+    tried = (Candidate(0.0, 1.0, 0.4, 0.1, 0.0, 0.0, {}), Candidate(0.0, 0.1, 0.3, 0.1, 0.1, 0.2, {}))
+    why = f"the best candidate, {tried[1].name}, is not clearly better"
+    found = choice_values(Choice(tried[0].name, why, "error", {}, tried))
+    assert found is not None
+    names = [row["name"] for row in found["candidates"]]
+    assert names == ["plain, C=1", "equal weights, C=0.1"]
+    assert f"candidate, {names[1]}," in found["sentence"]

@@ -399,3 +399,13 @@ def test_the_risk_can_be_a_callable():
     plain = eh.simulate(I, [eh.Optimistic(c0=0.2)], budget=40, trials=2).trace
     assert own["chosen"].tolist() == plain["chosen"].tolist()
     assert np.allclose(own["validation_loss"] * 2, plain["validation_loss"], equal_nan=True)
+
+
+def test_a_source_by_its_name_is_the_same_source():
+    rules, sizes = [eh.Uniform()], {"budget": 20, "trials": 2}
+    named = eh.simulate("synthetic1:I", rules, **sizes)
+    assert named.trace.equals(eh.simulate(eh.SyntheticModel1.instance("I"), rules, **sizes).trace)
+    with pytest.raises(eh.InputError, match="did you mean 'adult'"):
+        eh.simulate("adlut", rules, **sizes)
+    with pytest.raises(eh.InputError, match="a list is no source"):
+        eh.simulate([[1, 2]], rules, **sizes)

@@ -140,7 +140,10 @@ def read_pool(
     for column, coding in zip(by, codings, strict=True):
         if coding.missing:
             rows = np.flatnonzero(coding.codes == len(coding.values)).tolist()
-            raise InputError(f"{len(rows)} rows have no {column.name!r}, which tells their group: {_rows(rows)}")
+            raise InputError(
+                f"{column.name!r} tells the group, and is empty in {_rows(rows)}: remove these rows, or fill in a "
+                "group, 'unknown' for example"
+            )
     found = merge_small(intersect([column.name for column in by], codings, exclude), merge_below)[0]
     labels = {row: value for row, value in _labels(table, label).items() if found.codes[row] >= 0}
     written = isinstance(data, str | Path) and not is_parquet(data)
@@ -150,7 +153,8 @@ def read_pool(
 
 def _rows(rows: Sequence[int]) -> str:
     shown = ", ".join(str(row + 1) for row in rows[:_SHOWN])
-    return f"rows {shown}{' …' if len(rows) > _SHOWN else ''}"
+    rest = f" and {len(rows) - _SHOWN:,} more" if len(rows) > _SHOWN else ""
+    return f"row{'s' if len(rows) > 1 else ''} {shown}{rest}"
 
 
 # -------------------------------------------------------------------- ids, labels
@@ -178,7 +182,7 @@ def _ids(table: Frame | ParquetFiles, id: str) -> pa.Array:
         found = pc.if_else(pc.is_nan(found), None, found)
     if found.null_count:
         rows = np.flatnonzero(found.is_null().to_numpy(zero_copy_only=False)).tolist()
-        raise InputError(f"{len(rows)} rows have no id: {_rows(rows)}")
+        raise InputError(f"the id {id!r} is missing in {_rows(rows)}")
     # whole numbers in a column with gaps come as floats: 17.0 was written 17
     if pa.types.is_floating(found.type) and pc.all(pc.equal(pc.floor(found), found)).as_py():
         found = pc.cast(found, pa.int64())
@@ -196,7 +200,9 @@ def _ids(table: Frame | ParquetFiles, id: str) -> pa.Array:
         seen: dict[str, int] = {}
         names = found.to_pylist()
         twice = [row for row, name in enumerate(names) if seen.setdefault(name, row) != row]
-        raise InputError(f"{len(twice)} ids come twice: {_rows(twice)}, the first is {names[twice[0]]!r}")
+        raise InputError(
+            f"an id must be there once only, and comes again in {_rows(twice)}: the first is {names[twice[0]]!r}"
+        )
     return found
 
 

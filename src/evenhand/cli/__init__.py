@@ -60,6 +60,11 @@ def main() -> None:
     except KeyboardInterrupt:
         typer.echo("interrupted", err=True)
         sys.exit(130)
+    except SystemExit as end:
+        # typer makes a silent exit of a Ctrl-C that no command took: somebody would wonder what was kept
+        if isinstance(getattr(end.__context__, "__cause__", None), KeyboardInterrupt):
+            typer.echo("interrupted", err=True)
+        raise
     except (InputError, FileNotFoundError, IsADirectoryError, PermissionError) as error:
         # the three file errors are nearly always about a path that the user named
         typer.echo(f"error: {error}", err=True)

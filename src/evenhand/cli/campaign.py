@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -102,8 +104,12 @@ def create(
     validation: Annotated[
         float, typer.Option(help="share of the labels that is not trained on, to see how good the model is")
     ] = 0.5,
-    classes: Annotated[list[str] | None, typer.Option("--class", help="a label there may be; repeat")] = None,
-    population: Annotated[list[str] | None, typer.Option(help="GROUP=SHARE; repeat")] = None,
+    classes: Annotated[
+        list[str] | None, typer.Option("--class", help="a label that may come; repeat; others are then refused")
+    ] = None,
+    population: Annotated[
+        list[str] | None, typer.Option(help="a group's share of the population, GROUP=SHARE; repeat")
+    ] = None,
     risk: Annotated[
         str, typer.Option(help='what "worse off" means: error, log, fnr, fpr, balanced, costs:0,1;5,0 or factory:…')
     ] = "error",
@@ -114,12 +120,14 @@ def create(
     lease: Annotated[str, typer.Option(help="how long a request waits: 90m, 24h, 7d, never")] = "1d",
     stop: Annotated[
         list[str] | None,
-        typer.Option(help="target=0.1, labels=2000, until=2027-03-01, no-improvement=50; repeat for any of"),
+        typer.Option(help="target=0.1, labels=2000, until=2027-03-01, no-improvement=50; repeat: any of them stops"),
     ] = None,
     label: Annotated[str, typer.Option("--label", help="the label's column in delivered files")] = "label",
     group_column: Annotated[str, typer.Option(help="the group's column in delivered files")] = "group",
     id_column: Annotated[str, typer.Option(help="the id's column in delivered files")] = "id",
-    features: Annotated[list[str] | None, typer.Option("--feature", help="a feature's column; default all")] = None,
+    features: Annotated[
+        list[str] | None, typer.Option("--feature", help="a column to learn from; repeat; by default all others")
+    ] = None,
     distinct: Annotated[
         bool, typer.Option("--distinct", help="you vouch that rows without ids are all different")
     ] = False,
@@ -148,6 +156,9 @@ def ask(
     count: Annotated[int, typer.Option(help=f"how many requests at once, at most {_MOST:,}")] = 1,
     everything: Annotated[bool, typer.Option("--all", help="as many requests as the budget allows")] = False,
     out: Annotated[Path | None, typer.Option(help="with a pool: a new CSV file for the rows to label")] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="nothing new: show the open requests, or those of --collector, once more")
+    ] = False,
     collector: Collector = None,
     db: Database = DEFAULT,
     as_json: AsJson = False,
@@ -163,10 +174,17 @@ def ask(
             # before anything is asked: a request whose rows
             # cannot be written would be lost until its lease ends
             check_todo(campaign, out)
-        found = campaign.ask_many(max(campaign.budget // 2, 1) if everything else count, collector)
+        if again:
+            if everything or count != 1:
+                raise InputError("--again asks for nothing new: leave out --count and --all")
+            found = [one for one in campaign.open_requests if collector in (None, one.collector)]
+            if not found:
+                raise InputError(f"no request{f' of {collector}' if collector else ''} is open")
+        else:
+            found = campaign.ask_many(max(campaign.budget // 2, 1) if everything else count, collector)
         if out is not None:
             write_todo(campaign, found, out)
-        say({"requests": [r.as_dict() for r in found]}, as_json, lambda: "\n".join(map(_request_line, found)))
+        say({"requests": [r.as_dict() for r in found]}, as_json, lambda: "\n".join(_request_lines(name, found, out)))
 
 
 def abandon(
@@ -236,11 +254,13 @@ def refit(name: Name, db: Database = DEFAULT, as_json: AsJson = False) -> None:
 
 def change(
     name: Name,
-    budget: Annotated[int | None, typer.Option(help="labels to spend in all")] = None,
-    learner: Annotated[str | None, typer.Option(help="another learner, from the next refit on; none")] = None,
+    budget: Annotated[int | None, typer.Option(help="labels to spend in all, those spent so far among them")] = None,
+    learner: Annotated[
+        str | None, typer.Option(help="another learner, from the next refit on; none: you train yourself")
+    ] = None,
     refit: Annotated[str | None, typer.Option(help="always, a number of labels, or background")] = None,
-    lease: Annotated[str | None, typer.Option(help="for requests from now on")] = None,
-    stop: Annotated[list[str] | None, typer.Option(help="stopping rules instead of those there are; none")] = None,
+    lease: Annotated[str | None, typer.Option(help="how long requests from now on wait: 90m, 24h, 7d, never")] = None,
+    stop: Annotated[list[str] | None, typer.Option(help="other stopping rules instead; none removes them")] = None,
     by: User = None,
     db: Database = DEFAULT,
     as_json: AsJson = False,
@@ -263,7 +283,8 @@ def change(
 def certify(
     name: Name,
     target: Annotated[
-        float | None, typer.Option(help="prove that no group's risk is above this: asks where the proof lacks most")
+        float | None,
+        typer.Option(help="prove that no group's risk is above this; requests go where the proof needs labels most"),
     ] = None,
     most: Annotated[
         int | None, typer.Option(help="how many labels the proof may take; by default all that are left")
@@ -307,7 +328,18 @@ def close(
 def _request_line(request: Request) -> str:
     late = f"; {counted(request.behind, 'label')} came after the last fit" if request.behind else ""
     until = "" if request.until is None else f", until {at(request.as_dict()['until'])}"
-    return f"request {request.id}: {counted(request.size, 'label')} of {request.group}{until} ({_WHY[request.decision.kind]}{late})"
+    wanted = counted(request.outstanding, "label")
+    return f"request {request.id}: {wanted} of {request.group}{until} ({_WHY[request.decision.kind]}{late})"
+
+
+def _request_lines(name: str, requests: Sequence[Request], out: Path | None) -> Iterator[str]:
+    """Each request, and where its rows are: in the file, or named here."""
+    for request in requests:
+        yield _request_line(request)
+        if out is None and request.examples:
+            yield f"  label {', '.join(request.examples)}"
+    if out is None and any(request.examples for request in requests):
+        yield f"the rows as a file to fill in: evenhand campaign ask {shlex.quote(name)} --again --out todo.csv"
 
 
 def _shares(given: list[str] | None) -> dict[str, float] | None:

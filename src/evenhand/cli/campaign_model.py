@@ -22,7 +22,7 @@ __all__ = ["model"]
 def model(
     name: Name,
     file: Annotated[Path | None, typer.Argument(help="rows to predict: CSV, JSON lines or Parquet")] = None,
-    out: Annotated[Path | None, typer.Option(help="a new CSV file for them, with what the model says")] = None,
+    out: Annotated[Path | None, typer.Option(help="a new CSV file for the rows and what the model predicts")] = None,
     db: Database = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
@@ -36,7 +36,7 @@ def model(
         lines = [
             f"{found['learner']}, trained on {found['labels']:,} labels; classes {', '.join(map(str, found['classes']))}",
             *(f"  {group}: {text}" for group, text in found["validation"].items()),
-            f"chosen to deploy: {found['choice']['chosen']} ({found['choice']['why']})",
+            f"chosen to deploy: {found['choice']['chosen']}, because {found['choice']['why']}",
         ]
         if file is not None and out is not None:
             table, labels, sure = campaign.predict_file(file)

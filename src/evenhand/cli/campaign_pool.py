@@ -65,10 +65,12 @@ def pool(
         notes += [f"{found.labelled:,} labelled rows taken in"] if found.labelled else []
         notes += [f"{found.known:,} known already"] if found.known else []
         lines = [", ".join(notes), *(f"  {group}: {count:,}" for group, count in found.groups.items())]
+        from evenhand.sources.table.problems import names
+
         if few := [group for group, count in found.groups.items() if count < _FEW]:
             lines.append(
-                f"note: {', '.join(few)} will soon be used up, and a certificate needs new labels of every group: "
-                "leave small groups out with --exclude, or make one of them with --merge-below"
+                f"note: fewer than {_FEW} examples of {names(few)}: such a group is soon used up, and a certificate needs new "
+                "labels of every group. Make one group of the small ones with --merge-below, or leave them out with --exclude"
             )
         say(found._asdict(), as_json, "\n".join(lines))
 

@@ -42,6 +42,13 @@ def user_name(given: str | None) -> str | None:
     return given or current()
 
 
+_HINTS = {
+    "no pool yet": "register rows with `evenhand campaign pool`",
+    "waiting for open requests": "`evenhand campaign status` lists them, `evenhand campaign ask --again` has their rows",
+}
+"""What to do at the shell, by the reason why there is nothing to ask."""
+
+
 @contextmanager
 def handled(as_json: bool) -> Iterator[None]:
     """Errors as messages and exit codes: 1 internal error or a broken database, 2 bad input, 3 nothing to ask."""
@@ -54,7 +61,9 @@ def handled(as_json: bool) -> Iterator[None]:
             more = {"note": nothing.note} if nothing.note else {}
             typer.echo(json.dumps({"nothing_to_ask": True, "reason": nothing.reason, **more}))
         else:
-            note = nothing.note.replace("certify(target=...)", "`evenhand campaign certify NAME --target …`")
+            note = (nothing.note or _HINTS.get(nothing.reason, "")).replace(
+                "certify(target=...)", "`evenhand campaign certify NAME --target …`"
+            )
             note = note.replace("change(stop=None)", "`evenhand campaign change NAME --stop none`")
             echo(f"nothing to ask: {nothing.reason}{f' ({note})' if note else ''}")
         raise typer.Exit(3) from None

@@ -35,8 +35,9 @@ def print_summary(summary: JsonObject, written: Sequence[Path]) -> None:
     console.print(
         f"{summary['train']:,} to train on, {summary['validation']:,} that validated, {summary['test']:,} to test on"
     )
-    console.print("Accuracy on test rows with 95 % intervals that hold for all groups at once:")
-    _groups(console, summary, [row for row in rows if not row["few"]])
+    if enough := [row for row in rows if not row["few"]]:
+        console.print("Accuracy on test rows with 95 % intervals that hold for all groups at once:")
+        _groups(console, summary, enough)
     few = [row for row in rows if row["few"]]
     if few:
         console.print(f"Groups with fewer than {summary['min_test']:,} test rows, too few to say who is worst off:")

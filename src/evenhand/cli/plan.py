@@ -139,7 +139,10 @@ def _problem(model: SyntheticModel1 | None, settings: dict[str, Any]) -> Problem
         settings["pi_min"] = settings["pi_min"] or min(settings["fair"])
     missing = [name for name in ("groups", "pi_min") if settings[name] is None]
     if missing:
-        raise InputError(f"give --{missing[0].replace('_', '-')}, or a source whose risks are known")
+        raise InputError(
+            "to try the rules on labelled rows, give --pilot people.csv --label hired --group sex --budget 500; for what the "
+            f"theory promises, give --{missing[0].replace('_', '-')}, or a source whose risks are known, such as synthetic1:I"
+        )
     return Problem(**settings)
 
 

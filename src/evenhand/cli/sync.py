@@ -48,7 +48,7 @@ def label_studio(
         str, typer.Option(help="with several annotations of a task: first, last, majority, agree")
     ] = "last",
     ahead: Annotated[int, typer.Option(help="requests open at once", min=1)] = 2,
-    extra: Annotated[bool, typer.Option("--extra", help="take answers too that nobody asked for")] = False,
+    extra: Annotated[bool, typer.Option("--extra", help="also take answers that nobody asked for")] = False,
     once: Annotated[bool, typer.Option("--once", help="one pass, then stop")] = False,
     every: Annotated[str | None, typer.Option(help="how long to wait between passes, e.g. 5m; 30s by default")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="only say what one pass would do")] = False,

@@ -27,9 +27,12 @@ def choice_values(choice: Choice | None, folds: Sequence[int] = ()) -> JsonObjec
         c.name if c is choice.candidates[0] else c.name.replace("plain", "equal weights") for c in choice.candidates
     ]
     name = choice.chosen if chosen is None else names[choice.candidates.index(chosen)]
-    said = f"{name[0].upper()}{name[1:]}: {choice.why}."
+    why = choice.why
+    for c, shown in zip(choice.candidates, names, strict=True):
+        why = why.replace(f"candidate, {c.name},", f"candidate, {shown},")
+    said = f"{name[0].upper()}{name[1:]}: {why}."
     if choice.candidates:
-        said += " These risks are those of a selection: an indication, never a claim; ± is one standard error."
+        said += " These figures chose the model, so they are an indication and no claim; ± is one standard error."
     return {
         "chosen": name,
         "sentence": said,

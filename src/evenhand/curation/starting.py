@@ -92,8 +92,12 @@ def start(plan: Plan, out: Path | None, *, per_round: int | None, min_test: int,
         found = labels_in(plan.data, plan.label, {key: plan.table.get(key) for key in _CSV})
         if plan.budget > found.missing:
             raise InputError(
-                f"a budget of {plan.budget:,} labels is more than the {found.missing:,} rows without one: "
-                "there is nothing to choose, label them all or lower the budget"
+                f"a budget of {plan.budget:,} labels is more than the {found.missing:,} rows that have no {plan.label!r}: "
+                + (
+                    f"to choose among the {found.there:,} rows that have one, remove these first"
+                    if found.there
+                    else "there is nothing to choose; label them all, or lower the budget"
+                )
             )
         notes = _notes(found, plan)
         campaign = _begun(plan, out, settings, notes)

@@ -104,14 +104,16 @@ def best_candidates(candidates: Sequence[JsonObject], most: int = 4) -> list[Jso
 
 
 def joined(names: Sequence[str], most: int = 3) -> str:
-    """Names in a sentence, the first few of them.
+    """Names in a sentence, the first few of them; semicolons part those that have commas themselves.
 
-    >>> joined(["a", "b", "c", "d"], most=2)
-    'a, b and 2 more'
+    >>> joined(["a", "b", "c", "d"], most=2), joined(["sex=f, age=1", "sex=m, age=1"])
+    ('a, b and 2 more', 'sex=f, age=1; and sex=m, age=1')
     """
+    commas = any("," in name for name in names)
+    comma, last = ("; ", "; and ") if commas else (", ", " and ")
     if len(names) <= most:
-        return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]])) if names else ""
-    return f"{', '.join(names[:most])} and {len(names) - most} more"
+        return last.join(filter(None, [comma.join(names[:-1]), names[-1]])) if names else ""
+    return f"{comma.join(names[:most])}{last}{len(names) - most} more"
 
 
 def title(summary: JsonObject) -> str:

@@ -124,10 +124,10 @@ def forced_warning(strategy: Strategy, groups: int, examples: float) -> str | No
         return None
     message = (
         f"with {groups} groups and xi={xi:g}, forced exploration makes this uniform sampling for the first "
-        f"{until:,.0f} training examples, more than half of the {examples:,.0f} this budget buys"
+        f"{until:,.0f} training examples, and this budget buys {examples:,.0f}"
     )
     # solves m^(1/(1−ξ)) = n/2 for ξ
     highest = 1 - math.log(groups) / math.log(examples / 2) if examples / 2 > groups else 0.0
     if highest > 0.01:
-        return f"{message}; xi={math.floor(100 * highest) / 100:g} would not"
+        return f"{message}; with a smaller xi it would end sooner (optimistic:xi={math.floor(100 * highest) / 100:g})"
     return f"{message}; no xi would help, a larger budget would"

@@ -282,8 +282,8 @@ def _decide(plain: Candidate, best: Candidate) -> tuple[Candidate, str]:
         return plain, "no candidate has a lower worst-group risk on rows it was not fitted on"
     found = f"the worst group's risk is {best.gain:.4f} ± {best.gain_se:.4f} below the plain model's"
     if best.gain > best.gain_se:
-        return best, f"{found} ({best.risk:.4f} instead of {plain.risk:.4f}, on rows not fitted on)"
-    return plain, f"the best candidate, {best.name}, is not surely better: {found}"
+        return best, f"{found}, {best.risk:.4f} instead of {plain.risk:.4f}, on rows it was not fitted on"
+    return plain, f"the best candidate, {best.name}, is not clearly better: {found}"
 
 
 def _plain(value: float) -> float | None:

@@ -28,6 +28,7 @@ from evenhand.simulation.blocks import Block, cut, run
 from evenhand.simulation.result import Result
 from evenhand.simulation.store import Store
 from evenhand.sources.base import HasLearner, HasValidation, Source
+from evenhand.sources.catalogue import open_source
 from evenhand.strategies import Strategy, parse_strategy, strategy_text
 
 __all__ = ["BLOCK", "label_of", "simulate"]
@@ -40,7 +41,7 @@ _RECORD_SIZE = 4_000_000
 
 
 def simulate(
-    source: Source,
+    source: Source | str,
     strategies: Sequence[Strategy | str] | Mapping[str, Strategy],
     learner: Any = None,
     *,
@@ -68,7 +69,7 @@ def simulate(
     Ctrl-C keeps the trials that are finished: the result says so in `interrupted`.
 
     Args:
-        source: where the examples come from.
+        source: where the examples come from: an object such as `Table(...)`, or a text such as `"adult"`.
         strategies: objects, texts such as `"optimistic:c0=0.1"`, or a mapping from labels to objects.
         learner: what is trained; the source's own (a network for images) or `Logistic()` by default. `Peers` brings
             its own.
@@ -97,6 +98,7 @@ def simulate(
     >>> len(result.trace)
     40
     """
+    source = _source(source)
     named, texts = _named(strategies)
     what = as_risk(risk, positive)
     if isinstance(source, HasValidation):
@@ -191,6 +193,14 @@ def _named(strategies: Any) -> tuple[dict[str, Strategy], dict[str, str]]:
 def label_of(strategy: Strategy) -> str:
     """What a strategy is called in results where nobody said: its text, or the name of its function or class."""
     return str(strategy) if hasattr(strategy, "settings") else getattr(strategy, "__name__", type(strategy).__name__)
+
+
+def _source(given: Source | str) -> Source:
+    if isinstance(given, str):
+        return open_source(given)
+    if not hasattr(given, "open"):
+        raise InputError(f"a {type(given).__name__} is no source: give Table(...), or a text such as 'adult'")
+    return given
 
 
 def _check_risk(source: Source, settings: Settings) -> None:

@@ -72,7 +72,7 @@ def test_settings(settings: dict[str, Any], match: str) -> None:
         ({"y": [2, *[0, 1] * 19, 0]}, r"single example of 2"),
         ({"y": [None, *[0, 1] * 19, 0]}, "missing in 1 rows"),
         ({"y": np.arange(800) // 2}, "make classes of it"),
-        ({"sex": ["x", *["f"] * 39]}, "'x' has one: merge or exclude"),
+        ({"sex": ["x", *["f"] * 39]}, "have one: 'x'; make one group of all small ones"),
         ({"x": None}, "'x' has no values at all"),
         ({"x": np.nan}, "'x' has no values at all"),
         ({"x": [np.inf, *range(39)]}, "infinite"),
@@ -172,6 +172,18 @@ def test_a_column_that_numbers_the_rows_is_pointed_out() -> None:
     assert (
         "column 'index' only numbers the rows: you may want to ignore it" in Table(frame, label="y", groups="sex").notes
     )
+
+
+def test_dates_as_text_are_pointed_out() -> None:
+    def noted(when: list[str]) -> bool:
+        frame = good().assign(when=(when * 40)[:40])
+        return any("'when' holds dates as text" in note for note in Table(frame, label="y", groups="sex").notes)
+
+    assert noted(["29.11.2024", "1.2.2025", None, "3/4/25"])
+    assert noted(["2024-11-29 10:15", "2024/1/2"])
+    assert not noted(["1.2.3", "version", "10-20", "2024"])
+    real = good().assign(when=pd.date_range("2024-11-29", periods=40))
+    assert not [note for note in Table(real, label="y", groups="sex").notes if "dates" in note]
 
 
 def test_a_column_with_another_value_in_every_row_is_pointed_out() -> None:

@@ -15,10 +15,11 @@ from evenhand.arrays import Floats, Indices, Ints
 from evenhand.sources.table.grouping import MISSING
 from evenhand.sources.table.problems import names
 
-__all__ = ["Coded", "Layout", "column_problem", "counts_the_rows", "is_free_text", "plan"]
+__all__ = ["Coded", "Layout", "column_problem", "counts_the_rows", "holds_dates_as_text", "is_free_text", "plan"]
 
 _NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
 _DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
+_DATE = r"^\s*(\d{4}[-./]\d{1,2}[-./]\d{1,2}|\d{1,2}[-./]\d{1,2}[-./]\d{2,4})\b"
 _MICROSECONDS = 86_400_000_000.0  # of a day
 # a column with this share of numbers has slips in it ("n/a", "12kg"); with fewer it is text
 MOSTLY = 0.9
@@ -143,6 +144,15 @@ def counts_the_rows(column: pa.ChunkedArray) -> bool:
     return bool(values[0] in (0, 1) and (np.diff(values) == 1).all())
 
 
+def holds_dates_as_text(column: pa.ChunkedArray) -> bool:
+    """Whether a column is text in which nearly every value looks like a date."""
+    if not _is_category(column.type):
+        return False
+    values = pc.drop_null(pc.unique(_as_text(column)))
+    dates = pc.sum(pc.match_substring_regex(values, _DATE)).as_py() or 0
+    return bool(dates and dates >= MOSTLY * len(values))
+
+
 def _text_problem(name: str, text: pa.ChunkedArray, most_categories: int) -> str | None:
     values = [value for value in pc.unique(text).to_pylist() if value is not None]
     commas = sum(bool(_DECIMAL_COMMA.fullmatch(value)) for value in values)
@@ -157,7 +167,7 @@ def _text_problem(name: str, text: pa.ChunkedArray, most_categories: int) -> str
     if len(values) > most_categories:
         return (
             f"column {name!r} has {len(values):,} categories, more than max_categories={most_categories:,}; "
-            "if it is an identifier ignore it (ignore=[...], --ignore), else raise the limit."
+            "if it tells rows apart, name it (id=..., --id); else ignore it (ignore=[...], --ignore), or raise the limit."
         )
     return None
 

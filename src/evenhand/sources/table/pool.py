@@ -11,7 +11,15 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from evenhand.arrays import Ints, Values
-from evenhand.sources.table.columns import Coded, Layout, column_problem, counts_the_rows, is_free_text, plan
+from evenhand.sources.table.columns import (
+    Coded,
+    Layout,
+    column_problem,
+    counts_the_rows,
+    holds_dates_as_text,
+    is_free_text,
+    plan,
+)
 from evenhand.sources.table.grouping import (
     OTHER,
     Coding,
@@ -130,7 +138,7 @@ def make_pool(data: Frame | ParquetFiles, columns: Columns) -> Pool:
         texts=texts,
         layout=layout,
         rows=rows,
-        notes=(*_notes(columns, groups, merged, ours), *_row_numbers(sample), *map(_is_text, texts)),
+        notes=(*_notes(columns, groups, merged, ours), *_row_numbers(sample), *_dates(sample), *map(_is_text, texts)),
     )
 
 
@@ -253,7 +261,10 @@ def _group_problems(groups: Groups) -> list[str | None]:
         return ["every group is excluded."]
     if not single:
         return []
-    return [f"a group needs 2 rows, one to train on and one to validate; {names(single)} has one: merge or exclude it."]
+    return [
+        f"a group needs 2 rows, one to train on and one to validate, and these have one: {names(single)}; make one group "
+        "of all small ones (merge_below=..., --merge-below), or leave them out (exclude=[...], --exclude)."
+    ]
 
 
 def _by_group(groups: Groups) -> list[Ints]:
@@ -295,6 +306,15 @@ def _notes(columns: Columns, groups: Groups, merged: Sequence[str], ours: Sequen
 
 def _is_text(name: str) -> str:
     return f"column {name!r} is free text: the learner takes the columns as they are"
+
+
+def _dates(sample: pa.Table) -> list[str]:
+    return [
+        f"column {name!r} holds dates as text, so every date is a category of its own: give real dates (2026-11-30 in a "
+        "CSV file), which count as days, or ignore the column"
+        for name in sample.column_names
+        if holds_dates_as_text(sample.column(name))
+    ]
 
 
 def _row_numbers(sample: pa.Table) -> list[str]:
