@@ -9,7 +9,15 @@ from blocks.text import RESULTS, table
 # files that do not say it themselves
 MADE_BY = {
     "images.json": "python benchmarks/images.py",
-    "images-fashion-trials.json": "python benchmarks/image_trials.py",
+    **dict.fromkeys(
+        (
+            "images-fashion-trials.json",
+            "images-fashion-long.json",
+            "images-cifar-trials.json",
+            "images-utkface-trials.json",
+        ),
+        "python benchmarks/image_trials.py",
+    ),
 }
 BESIDE = {"verdicts.json": "results.json"}
 """A file that is written with another one, which says how both were made."""
