@@ -141,7 +141,7 @@ def lengths(single: dict[str, Found]) -> str:
 
 
 def leads(found: Found) -> str:
-    """Each adaptive rule against Uniform at the rounds both tested."""
+    """Each adaptive rule against Uniform at the rounds both tested; empty where no two runs can be compared."""
     lines = []
     uniform = {run["update"]: dict(run["curve"]) for run in found["runs"] if run["rule"] == "Uniform"}
     for run in found["runs"]:
@@ -155,7 +155,7 @@ def leads(found: Found) -> str:
             f"- {name(run)}: ahead of Uniform at {ahead} of the {len(gaps)} rounds both tested, by "
             f"{short(sum(gaps.values()) / len(gaps), sign=True)} in the mean and {short(gaps[last], sign=True)} at round {last}."
         )
-    return "\n".join(lines) or "No two runs to compare."
+    return "\n".join(lines)
 
 
 def again(single: Found) -> str:
@@ -219,7 +219,9 @@ def blocks() -> dict[str, str]:
         "images-made": f"{found['cores']} cores, no GPU, {versions(found['versions'])}.{note(found)}\n\n{lengths(single)}"
     }
     for data, entry in single.items():
-        made |= {f"{data}-curves": curves(data, entry), f"{data}-groups": groups(entry), f"{data}-leads": leads(entry)}
+        made |= {f"{data}-curves": curves(data, entry), f"{data}-groups": groups(entry)}
+        if compared := leads(entry):
+            made[f"{data}-leads"] = compared
     if (RESULTS / "images-fashion-long.json").exists():
         made["fashion-mnist-long"] = again(single["fashion-mnist"])
     made["images-summary"] = summary(single)
