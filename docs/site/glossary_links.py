@@ -1,6 +1,7 @@
 """On every page, the first mention of a word of the glossary leads to the glossary.
 
-The words are the headings of glossary.md: `### certificate, certified` is found as either, and in the plural.
+The words are the headings of glossary.md: `### certificate, certified` is found as either, in the plural, and at the start of
+a sentence.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ TAKEN = re.compile(r"(`+[^`]*`+|!?\[[^\]]*\]\([^)]*\)|<[^>]*>|https?://\S+)")
 def words() -> dict[str, str]:
     """Every form of every word, and the anchor it leads to."""
     found = HEADING.findall(GLOSSARY.read_text(encoding="utf-8"))
-    return {form.strip(): anchor for forms, anchor in found for form in forms.split(",")}
+    listed = {form.strip(): anchor for forms, anchor in found for form in forms.split(",")}
+    # Δ is not δ
+    return {form[0].upper() + form[1:]: anchor for form, anchor in listed.items() if form[0].isascii()} | listed
 
 
 def linked(text: str, forms: dict[str, str]) -> str:
