@@ -68,6 +68,7 @@ class Server:
         environment = {
             # a folder with a label_studio.py in it would hide the package of that name
             **{name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
+            "LABEL_STUDIO_BASE_DATA_DIR": str(self.folder / "data"),  # else it makes empty folders in the home
             "LABEL_STUDIO_USERNAME": "lead@example.org",
             "LABEL_STUDIO_PASSWORD": PASSWORD,
             "LABEL_STUDIO_USER_TOKEN": self.key,
