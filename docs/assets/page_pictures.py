@@ -2,7 +2,8 @@
 
     python docs/assets/page_pictures.py [--browser /usr/bin/chromium] [--keep FOLDER]
 
-Needs Chromium and Playwright. The same seed gives the same campaigns; only their dates differ.
+Needs Chromium, Playwright and fonts with Arabic and emoji, e.g. Debian's fonts-noto-core and fonts-noto-color-emoji.
+The same seed gives the same campaigns; only their dates differ.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ HERE = Path(__file__).parent
 SHARES = {"women under 40": 0.29, "women over 40": 0.23, "men under 40": 0.27, "men over 40": 0.18, "non-binary": 0.03}
 TILT = {"women under 40": 0.2, "women over 40": 0.9, "men under 40": 0.0, "men over 40": 0.4, "non-binary": 1.5}
 DAY = 86400.0
+EXACT = 160
+"""Colours of a picture that are kept as they are."""
 
 
 class Dated(DatabaseLedger):
@@ -255,6 +258,19 @@ def shoot_closed(browser: Browser, url: str, folder: Path) -> None:
         context.close()
 
 
+def reduced(picture: Image.Image) -> Image.Image:
+    """A picture with 256 colours: the commonest are exact, since backgrounds and the marks of groups are seen first."""
+    pixels = np.asarray(picture).astype(np.int64) @ [65536, 256, 1]
+    codes, places, counts = np.unique(pixels, return_inverse=True, return_counts=True)
+    colours = np.stack([codes >> 16, codes >> 8 & 255, codes & 255], axis=1)
+    others = picture.quantize(256 - EXACT, Image.Quantize.MEDIANCUT, kmeans=3, dither=Image.Dither.NONE).getpalette()
+    palette = np.vstack([colours[np.argsort(-counts)[:EXACT]], np.reshape(others or [], (-1, 3))])[:256]
+    nearest = [int(((palette - colour) ** 2).sum(axis=1).argmin()) for colour in colours]
+    found = Image.fromarray(np.array(nearest, dtype=np.uint8)[places].reshape(pixels.shape))
+    found.putpalette(palette.astype(np.uint8).tobytes())
+    return found
+
+
 def kept(folder: Path) -> None:
     """Small copies of the pictures that the documentation shows."""
     for path in sorted(folder.glob("*.png")):
@@ -262,8 +278,7 @@ def kept(folder: Path) -> None:
         picture = picture.crop((0, 0, picture.width, min(picture.height, int(picture.width * 2.2))))
         if picture.width > 800:
             picture = picture.resize((800, picture.height * 800 // picture.width), Image.Resampling.LANCZOS)
-        # the commonest colours stay exact: a tinted background would be seen before anything else
-        small = picture.quantize(256, Image.Quantize.MEDIANCUT, kmeans=3, dither=Image.Dither.NONE)
+        small = reduced(picture)
         small.save(HERE / f"page-{path.name}", optimize=True)
 
 
