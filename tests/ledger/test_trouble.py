@@ -249,6 +249,24 @@ def test_a_step_waits_while_another_program_holds_the_file(tmp_path: Path) -> No
         assert leases(ledger, campaign) == [0, 7]
 
 
+def test_who_waited_for_the_file_reads_no_label_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from evenhand.ledger import database
+
+    url, seen, changed = made(tmp_path), [], database._DatabaseWriter.changed
+
+    def counted(reader: Any, after: int = 0) -> list[Any]:
+        seen.append(after)
+        return changed(reader, after)
+
+    with eh.Campaign.open(url, "survey") as c:
+        c.tell(c.ask(), np.eye(2) + 1, [0, 1])
+        request = c.ask()
+        monkeypatch.setattr(database._DatabaseWriter, "changed", counted)
+        with held(tmp_path / "ledger.db", 0.2):
+            c.tell(request, np.eye(2) + 2, [0, 1])
+    assert 0 not in seen  # with many collectors every step would read all labels
+
+
 def test_a_file_that_is_held_for_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "BUSY_SECONDS", 0.1)
     ledger, campaign = opened(f"sqlite:///{tmp_path / 'ledger.db'}")

@@ -258,6 +258,8 @@ class CampaignStore:
         """Forget what a step was about to store if it was not stored."""
         try:
             yield
+        except Busy:  # no step was begun; to read the classes anew costs a scan of all labels
+            raise
         except BaseException:
             self.intake.forget()
             raise
