@@ -200,7 +200,7 @@ class Certifier:
 
 
 def _number(name: str, value: Any) -> float:
-    """The value as a float; refuses what is not a number, NumPy's included among numbers."""
+    """The value as a float; numbers of NumPy are taken too, and anything else is refused."""
     try:
         if isinstance(value, bool | str):
             raise TypeError

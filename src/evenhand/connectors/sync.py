@@ -185,7 +185,7 @@ class Sync:
             report.asked += 1
 
     def _is_stuck(self, name: str) -> bool:
-        """Whether an example will get no label though everybody answered: they disagree, or no answer can be used."""
+        """Whether an example will get no label any more: people disagree, or the answers to it cannot be used."""
         task = self._pool.tasks.get(name)
         return task in self._pool.strange or (task in self._answered and name not in self._answers.waiting)
 
