@@ -419,7 +419,7 @@ def test_own_strategy_has_to_be_given_again(tmp_path):
         return eh.Decision.of(standing, "u")
 
     c = eh.Campaign(["u"], first, budget=10)
-    with pytest.raises(ValueError, match=r"strategy is one of your own \(first\).*strategy="):
+    with pytest.raises(ValueError, match=r"strategy is your own object \(first\).*strategy="):
         saved(c, tmp_path).ask()
     assert saved(c, tmp_path, strategy=first).ask().group == "u"
     with pytest.raises(ValueError, match="there is no database"):

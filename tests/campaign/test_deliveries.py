@@ -472,7 +472,7 @@ def test_extended_requests_wait_longer(make: Make, clock: Clock) -> None:
     assert c.extend(1, None) is None
     with pytest.raises(eh.errors.InputError, match="request 2 has expired"):
         c.extend(2, "1h")
-    with pytest.raises(eh.errors.InputError, match="request 9 was never made; open are 1, 3"):
+    with pytest.raises(eh.errors.InputError, match="request 9 was never made; open requests: 1, 3"):
         c.extend(9, "1h")
     with pytest.raises(eh.errors.InputError, match="cannot use the lease 'soon'"):
         c.extend(1, "soon")
@@ -488,7 +488,7 @@ def test_abandoned_requests_keep_what_was_told(make: Make) -> None:
     c.abandon(1)
     assert (c.labels_used, c.unspent, c.status()["promised"]) == (1, 3, 4)
     for extra in (False, True):
-        with pytest.raises(eh.errors.InputError, match="request 1 was abandoned; open are 2"):
+        with pytest.raises(eh.errors.InputError, match="request 1 was abandoned; open requests: 2"):
             c.tell(1, rows(1, 10), ["yes"], extra=extra)
     assert c.tell(1, rows(1), ["yes"], ids=["a"]).known == 1
     assert everything(c) == {"a": "yes"}
@@ -518,7 +518,7 @@ def test_abandoned_requests_keep_what_was_told(make: Make) -> None:
         (None, 1e30, "beyond 64 bits"),
         (None, "a\0b", "has the character"),
         (None, "a\nb", "has the character"),
-        (None, "x" * 501, "500 are the most"),
+        (None, "x" * 501, "at most 500 are allowed"),
         ("x", " x", "blanks around it"),
         ("x", "x ", "blanks around it"),
         ("x", "X", "only by case or blanks"),
@@ -802,7 +802,7 @@ def test_what_a_learner_cannot_use_does_not_get_in(make: Make) -> None:
         (np.array([[0.0, 1.0], [np.nan, 1.0]]), "row 1: feature 0 is NaN"),
         (np.array([[0.0, 1.0], [np.inf, 1.0]]), "row 1: feature 0 is inf"),
         (np.array([[0.0, 1.0], [1e160, 1.0]]), "row 1: feature 0 is 1e.160: only numbers up to"),
-        (sp.csr_array(np.array([[0.0, 1.0], [np.nan, 1.0]])), "row 1: feature 0 is NaN|do not go over HTTP"),
+        (sp.csr_array(np.array([[0.0, 1.0], [np.nan, 1.0]])), "row 1: feature 0 is NaN|cannot be sent"),
         (np.array(["x", "y"]), "rows and features"),
         (np.zeros((2, 0)), "no features"),
         ([[1.0], [1.0, 2.0]], "one length"),

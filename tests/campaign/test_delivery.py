@@ -260,7 +260,7 @@ def test_counts_close_a_request() -> None:
         (lambda c: c.tell(1, np.eye(2), [0, 1], ids=["a", " "]), "is blank"),
         (lambda c: c.tell(1, np.eye(2), [0, 1], ids=["a", "a"]), "comes twice with different content"),
         (lambda c: c.tell(1, [], []), "an empty delivery"),
-        (lambda c: c.tell(7, np.eye(2), [0, 1]), "request 7 was never made; open are 1"),
+        (lambda c: c.tell(7, np.eye(2), [0, 1]), "request 7 was never made; open requests: 1"),
         (lambda c: c.tell(1, np.eye(2), [0, 1], collector="\n"), "collector"),
         (lambda c: c.add(np.eye(2), [0, 1], ["u", "w"]), "unknown group 'w'"),
         (lambda c: c.add(np.eye(2), [0, 1], ["u"]), "2 labels but 1 groups"),

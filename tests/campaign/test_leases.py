@@ -172,7 +172,7 @@ def test_a_request_may_wait_longer(ledger: Ledger, clock: Clock) -> None:
     clock.now += 10**6
     c.ask()
     assert open_and_expired(c) == ([2, 6], [1, 3, 4, 5])
-    with pytest.raises(ValueError, match="request 1 has expired; open are 2, 6"):
+    with pytest.raises(ValueError, match="request 1 has expired; open requests: 2, 6"):
         c.extend(1, "1h")
     with pytest.raises(ValueError, match="request 1 has expired"):
         c.abandon(1)

@@ -156,7 +156,7 @@ def test_a_risk_of_your_own(tmp_path: Path) -> None:
     kept = c.certificate()
     assert kept.risk == "far"
     c.release()
-    with pytest.raises(eh.InputError, match="risk is one of your own"):
+    with pytest.raises(eh.InputError, match="risk is your own object"):
         eh.Campaign.open(url, "own").ask()
     again = eh.Campaign.open(url, "own", risk=far)
     assert again.certificate() == kept

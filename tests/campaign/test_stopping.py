@@ -151,7 +151,7 @@ def test_a_rule_of_ones_own_is_given_again(url: str) -> None:
             c.ask()
     with eh.Campaign.open(url, "survey") as c:
         assert c.labels_used == 4
-        with pytest.raises(ValueError, match=r"this campaign's stop is one of your own \(MyRule\): give it again"):
+        with pytest.raises(ValueError, match=r"this campaign's stop is your own object \(MyRule\): give it again"):
             c.ask()
     with eh.Campaign.open(url, "survey", stop=MyRule()) as c:
         assert c.status()["stopped"] == "it is enough"

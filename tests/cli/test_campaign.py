@@ -152,7 +152,7 @@ def test_requests_wait_as_long_as_one_says(shell: Shell) -> None:
     assert [r["until"] for r in shell.json("status", "s")["open"]] == [until, before[1]["until"]]
     assert shell.json("extend", "s", 1, "never")["until"] is None
     assert "request 1 waits until" in shell("extend", "s", 1, "1h")
-    assert "request 5 was never made; open are 1, 2" in shell("extend", "s", 5, "1h", code=2)
+    assert "request 5 was never made; open requests: 1, 2" in shell("extend", "s", 5, "1h", code=2)
 
 
 def test_what_happened(shell: Shell) -> None:
@@ -294,7 +294,7 @@ def test_changing_and_abandoning(shell: Shell) -> None:
     )
     shell("ask", "s", "--count", 5)
     assert shell.json("abandon", "s", 1)["unspent"] == 2
-    assert "request 1 was abandoned; open are 2" in shell("abandon", "s", 1, code=2)
+    assert "request 1 was abandoned; open requests: 2" in shell("abandon", "s", 1, code=2)
     assert shell.json("change", "s", "--budget", 10, "--lease", "2h") == {
         "budget": 10, "learner": "logistic", "refit": "background", "lease": 7200.0, "stop": None,
     }  # fmt: skip

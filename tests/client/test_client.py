@@ -130,7 +130,7 @@ def test_settings_and_changes(connected: Any) -> None:
         (lambda c: c.abandon(9), eh.NotFound, "never made"),
         (lambda c: c.tell(1, *rows(0, 6)), eh.Conflict, "which waits for 4"),
         (lambda c: c.change(speed=3), eh.InputError, "speed"),
-        (lambda c: c.tell(1, np.zeros((4, 2, 2)), [0] * 4), eh.InputError, "do not go over HTTP"),
+        (lambda c: c.tell(1, np.zeros((4, 2, 2)), [0] * 4), eh.InputError, "cannot be sent"),
         (lambda c: c.ask(collector="\n"), eh.InputError, "collector"),
         (lambda c: c.correct("nobody", 1), eh.InputError, "no example 'nobody'"),
         (lambda c: c.pool("nothing.csv"), eh.InputError, "no file"),
@@ -200,7 +200,7 @@ def test_tokens_and_their_secrecy(server: Running, database: str, caplog: pytest
     assert collector not in "".join(seen)
     assert "evh_wrong" not in "".join(seen)
     for bad in ("evh_with a blank", "evh_\n", "", "evh_ä"):
-        with pytest.raises(eh.InputError, match="this is no token") as error:
+        with pytest.raises(eh.InputError, match="this is not a token") as error:
             eh.connect(server.url, bad)
         assert bad == "" or bad not in str(error.value)
 

@@ -113,7 +113,7 @@ def test_a_line_that_is_cut_while_tasks_are_marked(tape, studio, hasty):
 
 def test_a_wrong_key_and_a_project_that_is_gone(tape, studio):
     number = tape.people.make(ROWS, CONFIG)
-    with pytest.raises(InputError, match=r"does not take this access token.*; it says Invalid token"):
+    with pytest.raises(InputError, match=r"does not accept this access token.*; it says Invalid token"):
         studio(number, "not this one").tasks(None)
     with pytest.raises(InputError, match="has no project 99 that this access token may see"):
         studio(99).tasks(None)
@@ -201,7 +201,7 @@ def test_controls_that_give_labels(control, result, label):
         (part("choices", ["good"]) + part("choices", ["bad"]), "several labels: 'bad', 'good'"),
         (part("choices", ["good"], "other"), "no answer of 'mood'"),
         ([], "no answer of 'mood'"),  # submitted with nothing chosen
-        (part("textarea", "well"), "answers of 'mood' are textarea, which is no label"),
+        (part("textarea", "well"), "answers of 'mood' are textarea, which cannot be a label"),
         (part("taxonomy", [["a"], ["b"]]), "'mood' has 2 answers"),
     ],
 )
@@ -258,7 +258,7 @@ def test_what_other_servers_say(hasty):
         assert len(read(server)[0]) == 1
         for answer, error, message in (
             (busy, ToolError, "Label Studio answered GET /api/projects/1/ with 503"),
-            ({"status": 302, "json": None, "headers": {"Location": "https://there/"}}, InputError, "leads on to https://there/"),
+            ({"status": 302, "json": None, "headers": {"Location": "https://there/"}}, InputError, "redirects to https://there/"),
             ({"status": 403, "json": {"detail": "not yours"}}, ToolError, r"with 403.*not yours"),
         ):  # fmt: skip
             server.first = [answer] * (3 if answer is busy else 1)
@@ -304,7 +304,7 @@ def test_from_the_shell(tape, tmp_path):
         assert (done.exit_code, message in done.output) == (2, True), done.output
     done = command(tape, number, "--once", "--json", db=db, key="wrong")
     assert done.exit_code == 2
-    assert "does not take this access token" in json.loads(done.stdout)["error"]
+    assert "does not accept this access token" in json.loads(done.stdout)["error"]
     assert len(made.open_requests) == 3
 
 

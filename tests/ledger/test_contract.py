@@ -282,7 +282,7 @@ def test_after_what_cannot_be_written_down_nothing_is_stored(ledger: Ledger) -> 
             writer.append("changed", {"bad": bad})
 
     for bad in (object(), 2**70, {1: 2}, "\ud800"):
-        with pytest.raises(InputError, match="cannot be written down"):
+        with pytest.raises(InputError, match="cannot be stored"):
             half_written(bad)
         assert contents(ledger, campaign) == before
 

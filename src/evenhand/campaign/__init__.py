@@ -1,4 +1,4 @@
-"""Campaigns: ask whom to label next, tell what came.
+"""Campaigns: ask which group to label next, tell the labels that came.
 
 `Campaign` is the one stateful class a user meets. What it knows is the fold of its ledger's events (`state`); what it
 does is decide the next events.

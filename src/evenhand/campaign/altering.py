@@ -20,16 +20,17 @@ class Altering(Looking):
     def correct(
         self, id: str | Mapping[str, object], label: object = None, reason: str | None = None, by: str | None = None
     ) -> int:
-        """Give an example another label, or several by `{id: label}`; all or none. Gives the number that changed.
+        """Correct the label of an example, or of several with `{id: label}`, all or none; returns how many changed.
 
-        Its first label is kept beside it. Counts and example sets change at once, scores at the next refit; models of the
-        past, a frozen one included, stay as fitted. Reasons and names stay for good: put no personal data in them.
+        The first label is kept beside the new one. Counts and example sets change at once, scores at the next refit;
+        earlier models, a frozen one included, stay as they were fitted. Reasons and names are kept for good: put no
+        personal data in them.
         """
         labels = dict(id) if isinstance(id, Mapping) else {id: label}
         return self._alter(lambda s, r: correct(s, r, labels, self.store.intake.classes(s, r), reason), by)
 
     def correct_written(self, id: str, label: str, reason: str | None = None, by: str | None = None) -> int:
-        """Correct a label written as text, `0` being class 0 where classes are numbers."""
+        """Correct a label that is written as text: `0` means class 0 where the classes are numbers."""
         return self._correct_text({id: label}, reason, by)
 
     def correct_file(self, path: str | PathLike[str], reason: str | None = None, by: str | None = None) -> int:
@@ -46,15 +47,15 @@ class Altering(Looking):
     def withdraw(
         self, id: str | Sequence[str], reason: str | None = None, refund: bool = False, by: str | None = None
     ) -> int:
-        """Take examples back, for good: they count no more; `refund` gives their labels back to the budget."""
+        """Take examples back for good: they no longer count; `refund` gives their labels back to the budget."""
         names = [id] if isinstance(id, str) else list(id)
         return self._alter(lambda s, r: withdraw(s, r, names, reason, refund=refund), by)
 
     def erase(self, id: str | Sequence[str], reason: str | None = None, by: str | None = None) -> list[str]:
         """Delete the features and labels of examples from storage, for good; ids, reasons and names stay.
 
-        Gives what may still hold values learned from them: the frozen models in the ledger. Backups, replicas and your
-        own files are not in its reach.
+        Returns what may still hold values learned from them: the frozen models in the ledger. Backups, replicas and
+        your own files are out of its reach.
         """
         names = [id] if isinstance(id, str) else list(id)
         self._alter(lambda s, r: erase(s, r, names, reason), by)
@@ -66,6 +67,6 @@ class Altering(Looking):
 
     def _alter(self, decide: Callable[[State, Reader], Alteration], by: str | None) -> int:
         changed: list[int] = []
-        # a campaign that ended takes them too: somebody may ask to be forgotten at any time
+        # a campaign that has ended accepts these too: somebody may ask to be forgotten at any time
         self.store.write(lambda s, w: changed.append(decide(s, w).write(w, by)))
         return changed[0]

@@ -27,7 +27,7 @@ def outstanding(state: State, number: int) -> int:
 
 
 def room_for(state: State, number: int, options: Options) -> int:
-    """How many rows a request can take: what is outstanding, more with `extra`; after its lease what the budget has."""
+    """How many rows a request can take: those outstanding, more with `extra`; after its lease, what the budget has."""
     left = outstanding(state, number)
     # an open request has its labels reserved; one that
     # expired gave them back and competes for what is left
@@ -62,18 +62,18 @@ def refuse_closed(state: State) -> None:
 def not_open(state: State, reader: Reader, number: int) -> InputError:
     """The error that says why a request is not open."""
     kinds = [event.kind for event in reader.events(request=number)]
-    there = f"open are {', '.join(map(str, state.open)) or 'none'}"
+    there = f"open requests: {', '.join(map(str, state.open)) or 'none'}"
     if not kinds:
         return NotFound(f"request {number} was never made; {there}")
     if "abandoned" in kinds:
         return Conflict(f"request {number} was abandoned; {there}")
     if number in state.expired:
         return Conflict(f"request {number} has expired; {there}")
-    return Conflict(f"request {number} has all its labels: rows beyond it are taken with extra=True; {there}")
+    return Conflict(f"request {number} has all its labels: more rows are taken with extra=True; {there}")
 
 
 def too_many(state: State, number: int, count: int, most: int, *, extra: bool) -> str:
-    """What to say of more rows than a request takes."""
+    """The message for more rows than a request takes."""
     if number in state.expired:
         return (
             f"request {number} has expired and its labels went back to the budget, which has {max(state.unspent, 0)} left: "

@@ -27,7 +27,7 @@ class Asking(Pooling):
     """The verbs about requests."""
 
     def ask(self, collector: str | None = None) -> Request:
-        """The next request; fits first if examples came since the last one. Raises `NothingToAsk` with its reason."""
+        """The next request; refits first if examples came since the last fit. Raises `NothingToAsk` with the reason."""
         return self.ask_many(1, collector)[0]
 
     def ask_many(
@@ -35,8 +35,8 @@ class Asking(Pooling):
     ) -> list[Request]:
         """Up to `count` requests at once, spread over groups as if the open ones were already answered.
 
-        `refit=False` decides on the scores there are, for a process that leaves fits to another. Asked again with the same
-        `once`, it gives the requests of then.
+        `refit=False` decides with the existing scores, for a process that leaves refits to another. A second call with
+        the same `once` returns the requests of the first.
         """
         if count < 1:
             raise InputError(f"ask for 1 request or more, not {count}")
@@ -72,13 +72,13 @@ class Asking(Pooling):
         return [request_of(event, self.groups) for event in events if event.kind == "asked"]
 
     def _asked(self, state: State, writer: Writer, proposal: Proposal, collector: str | None) -> Event:
-        """Write down a request, and with a pool which examples it names."""
+        """Record a request and, with a pool, which examples it names."""
         lease, number = state.settings["lease"], state.asked + 1
         facts: JsonObject = {
             "decision": proposal.decision.as_dict(),
             "size": proposal.size,
             "until": None if lease is None else writer.now + lease,
-            # written down because `verify` has to choose again from the scores of then
+            # recorded because `verify` has to choose again from the scores of that moment
             "rests_on": state.scores_rest_on,
             "scored_at": state.scored_at,
             "behind": state.examples - state.scored_examples,
@@ -103,7 +103,7 @@ class Asking(Pooling):
             self.store.write(step, still_open=True, once=once)
 
     def extend(self, request: Request | int, lease: str | float | None, *, by: str | None = None) -> float | None:
-        """Let a request wait that long from now on, e.g. `"2d"`; gives the moment its lease ends."""
+        """Let a request wait this long from now on, e.g. `"2d"`; returns the time at which its lease ends."""
         number, seconds = number_of(request), as_seconds(lease)
         until: list[float | None] = []
 
@@ -116,7 +116,7 @@ class Asking(Pooling):
         return until[0]
 
     def retire(self, group: str, back: bool = False, *, by: str | None = None) -> None:
-        """Ask no more of this group, it has nothing left to give; or, with `back`, ask of it again."""
+        """Ask for no more examples of this group, which has nothing left to give; with `back`, ask for them again."""
 
         def step(state: State, writer: Writer) -> None:
             _check_group(state, group)
@@ -126,13 +126,13 @@ class Asking(Pooling):
         self.store.write(step, still_open=True)
 
     def _weigh(self) -> None:
-        """In a certify phase count the evidence first: the next request, and whether there is one, rests on it."""
+        """In a certify phase, count the evidence first: the next request, and whether there is one, depends on it."""
         if self.store.state.frozen is not None and self.store.refresh().proving is not None:
             self.store.trainer.certifier.weigh()
 
     def _bring_scores_up(self) -> None:
-        """Refit where the settings want it before an ask; waits while another process does. A failure is recorded."""
-        known = self.store.state  # another process may have changed settings since: the next ask knows
+        """Refit before an ask if the settings say so; waits while another process refits. A failure is recorded."""
+        known = self.store.state  # may be outdated if another process changed settings; the next ask knows
         if known.settings["learner"] is None or (
             known.settings["refit"] == "background" and known.scored_at is not None
         ):
@@ -147,8 +147,8 @@ class Asking(Pooling):
             self.store.trainer.try_out()
         if policy == "background":
             return
-        # of this moment: with others telling all the time,
-        # a target that moves along would never be reached
+        # fixed now: while others keep telling labels, a wait
+        # for the newest of them would never end
         wanted = max(state.arrived)
         # another process may hold the refit lease: its scores,
         # or its failure on these examples, end the wait

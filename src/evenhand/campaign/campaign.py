@@ -37,32 +37,33 @@ _POLL_SECONDS = 0.05
 
 
 class Campaign(Asking):
-    """A labelling campaign: `ask` whom to label next, `tell` what came, until the budget is spent.
+    """A labelling campaign: `ask` which group to label next, `tell` the labels that came, until the budget is spent.
 
-    In memory; `Campaign.create` makes one that outlives the process, `Campaign.open` opens it, from many processes at
-    once. Each step takes the campaign's write lock, folds the events that came since, decides, and appends: what it
-    returned is stored. Fitting happens outside any transaction, in one process at a time.
+    This one lives in memory; `Campaign.create` makes one that outlives the process, and `Campaign.open` opens it, from
+    many processes at once. Each step takes the campaign's write lock, folds in the events that came since, decides, and
+    appends: what a step has returned is stored. Fitting happens outside any transaction, in one process at a time.
 
     Args:
         groups: the names of the groups; None takes those of the first pool.
         strategy: which group next, e.g. `Optimistic()` or `"optimistic:c0=0.5"`.
         learner: what is trained, e.g. `Logistic()` or `"logistic"`; None if you train yourself and call `tell_losses`.
         budget: how many labels may be spent, training and validation together.
-        batch: examples of each role a request asks for; a request is `2·batch` labels.
-        warmup: warm-up rounds, groups in turn; None is one round for every group.
-        validation: the share of each group's examples that validates.
-        classes: the labels there may be; None learns them on the way.
-        population: each group's share of the population, a mapping or in the order of `groups`.
+        batch: how many examples of each role a request asks for; a request is for `2·batch` labels.
+        warmup: the number of warm-up rounds, which ask the groups in turn; None is one round for every group.
+        validation: the share of each group's examples that is used for validation.
+        classes: the possible labels; None learns them from the labels that come.
+        population: each group's share of the population, as a mapping or in the order of `groups`.
         risk: what "worse off" means: `"error"`, `"log"`, `"fnr"`, `"fpr"`, `"balanced"`, `Costs(...)`, or a function
             `(model, X, y)` that gives a number in [0, 1] for every example and which of them are relevant.
         positive: the class that `"fnr"` and `"fpr"` are about.
-        test_labels: labels for testing, asked for first, as many of each group; they are never trained on.
-        seed: the same seed, the same campaign; a pair (seed, trial) is that trial of a simulation.
+        test_labels: how many labels of the budget are for testing; they are asked for first, equally many of each
+            group, and never trained on.
+        seed: the same seed makes the same choices; a pair (seed, trial) makes those of that trial of a simulation.
         stop: a stopping rule, e.g. `ErrorBelow(0.1) | Deadline("2027-03-01")`, or its text.
-        refit: when the model is refitted: `"always"` before an ask, every so many labels, or in the `"background"`, by
-            `refit()`.
-        lease: how long a request waits for its labels, e.g. `"24h"`; None is for ever.
-        distinct: your word that every row told without an id is another example; certificates need it.
+        refit: when the model is refitted: `"always"` (before an ask), a number (each time that many labels have come),
+            or `"background"` (only when `refit()` is called).
+        lease: how long a request waits for its labels, e.g. `"24h"`; None waits for ever.
+        distinct: your word that every row told without an id is a different example; certificates need it.
         name: the campaign's name.
 
     Examples:
@@ -116,9 +117,9 @@ class Campaign(Asking):
         lease: str | float | None = "1d",
         **settings: Any,
     ) -> Self:
-        """A new campaign in a database, which is made if it is not there: `sqlite:///file.db` or `postgresql://…`.
+        """Create a campaign in a database, `sqlite:///file.db` or `postgresql://…`, which is made if it does not exist.
 
-        Settings are those of `Campaign`; also `label`, `group`, `id` and `features`, the columns of delivered files.
+        The settings are those of `Campaign`, and `label`, `group`, `id` and `features`: the columns of delivered files.
         """
         # `make_settings` has no defaults for these, so that `__init__` cannot forget to pass one on
         given = {
@@ -128,7 +129,7 @@ class Campaign(Asking):
         try:
             plain, parts = make_settings(groups, strategy, learner, budget=budget, lease=lease, **given)
         except TypeError as error:
-            # an unknown keyword is bad input of the caller's, not a bug of ours
+            # an unknown keyword is the caller's mistake, not ours
             raise InputError(f"cannot create the campaign: {error}") from None
         check_text(name, "the campaign's name")
         self = cls.__new__(cls)
@@ -147,9 +148,9 @@ class Campaign(Asking):
         risk: OwnRisk | None = None,
         stop: StopRule | None = None,
     ) -> Self:
-        """A campaign there is; `read_only` looks without changing or blocking anything.
+        """Open an existing campaign; with `read_only`, nothing is changed or blocked.
 
-        A strategy, learner, risk or stopping rule of your own has to be given again.
+        If the campaign was created with your own strategy, learner, risk or stopping rule, give that object again.
         """
         ledger = url if isinstance(url, Ledger) else open_ledger(url, read_only=read_only)
         self = cls.__new__(cls)
@@ -158,7 +159,7 @@ class Campaign(Asking):
         return self
 
     def copy(self) -> Self:
-        """This campaign as it stands, in memory: what is tried out on the copy changes nothing."""
+        """A copy of this campaign in memory, as it stands: what you try out on it does not change the original."""
         ledger = MemoryLedger()
         copy_ledger(self.store.ledger, ledger, [self.name])
         found = type(self).__new__(type(self))
@@ -201,7 +202,7 @@ class Campaign(Asking):
             request: the request, or its number.
             X: features, one row for every example.
             y: their labels.
-            n: instead of rows their number, where somebody else trains; it closes the request.
+            n: the number of rows, in place of the rows, if you train the model yourself; it closes the request.
             ids: the examples' ids; made by the campaign if you give none.
             collector: who collected them.
             partial: store the good rows even if some are refused.
@@ -273,7 +274,7 @@ class Campaign(Asking):
             self.store.use(Parts(dict(self.store.state.settings), changed[0].given))
 
     def close(self, reason: str = "closed", *, by: str | None = None, once: Once | None = None) -> None:
-        """End the campaign: nothing is asked or accepted any more. `status` then has the choice of the model to deploy."""
+        """End the campaign: nothing is asked or accepted any more. `status` then says which model to deploy."""
         facts: JsonObject = {"reason": reason}
         # choosing takes seconds, so it happens before the write lock is taken; the choice is a
         # fact and is stored, because nobody can refit a campaign whose examples are erased later
@@ -284,7 +285,7 @@ class Campaign(Asking):
             self.store.write(lambda state, writer: writer.append("closed", facts, actor=by), still_open=True, once=once)
 
     def refit(self) -> bool:
-        """Fit and score if examples came since the last scores; False if there was nothing to do or another does it."""
+        """Fit and score if examples came since the last scores; False if not needed or another process refits."""
         if self.store.read_only:
             raise InputError(f"the campaign {self.name!r} was opened read-only: open it without read_only to refit")
         return self.store.trainer_now().refit()
@@ -299,19 +300,21 @@ class Campaign(Asking):
         distinct: bool | None = None,
         by: str | None = None,
     ) -> Certificate:
-        """Freeze a model: labels that answer requests from now on are evidence on it, which `certificate` looks at.
+        """Freeze a model: labels that answer requests from now on are evidence about it, which `certificate` sums up.
 
-        With a target, requests are of kind `certify` from then on: they ask of the group that the proof lacks most, and
-        all their labels are outside the validation share. It ends *certified*, *refuted* or *not reached*; `ask` then
-        raises `NothingToAsk` with the outcome, until `certify` or `change(stop=...)` says otherwise. A second proof of the
-        same model keeps its evidence; a model is frozen anew only if that is expected to take fewer labels.
+        With a target, requests are of kind `certify` from then on: they ask for the group whose labels the proof needs
+        most, and all their labels are outside the validation share. The proof ends *certified*, *refuted* or *not
+        reached*; `ask` then raises `NothingToAsk` with the outcome, until `certify` or `change(stop=...)` is called. A
+        second proof of the same model keeps its evidence; a model is frozen anew only if that is expected to take fewer
+        labels.
 
         Args:
-            target: no group's risk is to be above this.
-            model: `"final"`, what `final_model` gives now; `"current"`, fitted on the training examples; or your own.
+            target: the risk that no group may exceed.
+            model: `"final"`, what `final_model` returns now; `"current"`, fitted on the training examples; or your own.
             most: labels the proof may take; by default what is left of the budget.
-            delta: how likely the certificate may be wrong; version k of the frozen model is given δ/(k(k+1)).
-            distinct: your word that every row told without an id is another example; by default the campaign's setting.
+            delta: the largest probability that the certificate is wrong; version k of the frozen model gets δ/(k(k+1)).
+            distinct: your word that every row told without an id is a different example; by default the campaign's
+                setting.
             by: who freezes it.
         """
         return self.store.trainer_now().certifier.certify(
@@ -330,7 +333,7 @@ class Campaign(Asking):
             and (known["event"], known["group"]) != (request.event, request.group)
         ):
             raise InputError(
-                f"request {number} for {request.group!r} is another campaign's: here it is for {known['group']!r}"
+                f"request {number} for {request.group!r} belongs to another campaign: here it is for {known['group']!r}"
             )
         return number
 

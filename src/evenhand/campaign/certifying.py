@@ -27,7 +27,7 @@ __all__ = ["Certifier", "Moment", "Write"]
 Write = Callable[[Callable[[State, Writer], Any]], list[Event]]
 """Takes a step of the campaign under its write lock."""
 Moment = Callable[[], AbstractContextManager[tuple[Reader, State]]]
-"""A moment of the campaign, and its state then in lists of its own."""
+"""Opens a reader of the campaign at one moment, with a copy of its state."""
 
 
 class Certifier:
@@ -36,7 +36,7 @@ class Certifier:
     Args:
         parts: the campaign's objects.
         write: takes a step of the campaign.
-        moment: reads it.
+        moment: reads the campaign at one moment.
         fitted: gives the `final` or the `current` model.
         refit: brings the scores up to date.
     """
@@ -85,10 +85,10 @@ class Certifier:
             if not vouched and any(row.made for row in reader.changed()):
                 raise InputError(
                     "rows were told without ids, so nobody can know whether one came twice: certify(distinct=True) is your "
-                    "word that every row is another example; or give every row its id"
+                    "word that every row is a different example; or give every row its id"
                 )
         if target is not None and not by_rule:
-            self._refit()  # scores say how many labels to expect, also where the rule needs none
+            self._refit()  # the labels to expect are estimated from scores, even if the rule needs none
         stored, facts = self._stored(model, delta, vouched)
         phase = None if target is None else {"target": target, "delta": float(delta), "most": most, "by_rule": by_rule}
 
@@ -129,14 +129,14 @@ class Certifier:
     def _anew(self, reader: Reader, now: State, phase: JsonMapping, digest: str, model: Any) -> tuple[bool, JsonObject]:
         """Whether to freeze a model anew for a target, and the labels expected with either one.
 
-        The frozen model has evidence, a new one is fitted on more labels and has a smaller δ.
+        The frozen model has evidence already; a new one is fitted on more labels but gets a smaller δ.
         """
         assert now.frozen is not None
         version, delta, target = now.frozen["version"], phase["delta"], phase["target"]
         if now.frozen["digest"] == digest:
             return False, {}
         if not isinstance(model, str):
-            return True, {}  # a model of the user's own is the one to be certified
+            return True, {}  # the user's own model is the one to certify
         with self._lock:
             found = self._frozen.findings(reader, now)
         rates = indicated(now, found.strata)
@@ -200,7 +200,7 @@ class Certifier:
 
 
 def _number(name: str, value: Any) -> float:
-    """A plain number, which NumPy's are too."""
+    """The value as a float; numbers of NumPy are taken too, and anything else is refused."""
     try:
         if isinstance(value, bool | str):
             raise TypeError
@@ -210,7 +210,7 @@ def _number(name: str, value: Any) -> float:
 
 
 def _total(needed: list[int | None]) -> int | None:
-    """The labels of all groups; None where one will not get there."""
+    """The labels that all groups need together; None if one of them will never get there."""
     return None if any(labels is None for labels in needed) else sum(labels or 0 for labels in needed)
 
 
@@ -219,7 +219,7 @@ def _fewer(new: int | None, kept: int | None) -> bool:
 
 
 def _as_model(given: object) -> Any:
-    """A model of the user's own, a bare fitted scikit-learn classifier wrapped."""
+    """The user's own model; a bare fitted scikit-learn classifier is wrapped."""
     from evenhand.learners import Logistic, Minimax, SklearnModel
     from evenhand.learners.choosing import FinalModel
 

@@ -25,14 +25,14 @@ _CHARGED = ("asked", "extra", "charged")
 
 
 class Alteration(NamedTuple):
-    """What a correction comes to: the examples as they are then, and the event's facts; nothing where nothing changes."""
+    """The result of a correction: the examples as changed, and the event's facts; no examples if nothing changes."""
 
     kind: str
     facts: Mapping[str, object]
     examples: Sequence[Example]
 
     def write(self, writer: Writer, by: str | None) -> int:
-        """Store it; gives the number of examples that changed."""
+        """Store it; returns the number of examples that changed."""
         if self.examples:
             writer.append(self.kind, self.facts, actor=by)
             writer.put(self.examples)
@@ -77,7 +77,7 @@ def correct(
 def withdraw(
     state: State, reader: Reader, ids: Sequence[str], reason: str | None, *, refund: bool = False
 ) -> Alteration:
-    """Take examples back; they count no more, and their ids cannot be told again."""
+    """Take examples back; they no longer count, and their ids cannot be told again."""
     found, refused = _found(reader, dict.fromkeys(ids))
     refused += _unlabelled(found, "withdraw")
     _refuse(refused, len(ids))

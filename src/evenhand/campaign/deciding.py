@@ -38,7 +38,7 @@ def why_nothing(state: State, size: int) -> str | None:
 
 
 def offered(state: State) -> list[bool]:
-    """Which groups can be asked of: not retired and, with a pool, with a pair of examples left."""
+    """Which groups can be asked for: those not retired that, with a pool, have at least two examples left."""
     left = state.pool or [2] * len(state.groups)
     return [group not in state.retired and n >= 2 for group, n in zip(state.groups, left, strict=True)]
 
@@ -51,20 +51,20 @@ class Chooser:
         self._parts = parts
         self._groups = tuple(settings["groups"])
         seed, trial = int(settings["seed"]), settings["trial"]
-        # the same numbers by the same places as the engine's: so a
-        # campaign equals a trial of a simulation choice by choice
+        # the random numbers are those of the engine, so that a campaign
+        # equals a trial of a simulation choice by choice
         self._uniforms = Uniforms(seed, CHOICES, np.array([trial]), UNIFORMS)
         self._role_states = role_states(seed, trial, np.arange(len(self._groups)))
         share = settings["population"]
         self._population = None if share is None else np.array(share, dtype=float)
 
     def roles(self, z: int, dealt: int, count: int) -> Mask:
-        """Which of a group's next examples validate, when so many were dealt before."""
+        """Which of a group's next `count` examples are for validation, after the first `dealt`."""
         return roles(self._role_states[z : z + 1], dealt + np.arange(count), self._parts.settings["validation"])
 
     def standing(self, state: State, *, trend: bool = True) -> Standing:
         """What is known per group; labels that open requests wait for count as told."""
-        # labels that are out count as if they had come, so that ten collectors are not all sent to the same group;
+        # outstanding labels count as if they had come, so that ten collectors are not all sent to the same group;
         # which of them will validate is known already, because roles depend on an example's place alone
         waiting, m = np.array(state.promised), len(self._groups)
         validating = np.zeros(m, dtype=np.int64)
@@ -104,7 +104,7 @@ class Chooser:
         size = min(2 * state.settings["batch"], state.unspent)
         if (reason := why_nothing(state, size)) is not None:
             raise NothingToAsk(reason)
-        # by the number of requests, so that the choice does
+        # drawn by the number of requests, so that the choice does
         # not depend on how labels were cut into deliveries
         uniforms = self._uniforms.at(np.array([state.asked]))[0]
         if (test := self._test(state, float(uniforms[0]))) is not None:
@@ -123,7 +123,7 @@ class Chooser:
         return self._sized(state, Decision.checked(self._parts.strategy(standing, uniforms)), size)
 
     def _test(self, state: State, uniform: float) -> Proposal | None:
-        """Test labels that were planned come before everything else, as many of each group; None when they are all out."""
+        """A request for planned test labels, which come first, equally many of each group; None when all are out."""
         wanted, m = state.settings["test_labels"], len(self._groups)
         if not wanted:
             return None

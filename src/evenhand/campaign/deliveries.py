@@ -54,7 +54,7 @@ class Delivery:
 
     @classmethod
     def of(cls, X: Features, y: object, ids: object = None, groups: object = None) -> Delivery:
-        """What `tell` and `add` are given, in lists."""
+        """A delivery of what `tell` and `add` are given."""
         labels = plain_list(y)
         named = None if ids is None else plain_list(ids)
         of_groups = None if groups is None else [str(group) for group in plain_list(groups)]
@@ -66,10 +66,10 @@ class Delivery:
         return cls(X, labels, named, of_groups)
 
     def rows(self, state: State) -> Rows:
-        """The features as they are stored, like those of earlier deliveries."""
+        """The features as they are stored, with the columns of earlier deliveries."""
         rows = self.X if isinstance(self.X, Rows) else as_rows(self.X, state.columns)
         if len(rows) != len(self.labels):
-            raise InputError(f"X has {len(rows)} rows and y {len(self.labels)} labels: they must be as many")
+            raise InputError(f"X has {len(rows)} rows and y {len(self.labels)} labels: give one label for every row")
         return rows
 
 
@@ -83,7 +83,7 @@ class New(NamedTuple):
 
 @dataclass
 class Sorted(Generic[_Entry]):
-    """What came, sorted out: new entries, the number known already, refused ones."""
+    """A delivery sorted into new entries, how many were known already, and refused ones."""
 
     new: list[_Entry] = field(default_factory=list)
     known: int = 0
@@ -294,7 +294,7 @@ def _written(value: object, delivery: Delivery) -> str | None:
 
 
 def made_ids(count: int, first: int, prefix: str, taken: Callable[[Collection[str]], Collection[str]]) -> list[str]:
-    """Ids of `count` rows: the prefix and their position, those that somebody took before left out."""
+    """Ids for `count` rows, each the prefix and a position; ids that are taken already are left out."""
     found: list[str] = []
     position = first
     while len(found) < count:
@@ -306,7 +306,7 @@ def made_ids(count: int, first: int, prefix: str, taken: Callable[[Collection[st
 
 
 def digest_of(example: Example) -> str:
-    """What the event that brought a row says of it, without giving it away once the salt is gone."""
+    """The digest of a row that its event keeps; once the salt is gone, it gives nothing of the row away."""
     # `label` is not among them: it may be corrected, and
     # then the event of the correction has its digest
     fixed = ("id", "group", "role", "request", "origin", "made", "told", "position", "first_label")
@@ -318,7 +318,7 @@ def digest_of(example: Example) -> str:
 
 
 def label_digest(salt: str | None, label: str | None) -> str:
-    """What the event that corrected a label says of it."""
+    """The digest of a label that the event of a correction keeps."""
     return hashlib.blake2b((label or "").encode(), digest_size=16, key=bytes.fromhex(salt or "")).hexdigest()
 
 
@@ -330,7 +330,7 @@ def new_salt() -> str:
 def refusal(
     refused: Sequence[Refused], rows: int, advice: str = "Correct them, or store the others with partial=True."
 ) -> InputError:
-    """What to say of rows that cannot be stored; the error carries them as `refused`."""
+    """The error for rows that cannot be stored; it carries them as `refused`."""
     lines = [f"row {r.row}{f' ({r.id})' if r.id else ''}: {r.reason}" for r in refused[:_SHOWN]]
     more = [f"and {len(refused) - _SHOWN} more"] if len(refused) > _SHOWN else []
     kind = Conflict if any(row.conflict for row in refused) else InputError

@@ -1,4 +1,4 @@
-"""Evidence on the frozen model: every label that answered a request since, looked at whenever somebody asks.
+"""Evidence about the frozen model: every label that answered a request since it was frozen.
 
 The labels are kept as they were first told and as they are now, and the worse of the two counts; what was taken back or
 never came counts as an error. Otherwise whoever sees the model's errors could correct or abandon them away.
@@ -98,7 +98,7 @@ class FrozenModel:
     def _count(
         self, state: State, rows: Sequence[Example], known_before: set[str], measure: Measure, found: Findings
     ) -> dict[str, Loss]:
-        """Count every row in; gives the first label's loss of the rows that count as evidence."""
+        """Count every row; returns the loss under the first label for each row that counts as evidence."""
         assert state.frozen is not None
         asked, vouched = state.frozen["asked"], state.frozen["distinct"]
         known = [row for row in rows if row.fate is None and row.id in self._predicted and (vouched or not row.made)]
@@ -117,14 +117,14 @@ class FrozenModel:
                 found.elsewhere[z] += before
                 continue
             if row.id not in losses:
-                # not predicted here, or perhaps a row that was told before under another made id
+                # not predicted here, or perhaps a row that was told before under another id that we made
                 found.missing[z] += 1
                 found.elsewhere[z] += before
                 continue
             by_first, by_now = losses[row.id]
             if before and not (by_first.relevant and by_first.value) and not (by_now.relevant and by_now.value):
-                # handed out before the freeze, perhaps again since: an error counts, so that none is hidden there; what
-                # is right may have been chosen by somebody who knew the model, or been learned by heart
+                # handed out before the freeze, perhaps again since: an error counts, so that none is hidden there;
+                # a right answer may come from somebody who knew the model, or from a model that saw the example
                 continue
             found.labels[z] += 1
             found.corrected[z] += row.label != row.first_label
@@ -145,7 +145,7 @@ class FrozenModel:
             return []
         y = measure.codes([as_label(label, state.label_kind) for label in labels])
         predicted = measure.codes([as_label(self._predicted[row.id], state.label_kind) for row in rows])
-        # a function of the user's own has no table of costs to look the pair of labels up in
+        # the user's own function has no table of costs to look the pair of labels up in
         if measure.table is None:
             values, relevant = self._own_losses(state, rows, labels, measure)
             outcomes = Outcomes(values, relevant, y != predicted, np.zeros_like(y))
@@ -157,7 +157,7 @@ class FrozenModel:
     def _own_losses(
         self, state: State, rows: Sequence[Example], labels: Sequence[str], measure: Measure
     ) -> tuple[Any, Any]:
-        """By a function of the user's own, which needs the features: looked up where it was asked before."""
+        """Losses by the user's own function, which needs the features; results it gave before are looked up."""
         keys = [(row.id, label) for row, label in zip(rows, labels, strict=True)]
         new = [k for k, key in enumerate(keys) if key not in self._own]
         if new:
@@ -205,7 +205,7 @@ class FrozenModel:
 
 
 def _rows_since(reader: Reader, state: State) -> list[Example]:
-    """The rows that answered a request since the freeze, and those of a pool that were out then and told since."""
+    """The rows that answered a request since the freeze, and pool examples that were out then and told since."""
     assert state.frozen is not None
     freeze, asked = state.frozen["event"], state.frozen["asked"]
     return [
@@ -233,7 +233,7 @@ def _in_order_of_asking(
     counted: dict[str, Loss],
     found: Findings,
 ) -> None:
-    """Put every loss where its request stands; what a request lacks is an error, open or not."""
+    """Put every loss in its request's place; labels that a request lacks count as errors, whether it is open or not."""
     assert state.frozen is not None
     came: dict[int, list[str]] = {}
     for row in rows:

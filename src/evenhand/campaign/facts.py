@@ -1,4 +1,4 @@
-"""What a campaign's events come to: plain numbers and lists, as a snapshot keeps them."""
+"""What a campaign's events add up to: plain numbers and lists, as a snapshot keeps them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Facts:
         promised: labels of each group that open requests wait for, those of named examples left out.
         held: labels of each group that open requests wait for and whose role is known: training, validation, test.
         expired: requests whose lease ended before all their labels came.
-        abandoned, answered: how many requests ended so.
+        abandoned, answered: how many requests ended that way.
         retired: groups that have nothing left to give.
         columns, label_kind: what rows look like, known from the first delivery on.
         collectors: requests, labels and last activity of every collector.
@@ -55,7 +55,8 @@ class Facts:
         weighed: the evidence that the phase decides on, as of an event.
         outcome: how the last phase ended; None once something else was decided since.
         evidenced: the last event that may have changed what is known of the frozen model.
-        given_up: labels asked for since then, by number alone, that will not come; and examples of pools replaced since.
+        given_up: labels asked for since the freeze, without naming examples, that will not come; and examples of pools
+            replaced since.
         lost: examples of pools that left without a label when it was their turn, and their groups: given back, skipped,
             erased, or told as extra.
         altered: the last event that changed or took back an example.
@@ -65,7 +66,7 @@ class Facts:
         skipped: examples that nobody can label.
         disagreements: examples whose answers in a labelling tool contradict each other, by the tool: their number, and ids.
         lookalikes: whether an id that somebody gave looks like one that we make.
-        keys: the newest idempotency keys: of what, and the first and the last event of their step.
+        keys: the newest idempotency keys: what each was used for, and the first and last event of its step.
     """
 
     seq: int = 0
@@ -130,7 +131,7 @@ class Facts:
 
     @property
     def examples(self) -> int:
-        """All examples there are that train or score models; test labels do neither."""
+        """How many examples train or score models; test labels do neither."""
         return sum(self.train) + sum(self.validate) + sum(self.certify)
 
     @property
@@ -140,7 +141,7 @@ class Facts:
 
     @property
     def fresh(self) -> list[str]:
-        """Groups that received examples since the scores they have."""
+        """Groups that received examples since they were last scored."""
         return [g for g, came, rests in zip(self.groups, self.arrived, self.rests_on, strict=True) if came > rests]
 
     @property
@@ -162,7 +163,7 @@ class Facts:
         return int(self.settings["budget"]) - self.labels_used - self.outstanding
 
     def remember(self, key: str, of: str, first: int, last: int) -> None:
-        """Know a step by its idempotency key, as long as it is among the newest: retries come soon or never."""
+        """Remember a step by its idempotency key while it is among the newest: retries come soon or never."""
         self.keys[key] = (of, first, last)
         if len(self.keys) > _KEYS:
             del self.keys[next(iter(self.keys))]
@@ -172,7 +173,7 @@ class Facts:
         return [number for number, r in self.open.items() if r["until"] is not None and r["until"] <= now]
 
     def copy(self) -> Self:
-        """The same state in lists of its own."""
+        """An independent copy of the state."""
         # through the text of a snapshot: one way to write all fields,
         # four times as quick as deepcopy, and every copy tests it
         found = self.from_text(self.as_text())

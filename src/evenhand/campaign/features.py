@@ -1,7 +1,7 @@
-"""Feature rows of any kind users hold, as the ledger stores them one by one, and back again.
+"""Turns feature rows of any kind that users hold into what the ledger stores, row by row, and back again.
 
-A row is JSON text (a list of values in the order of the columns), or the bytes of an array in NumPy's format. What the
-columns are is known once a campaign: `describe` says it of the first delivery, and later ones have to be like it.
+A row is JSON text (a list of values in the order of the columns), or the bytes of an array in NumPy's format. The first
+delivery of a campaign sets what the columns are, and later ones have to match it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Rows:
 
 
 def as_rows(X: Any, like: JsonMapping | None = None) -> Rows:
-    """Rows as they are stored; `like` are the columns of earlier deliveries, in whose order they come."""
+    """X as rows to store; `like` are the columns of earlier deliveries, whose order the rows take."""
     if hasattr(X, "tocsr"):
         rows = _sparse(X)
     elif is_frame(X):
@@ -65,7 +65,7 @@ def as_rows(X: Any, like: JsonMapping | None = None) -> Rows:
 
 
 def decode(columns: JsonMapping, stored: Sequence[str | bytes]) -> Any:
-    """Stored rows in the kind they came."""
+    """Stored rows, as the kind of array or frame they came in."""
     kind = columns["kind"]
     if kind == "array":
         return np.stack([np.load(io.BytesIO(row), allow_pickle=False) for row in stored])  # type: ignore[arg-type]
@@ -178,7 +178,7 @@ def _frame(X: Any, like: JsonMapping | None) -> Rows:
         raise InputError(f"more than one column is called {twice!r}: rename one")
     absent: set[str] = set()
     if like is not None and like["kind"] not in _ARRAYS:
-        if sorted(names) == sorted(like.get("features", ())):  # of a pool's columns those that models see are enough
+        if sorted(names) == sorted(like.get("features", ())):  # a pool's other columns may be missing
             absent = set(like["names"]) - set(names)
         _check_names([*names, *absent], like["names"])
         names = like["names"]
@@ -213,7 +213,7 @@ def _type(name: str, dtype: Any, nw: Any) -> str:
 
 
 def cells(name: str, values: list[Any], kind: str, problems: dict[int, str]) -> list[Any]:
-    """The values of a column as JSON takes them, None where one is missing; `problems` learns which rows cannot be."""
+    """The values of a column as JSON takes them, None where one is missing; bad rows are added to `problems`."""
     found = []
     for row, value in enumerate(values):
         try:
@@ -232,7 +232,7 @@ def _cell(value: Any, kind: str) -> Any:
         return number if isinstance(number, float) or abs(number) < 2**63 else float(number)
     if kind in ("date", "datetime"):
         return value.isoformat()
-    # a column of mixed values would come back from JSON as something else than it was
+    # a column of mixed values would come back from JSON as something other than it was
     if kind == "object" and not isinstance(value, str):
         raise InputError(f"{value!r} is not text like the others: make the column one type")
     # PostgreSQL stores no NUL, and half a surrogate pair is no UTF-8; isprintable spares nearly all texts the search

@@ -1,4 +1,4 @@
-"""Campaigns as files: one saved, all of a database backed up and restored."""
+"""Campaigns as files: saves one, and backs up and restores all those of a database."""
 
 from __future__ import annotations
 

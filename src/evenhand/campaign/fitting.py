@@ -1,7 +1,7 @@
 """The learner fitted on the examples in the ledger, and its scores.
 
-A `Fitter` is a cache: it follows the examples as they come, so that a refit costs what is new. A correction, or a class
-never seen before, has it read everything again.
+A `Fitter` is a cache: it takes in examples as they come, so that a refit costs only what is new. After a correction, or
+with a class never seen before, it reads everything again.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ class Fitter:
         }
 
     def fit_now(self, reader: Reader, state: State) -> None:
-        """Fit on the training examples there are now; a learner that goes on takes the same steps as ever."""
+        """Fit on the training examples there are now; a learner that continues its last model takes its usual steps."""
         self._read(reader, state)
         if self._memory is not None:
             self._memory.fit()
@@ -239,7 +239,7 @@ class Fitter:
     def fit_as_scored(self, reader: Reader, state: State) -> None:
         """Bring the model to the one that the newest scores stand for.
 
-        Rows altered since are as they were then. A learner that goes on from its model takes all its steps again.
+        Rows altered since are as they were then. A learner that continues its last model takes all its steps again.
         """
         last = state.scores_rest_on
         if self.fitted == last or not last or state.columns is None:
@@ -260,7 +260,7 @@ class Fitter:
         events = reader.events()
         past = Past(events, rows, self.parts.settings["classes"])
         past.fold(event for event in events if event.seq <= last)
-        # a label that a correction brought and another took away everywhere is nowhere any more: the first stands for it
+        # a label that one correction set and another replaced may be stored nowhere: the first label stands in for it
         return [row._replace(label=row.label or row.first_label) for row in past.rows.values()]
 
     def _refit_all(self, reader: Reader, rows: Sequence[Example], last: int) -> None:
@@ -270,11 +270,11 @@ class Fitter:
             return
         steps = [event.facts["rests_on"] for event in reader.events(kinds=("scored",))]
         sizes = [sum(row.role == "train" and (row.told or 0) <= step for row in rows) for step in steps if step <= last]
-        # a step that brought a learner no new training example was none for it, so it is left out
+        # refits that brought no new training example were no step for the learner, so they are left out
         memory.replay([n for i, n in enumerate(sizes) if n and (not i or n != sizes[i - 1])])
 
     def _read(self, reader: Reader, state: State) -> None:
-        """Take in what changed since; rows that were changed or taken back have everything read again."""
+        """Take in what changed since the last read; if a row was changed or taken back, read everything again."""
         rows = reader.changed(self.upto)
         # a memory only grows: it cannot take a row back, nor give one another label
         if any((row.told or 0) <= self.upto for row in rows):
@@ -310,7 +310,7 @@ class Fitter:
 
 @contextmanager
 def learner_errors(state: State) -> Iterator[None]:
-    """Whatever a fit, or a risk of the user's own, raises becomes a `LearnerError`."""
+    """Turn whatever a fit, or the user's own risk, raises into a `LearnerError`."""
     try:
         yield
     except LearnerError:

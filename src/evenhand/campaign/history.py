@@ -1,4 +1,4 @@
-"""How a campaign came to where it is: its events folded once more, with some of the moments on the way kept."""
+"""A campaign's course so far: its events are folded once more, and some of the moments on the way are kept."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from evenhand.ledger.base import Event, Reader
 __all__ = ["History", "Past", "Point"]
 
 _MOST = 400
-"""Moments kept; when there are more, every second one goes and the distance between new ones doubles."""
+"""Moments kept; when there are more, every second one is dropped and the distance between new ones doubles."""
 _RECENT = 60
 _DAYS = 30
 _DAY = 86400.0
@@ -27,7 +27,7 @@ class Point(NamedTuple):
 
     Attributes:
         seq, at: the event and its time.
-        labels: labels charged to the budget; `budget` is what there was of it.
+        labels: labels charged to the budget; `budget` is its size at that time.
         train: training examples of each group.
         risk: each group's mean loss by the newest scores; None without any.
         n: the validation examples behind it, those that the risk is about.
@@ -51,7 +51,7 @@ class Past:
     Attributes:
         points: moments from the first to the newest, evenly spaced in events.
         decisions, deliveries: the newest of each, newest first, as plain values.
-        collectors: for every collector rows left out, late deliveries, and labels a day.
+        collectors: for every collector, the rows left out, late deliveries, and labels by day.
     """
 
     points: list[Point]
@@ -60,7 +60,7 @@ class Past:
     collectors: dict[str, dict[str, Any]]
 
     def pace(self, now: float, days: float = 7.0) -> float | None:
-        """Labels a day over the last days, or since the beginning; None before anything came, and on the first day."""
+        """Labels per day over the last `days`, or since the beginning; None on the first day and before any label."""
         earlier = [point for point in self.points if point.at <= now - days * _DAY]
         first = earlier[-1] if earlier else next(iter(self.points), None)
         if first is None or self.points[-1].labels <= first.labels or now - first.at < _DAY:
@@ -85,13 +85,13 @@ class History:
         self._stride, self._since = 1, 0
 
     def follow(self, reader: Reader) -> History:
-        """Take in the events that came since; gives itself back."""
+        """Take in the events that came since; returns itself."""
         while found := reader.tail(self.state.seq, self.state.at, _PAGE):
             self.fold(found)
         return self
 
     def fold(self, events: Iterable[Event]) -> History:
-        """Take in events, in order; gives itself back."""
+        """Take in events, in order; returns itself."""
         for event in events:
             self.state.fold((event,))
             if event.kind == "asked":
@@ -103,7 +103,7 @@ class History:
         return self
 
     def past(self) -> Past:
-        """What is kept up to now, in lists of its own: who looks at it is not disturbed by what comes."""
+        """A copy of what is kept up to now, which later events do not change."""
         newest = (
             [] if not self.state.seq or (self._points and self._points[-1].seq == self.state.seq) else [self._now()]
         )
@@ -114,7 +114,7 @@ class History:
 
     def _now(self) -> Point:
         state = self.state
-        # a campaign whose groups come with the first pool has none before
+        # a campaign whose groups come with the first pool has none before it
         risk = tuple(x / n if n else None for x, n in zip(state.loss_sum, state.relevant, strict=True))
         budget = int(state.settings["budget"])
         return Point(

@@ -1,4 +1,4 @@
-"""Tables read from files as deliveries: which column is what, and what is wrong with rows."""
+"""Turns tables read from files into deliveries: finds what each column is, and what is wrong with rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from evenhand.errors import InputError
 __all__ = ["OURS", "as_delivery", "features_in", "write_refused"]
 
 OURS = ("role", "request", "origin", "first_label", "corrected_by", "fate")
-"""Columns that an export adds; they are no features."""
+"""Columns that an export adds; they are not features."""
 
 
 def as_delivery(table: FileTable, state: State, *, needs_numbers: bool, group: str | None) -> Delivery:

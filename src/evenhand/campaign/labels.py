@@ -41,7 +41,7 @@ def check_text(text: str, what: str, *, lines: bool = False) -> str:
     if not text.strip():
         raise InputError(f"{what} is blank: give it a name")
     if len(text) > _LONGEST:
-        raise InputError(f"{what} has {len(text)} characters: {_LONGEST} are the most")
+        raise InputError(f"{what} has {len(text)} characters: at most {_LONGEST} are allowed")
     allowed = "\n\r\t" if lines else ""
     bad = next((c for c in text if c not in allowed and _CONTROL.match(c)), None)
     if bad is not None:
@@ -65,7 +65,7 @@ def read_id(value: object) -> str:
 
 
 def read_label(value: object) -> Label:
-    """A label as a plain value; refuses what can be none.
+    """A label as a plain value; refuses values that cannot be labels.
 
     >>> read_label(1.0), read_label("yes")
     (1, 'yes')
@@ -77,7 +77,7 @@ def read_label(value: object) -> Label:
         return value
     # pandas turns a column of whole numbers into floats as soon as one of them is missing
     if isinstance(value, float):
-        if not value.is_integer():  # infinities are none either
+        if not value.is_integer():  # infinities are refused too
             raise InputError(f"the label {value!r} is neither text nor a whole number")
         value = int(value)
     if isinstance(value, int):
@@ -109,7 +109,7 @@ def as_label(text: str, kind: str | None) -> Label:
 
 
 class Classes:
-    """The classes of a campaign: given and fixed, or learned on the way.
+    """The classes of a campaign: given and fixed, or learned from the labels that come.
 
     >>> known = Classes(None)
     >>> known.take("yes"), known.new
@@ -154,7 +154,7 @@ class Classes:
         return label
 
     def _check_positive(self, label: Label) -> None:
-        """A new class that is nearly the positive one would be counted among the others without a word."""
+        """Refuse a new class that is nearly the positive one: it would silently be counted among the others."""
         wanted = self._positive
         if wanted is not None and _bare(wanted) == _bare(label) and not is_same_class(label, wanted):
             raise InputError(
@@ -162,7 +162,7 @@ class Classes:
             )
 
     def reads_numbers(self, values: Sequence[object]) -> bool:
-        """Whether labels read from a file are whole numbers: the classes are, or there are none and all look so."""
+        """Whether labels read from a file are whole numbers: the classes are, or there are none and all look it."""
         if self.kind is not None:
             return self.kind == "int"
         found = [value for value in values if isinstance(value, str) and value.strip()]

@@ -35,13 +35,13 @@ def wants_numbers(learner: Learner) -> bool:
     if isinstance(learner, SklearnLearner):
         from sklearn.utils import get_tags
 
-        # a pipeline may impute and encode in its first step; its tags speak of the last
+        # a pipeline may impute and encode in its first step, but its tags describe the last
         composed = hasattr(learner.estimator, "steps")
         return not composed and not get_tags(learner.estimator).input_tags.allow_nan
     return isinstance(learner, Logistic | TorchLearner)
 
 
 def learner_digest(text: str | None, seed: int) -> str:
-    """A fingerprint of what fitted: the learner's text, its seed, the versions behind it."""
+    """A fingerprint of what fits: the learner's text, its seed, and the versions of the libraries behind it."""
     parts = (text, seed, version("evenhand"), version("scikit-learn"), version("numpy"))
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]

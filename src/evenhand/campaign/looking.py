@@ -1,4 +1,4 @@
-"""Looking at a campaign: what it would ask, what it has, how it stands; nothing here changes it, but for refits."""
+"""Looking at a campaign: what it would ask, what it has, how it stands; nothing here changes it, except refits."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _MOST = 2**31 - 1
 
 
 def _now(facts: JsonObject) -> JsonObject:
-    """How an open request stands."""
+    """The facts of an open request that can still change."""
     found = {name: facts[name] for name in ("told", "until", "size")}
     return found | ({"examples": tuple(facts["left"])} if "left" in facts else {})
 
@@ -56,7 +56,7 @@ class Looking:
         return self.store.name
 
     def release(self) -> None:
-        """Let go of the database's connections."""
+        """Close the database connections."""
         self.store.ledger.close()
 
     def __enter__(self) -> Self:
@@ -76,7 +76,7 @@ class Looking:
 
     @property
     def settings(self) -> JsonObject:
-        """What the campaign was made with, as changed since, as plain values."""
+        """The campaign's settings, with all changes since it was created, as plain values."""
         return dict(self.store.refresh().settings)
 
     @property
@@ -109,7 +109,7 @@ class Looking:
 
     def standing(self, refit: bool = True) -> Standing:
         """What is known per group now; `refit=False` does not bring the model up to date first."""
-        # the standing before a refit would show scores of examples that have changed since
+        # without a refit the standing would show scores of examples that have changed since
         if refit and not self.store.read_only and self.store.state.settings["learner"] is not None:
             self.store.trainer_now().refit()
         return self.store.chooser.standing(self.store.refresh())
@@ -137,10 +137,10 @@ class Looking:
         return self.store.trainer_now().model()
 
     def final_model(self, plain: bool = False) -> FinalModel:
-        """What to deploy: fitted on every label, training and validation together, groups re-weighted where that helps.
+        """The model to deploy: fitted on all training and validation labels, with groups re-weighted where that helps.
 
         `.choice` says what was compared, what was chosen and why; `plain=True` fits every example alike. Once a model is
-        frozen, this is another one, without its certificate: `certified_model` is the one that has it.
+        frozen, this is a different model, which has no certificate: `certified_model` is the one that has.
         """
         return self.store.trainer_now().final_model(plain=plain)
 
@@ -153,7 +153,7 @@ class Looking:
         return self.store.trainer_now().certifier.certified_model()
 
     def running(self, delta: float = 0.05) -> Running:
-        """On the models so far: their average error in every group, as of the last refit."""
+        """The average error in every group of all models so far, as of the last refit."""
         from evenhand.campaign.status import running
 
         return running(self.store.refresh(), delta)
@@ -178,22 +178,22 @@ class Looking:
             self.store.proposed(state, reader)
         except NothingToAsk as nothing:
             return nothing.reason
-        except InputError:  # a strategy of the user's own that this process was not given
+        except InputError:  # the user's own strategy, which this process was not given
             return None
         return None
 
     def _claims(self, state: State) -> Trainer | None:
-        """What knows the frozen model and the stopping rule; None where the campaign has neither."""
+        """The trainer, which knows the frozen model and the stopping rule; None where the campaign has neither."""
         return None if state.frozen is None and state.settings["stop"] is None else self.store.trainer
 
     def overview(self) -> JsonObject:
-        """The campaign in one line: name, labels, examples, events."""
+        """A short summary of the campaign: name, labels, examples, events."""
         from evenhand.campaign.status import overview
 
         return overview(self.name, self.store.refresh())
 
     def explain(self, r: Request | int | None = None) -> JsonObject:
-        """Why a request was made, or by default why the next one would be: the decision, and `words`."""
+        """Why a request was made, or by default why the next one would be: the decision, and in `words` a sentence."""
         from evenhand.campaign.words import explain
         from evenhand.strategies.decision import Decision
 
@@ -217,24 +217,24 @@ class Looking:
         }
 
     def events(self, after: int = 0, limit: int | None = None) -> list[JsonObject]:
-        """What happened after event number `after`: number, time, kind, request, actor and facts, as plain values."""
+        """The events after number `after`: number, time, kind, request, actor and facts, as plain values."""
         from evenhand.campaign.status import as_event
 
         if not isinstance(after, int) or not isinstance(limit, int | None):
             raise InputError(f"after and limit are whole numbers, not {after!r} and {limit!r}")
         if after < 0 or (limit is not None and limit < 1):
-            raise InputError(f"after must be from 0 up and limit from 1 up, not {after} and {limit}")
+            raise InputError(f"after must be 0 or more and limit 1 or more, not {after} and {limit}")
         with self.store.ledger.reading(self.store.number) as reader:
             return [as_event(event) for event in reader.events(min(after, _MOST), limit=limit and min(limit, _MOST))]
 
     def verify(self) -> Verification:
-        """Replay every event, refit every score, choose every request again, check every row."""
+        """Check the ledger: replay every event, refit every score, choose every request again, check every row."""
         from evenhand.campaign.verify import verify
 
         return verify(self.store.ledger, self.store.number, self.store.parts)
 
     def read(self, path: str | PathLike[str], request: Request | int | None = None) -> tuple[FileTable, Delivery]:
-        """A file of labelled rows, CSV, JSON lines or Parquet, ready for `tell_delivery` or `add_delivery`."""
+        """Read labelled rows from a CSV, JSON lines or Parquet file, for `tell_delivery` or `add_delivery`."""
         from evenhand.campaign.intake import as_delivery
 
         table = self._table(path)
@@ -248,7 +248,7 @@ class Looking:
             return table, as_delivery(table, state, needs_numbers=self.store.parts.needs_numbers, group=group)
 
     def predict_file(self, path: str | PathLike[str]) -> tuple[FileTable, list[Label], list[float] | None]:
-        """What the final model says of the rows in a file: the table, labels, and how sure it is of each where it knows."""
+        """The final model's predictions for the rows in a file: the table, labels, and how sure it is, if known."""
         import numpy as np
 
         from evenhand.campaign.intake import features_in
@@ -267,7 +267,7 @@ class Looking:
         return self._ids(table)
 
     def labels_in(self, path: str | PathLike[str]) -> tuple[list[str], list[object], FileTable]:
-        """The ids in a file, the labels beside them, None where there is none, and the file's table."""
+        """The ids in a file, their labels (None where a label is missing), and the file's table."""
         from evenhand.campaign.tables import need_column
 
         table = self._table(path)
@@ -300,7 +300,7 @@ class Looking:
         return names
 
     def to_label(self, requests: Sequence[Request]) -> tuple[list[str], list[list[object]]]:
-        """The rows of pool requests that have no label yet, with all their columns and an empty one: names and rows."""
+        """The rows of pool requests still to be labelled: column names and rows, with an empty column for the label."""
         from evenhand.ledger.text import from_text
 
         with self.store.moment() as (reader, state):
@@ -315,13 +315,13 @@ class Looking:
             [name, request.id, request.group, *from_text(str(found[name].features)), None]
             for request in requests
             for name in request.examples
-            # a request in parts: what was told, skipped or withdrawn meanwhile is not to be labelled again
+            # a request may be answered in parts: what was told, skipped or withdrawn meanwhile is left out
             if found[name].label is None and found[name].fate is None
         ]
         return names, rows
 
     def labelled(self) -> tuple[list[str], Any, list[Any]]:
-        """Every labelled example: ids, their rows with all columns as a frame, and for each its role, group, request and label."""
+        """All labelled examples: ids, a frame of all columns, and the role, group, request and label of each."""
         from evenhand.campaign.features import decode
         from evenhand.campaign.labels import as_label
 
@@ -336,14 +336,14 @@ class Looking:
         return [row.id for row in rows], decode(columns, [row.features for row in rows if row.features]), facts
 
     def export(self, path: str | PathLike[str], *, force: bool = False) -> int:
-        """Write the data set gathered so far, with ids, groups, roles and labels; gives the number of rows."""
+        """Write the data set gathered so far, with ids, groups, roles and labels; returns the number of rows."""
         from evenhand.campaign.export import export
 
         with self.store.moment() as (reader, state):
             return export(state, reader, Path(path), force=force)
 
     def report(self) -> str:
-        """The campaign as one HTML page that needs nothing else, as the server shows it."""
+        """The campaign as one self-contained HTML page, as the server shows it."""
         from evenhand.campaign.history import History
         from evenhand.campaign.requests import as_time
         from evenhand.campaign.viewing import view_of
@@ -354,13 +354,13 @@ class Looking:
         return campaign_report(view, str(as_time(view.now)))
 
     def save(self, path: str | PathLike[str]) -> None:
-        """This campaign as a ledger file, to go on from with `Campaign.open(f"sqlite:///{path}", name)`."""
+        """Write this campaign to a ledger file; `Campaign.open(f"sqlite:///{path}", name)` continues from it."""
         from evenhand.campaign.files import save
 
         save(self.store.ledger, self.name, path)
 
     def propose(self) -> Proposal:
-        """The group, the reason and the size of the request that `ask` would make now; nothing is written nor fitted."""
+        """The group, the reason and the size of the request that `ask` would make now; it writes and fits nothing."""
         with self.store.moment() as (reader, state):
             return self.store.proposed(state, reader)
 
@@ -376,7 +376,7 @@ class Looking:
 
     @property
     def done(self) -> bool:
-        """Whether no request can be made any more, unless settings change or labels are refunded."""
+        """Whether the campaign is over: no request can be made unless settings change or labels are refunded."""
         # an open request may still bring labels, and an abandoned one gives its labels back
         with self.store.moment() as (_, state):
             if state.open:

@@ -1,4 +1,4 @@
-"""Losses that somebody reports who trains the model outside."""
+"""Losses reported by somebody who trains the model elsewhere."""
 
 from __future__ import annotations
 

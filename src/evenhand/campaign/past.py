@@ -1,4 +1,4 @@
-"""Rows as they stood in the past: corrections and withdrawals that came later undone."""
+"""Rows as they stood in the past, before later corrections and withdrawals."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ ALTERED = ("corrected", "withdrawn", "erased")
 
 
 class Past:
-    """The rows as they stood after an event: with the label of then, and those that were taken back only later.
+    """The rows as they stood after an event: with their labels at that time, and with rows that were taken back later.
 
-    `lost` are rows that counted then and cannot be had any more: erased since, or with a label that nobody has now.
+    `lost` are rows that counted then and cannot be recovered: erased since, or with a label that is stored nowhere now.
     """
 
     def __init__(self, events: Iterable[Event], rows: Sequence[Example], classes: Collection[Any] | None) -> None:
@@ -27,13 +27,13 @@ class Past:
         self._coming: dict[int, list[Example]] = {}
         for row in rows:
             self._coming.setdefault(row.told or 0, []).append(row)
-        # events have digests only: a label of the past is found by trying the labels that there are
+        # events have digests only: a past label is found by trying all labels in use
         self._labels = {"true", "false", *(label_text(label) for label in classes or ())}
         self._labels |= {label for row in rows for label in (row.label, row.first_label) if label is not None}
         self._erased = {name: event.seq for event in events if event.kind == "erased" for name in event.facts["ids"]}
 
     def fold(self, events: Iterable[Event]) -> None:
-        """Go on to later events."""
+        """Continue with later events."""
         for event in events:
             for row in self._coming.get(event.seq, ()):
                 self.rows[row.id] = row._replace(changed=event.seq)

@@ -21,7 +21,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def stamp(path: Path) -> JsonObject:
-    """Size and time of the files, which tell whether one changed."""
+    """The size and time of the files, which show whether one has changed."""
     stats = [file.stat() for file in _files(path)]
     return {"size": sum(s.st_size for s in stats), "mtime": max((s.st_mtime_ns for s in stats), default=0)}
 

@@ -1,4 +1,4 @@
-"""Tables about to become a pool: ids and groups of all rows, what the columns are, and every problem with its rows."""
+"""Reads tables that are to become a pool: ids and groups of all rows, the columns, and every problem with the rows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["BATCH", "PoolTable", "read_pool", "stored_rows"]
 BATCH = 20_000
 """Rows registered at a time."""
 _SHOWN = 5
-# ids that are longer or not printable go through the full check; the others, nearly all, are spared it
+# only ids that are longer or not printable go through the full check, which spares nearly all of them
 _LONGEST_PLAIN = 200
 
 
@@ -64,7 +64,7 @@ class PoolTable:
         return found
 
     def stored(self) -> Iterator[Sequence[str | None]]:
-        """The stored form of all rows, a batch at a time; nothing of a file that stays where it is."""
+        """The stored form of all rows, a batch at a time; None for each row of a file that stays where it is."""
         if self.file is not None:
             yield from ([None] * BATCH for _ in range(0, len(self), BATCH))
             return
@@ -81,7 +81,7 @@ class PoolTable:
         return stored_rows(table, self.columns)
 
     def like(self, state: State) -> PoolTable:
-        """The table with the columns of earlier rows, in their order; refuses groups or columns the campaign has not."""
+        """The table with the columns of earlier rows, in their order; refuses unknown groups and columns."""
         unknown = {z for z, group in enumerate(self.groups) if state.groups and group not in state.groups}
         if unknown:
             rows = np.flatnonzero(np.isin(self.codes, list(unknown)))
@@ -201,7 +201,7 @@ def _ids(table: Frame | ParquetFiles, id: str) -> pa.Array:
         names = found.to_pylist()
         twice = [row for row, name in enumerate(names) if seen.setdefault(name, row) != row]
         raise InputError(
-            f"an id must be there once only, and comes again in {_rows(twice)}: the first is {names[twice[0]]!r}"
+            f"an id may be there only once, but one comes again in {_rows(twice)}: the first is {names[twice[0]]!r}"
         )
     return found
 
@@ -262,7 +262,7 @@ def _columns(
         raise InputError("there are no features: every example needs a column beside id, group and label")
     types = [_type(name, table.schema.field(name).type) for name in names]
     for name, kind in zip(names, types, strict=True):
-        # told now, not when the first fit fails after people have labelled for a day
+        # refused now, not when the first fit fails after people have labelled for a day
         if needs_numbers and name in used and kind not in ("number", "bool"):
             raise InputError(
                 f"column {name!r} is {'text' if kind == 'empty' else kind}, which the learner cannot use: choose others "
@@ -317,7 +317,7 @@ def _like(new: JsonObject, earlier: JsonMapping | None) -> JsonObject:
 
 
 def stored_rows(table: pa.Table, columns: JsonMapping, names: Sequence[str] = ()) -> list[str]:
-    """The stored form of rows; one that cannot be is refused, by its row number or its name."""
+    """The stored form of rows; one that cannot be stored is refused, by its row number or its name."""
     cells = []
     for name, kind in zip(columns["names"], columns["types"], strict=True):
         column = table.column(name)

@@ -27,7 +27,7 @@ from evenhand.notation import JsonObject, free_name
 
 __all__ = ["Pooled", "Pooling"]
 
-# disagreements that the ledger lists by id; of more it keeps the number
+# how many disagreements the ledger lists by id; of the others it keeps only the number
 _LISTED = 100
 
 
@@ -69,18 +69,18 @@ class Pooling(Altering):
 
         Args:
             data: a pandas, polars or Arrow table, or the path of a CSV file, a Parquet file or a folder of Parquet files.
-            id: the column of the ids; None takes the numbers of the rows, from 0 up, and then there is one pool only.
+            id: the column of the ids; None takes the row numbers from 0 up, and then there can be only one pool.
             group: the columns that tell the group; a number may have bins, like `"age:30,60"`.
             features: the columns to learn from; by default all but id, group and label.
             ignore: columns to leave out altogether.
             exclude: groups to leave out, by name.
-            merge_below: groups with fewer rows become one, called other.
+            merge_below: groups with fewer rows than this are merged into one, called other.
             use_group_as_feature: whether to learn from the group columns too.
             scale: how the learner `table` scales numbers, by its training rows: `"standard"` (its default), `"minmax"` or
                 `"none"`; the same as `change(learner="table:scale=minmax")`.
-            separator: what stands between the cells of a CSV file; recognised unless given.
-            decimal: its decimal mark; a comma is recognised.
-            encoding: its encoding, UTF-8 unless given.
+            separator: the character between the cells of a CSV file; recognised unless given.
+            decimal: the file's decimal mark; a comma is recognised.
+            encoding: the file's encoding, UTF-8 unless given.
             by: who registers it.
 
         Rows whose label column has a value are taken in as `add` does. A Parquet file stays where it is and must not
@@ -106,7 +106,7 @@ class Pooling(Altering):
         self.store.write(lambda s, w: found.append(self._register(s, w, table, id, by)), still_open=True)
         if scaled is not None:
             self.change(learner=scaled, by=by)
-        # now, while somebody waits for a long command anyway, and not at the first ask
+        # done now, while somebody waits for a long command anyway, and not at the first ask
         fetch_ahead(self.store)
         examples = self.budget * (1 - self.store.state.settings["validation"])
         if not state.groups and (message := forced_warning(self.store.parts.strategy, len(self.groups), examples)):
@@ -123,10 +123,10 @@ class Pooling(Altering):
         *,
         written: bool = False,
     ) -> Receipt:
-        """Labels by id, whichever requests they fill. The same label again changes nothing.
+        """Tell the labels of pool examples by id, whichever requests they fill. The same label again changes nothing.
 
         A label that comes after its request's lease is taken while the budget lasts; one for an example that was never
-        handed out is refused, unless `extra`. `written` says that the labels were read from a file.
+        handed out is refused, unless with `extra`. `written` says that the labels were read from a file.
         """
         if not isinstance(labels, Mapping):
             raise InputError(f"give labels by id, {{id: label}}, not {type(labels).__name__}")
@@ -147,7 +147,7 @@ class Pooling(Altering):
         return found[0]
 
     def skip(self, id: str, reason: str | None = None, by: str | None = None) -> None:
-        """Nobody can label this example: it leaves its request, which shrinks, and the pool."""
+        """Leave out an example that nobody can label: it leaves the pool, and its request shrinks."""
 
         def write(state: State, writer: Writer) -> None:
             example = writer.find([id]).get(id)
@@ -164,7 +164,7 @@ class Pooling(Altering):
         self.store.write(write, still_open=True)
 
     def note_disagreements(self, ids: Sequence[str], by: str) -> None:
-        """Examples whose answers in a labelling tool contradict each other, all there are now: `status` lists them."""
+        """Record all examples whose answers in a labelling tool now contradict each other; `status` lists them."""
         facts = {"count": len(ids), "ids": list(ids)[:_LISTED]}
 
         def write(state: State, writer: Writer) -> None:
@@ -220,7 +220,7 @@ class Pooling(Altering):
         return Pooled(found.new, found.known, labelled, event.seq)
 
     def _take_labelled(self, state: State, writer: Writer, table: PoolTable, by: str | None) -> int:
-        """Take in the rows of a table that have a label already; gives their number."""
+        """Take in the rows of a table that have a label already; returns their number."""
         parts = Parts(dict(state.settings), self.store.parts.given)  # the groups may have come with this table
         rows = list(table.labels)
         try:

@@ -42,14 +42,14 @@ def place_of(seed: str, name: str) -> int:
 
 @dataclass
 class Registered:
-    """What registering a table comes to.
+    """The result of registering a table.
 
     Attributes:
         new: examples that were not known, by group.
         change: by how many every group's pool grew or shrank.
         removed: examples not handed out yet that are gone, have another row now, or came with a label.
         known: ids known before.
-        handed_out: ids with a label in the table that had been handed out: it is refused.
+        handed_out: ids with a label in the table that had been handed out before: the table is refused.
     """
 
     new: dict[str, int]
@@ -67,8 +67,8 @@ def register(table: PoolTable, state: State, writer: Writer, groups: Sequence[st
     """
     none = dict.fromkeys(groups, 0)
     found = Registered(dict(none), dict(none), dict(none))
-    # nothing can be known yet, so a first table of
-    # millions of rows is registered without a look-up each
+    # nothing can be known yet, so the millions of rows of
+    # a first table are registered without looking each one up
     empty = state.pool is None and not state.examples and not any(state.taken.values())
     same = {old["digest"] for old in state.files}
     for old in state.files if table.file is not None else ():
@@ -121,7 +121,7 @@ def _entries(
     seed, seq, first = state.settings["seed"], state.seq + 1, state.last_row + 1
     for k, name in enumerate(names):
         row, earlier = start + k, known.get(name)
-        # a group that was left out: none of the campaign's business
+        # a row of a group that was left out
         if table.codes[row] < 0 and earlier is None:
             continue
         if earlier is not None and (earlier.label is not None or earlier.fate is not None):
@@ -159,7 +159,7 @@ def assign(state: State, reader: Reader, chooser: Chooser, proposal: Proposal, s
     if outside is None:
         roles = iter(["validate" if v else "train" for v in chooser.roles(z, state.dealt[z], len(examples)).tolist()])
         new = sum(example.role is None for example in examples)
-    else:  # these labels stand outside the share: the next ordinary example's role is as if they were not there
+    else:  # these labels are outside the validation share, so they do not change the next ordinary example's role
         roles, new = iter([ROLES[outside]] * len(examples)), 0
     chosen = [
         example._replace(

@@ -1,7 +1,7 @@
-"""The certify phase: labels where a proof lacks them most, until the target is certified, refuted, or out of reach.
+"""The certify phase: asks for the labels a proof needs most, until the target is certified, refuted, or out of reach.
 
-A sampling rule starves the easy groups, and a certificate needs fresh labels of every group. So the phase asks of the
-group whose upper bound stands furthest above the target. It decides on the newest `weighed` event, so that a ledger can be
+A sampling rule starves the easy groups, and a certificate needs fresh labels of every group. So the phase asks for the
+group whose upper bound is furthest above the target. It decides by the newest `weighed` event, so that a ledger can be
 replayed and verified without the model.
 """
 
@@ -57,7 +57,7 @@ def read(state: State) -> Findings:
 
 
 def _informed(found: Findings, state: State) -> Findings:
-    """With what the scores say of how many labels of a group the risk is about."""
+    """The findings, with the share of each group's labels that the risk is about, as the scores show it."""
     scored, relevant = np.array(state.scored, dtype=float), np.array(state.relevant, dtype=float)
     if found.strata == 1 and state.settings["risk"] != "log":
         # fnr is about positives only: to get ten of them
@@ -67,7 +67,7 @@ def _informed(found: Findings, state: State) -> Findings:
 
 
 def choose(state: State, groups: Sequence[str], available: Mask, uniforms: Floats) -> Decision:
-    """The group whose upper bound stands furthest above the target, labels on their way counted as they are expected."""
+    """The group whose upper bound is furthest above the target; outstanding labels count as they are expected."""
     assert state.proving is not None
     target, found = state.proving["target"], read(state)
     above = found.upper(_spent(state), waiting(state)) - target
@@ -82,7 +82,7 @@ def choose(state: State, groups: Sequence[str], available: Mask, uniforms: Float
 
 
 def waiting(state: State) -> Ints:
-    """Labels of each group that requests since the freeze wait for, where none has come: the others count as missing."""
+    """Labels of each group that wholly unanswered requests since the freeze wait for: others count as missing."""
     found = np.zeros(len(state.groups), dtype=np.int64)
     since = 0 if state.frozen is None else state.frozen["event"]
     for request in state.open.values():
@@ -92,7 +92,7 @@ def waiting(state: State) -> Ints:
 
 
 def conclude(state: State, available: Sequence[bool]) -> JsonObject | None:
-    """How the phase ends on the evidence as weighed; None while it goes on."""
+    """How the phase ends, by the evidence as weighed; None while it goes on."""
     assert state.proving is not None
     target, spent = state.proving["target"], _spent(state)
     found = read(state)
@@ -141,7 +141,7 @@ def _out_of_reach(state: State, found: Findings, available: Sequence[bool]) -> s
 
 
 def allowed(state: State) -> int:
-    """How many labels the phase may still spend, those on their way counted in."""
+    """How many labels the phase may still spend, outstanding ones included."""
     assert state.proving is not None
     left = state.unspent + state.outstanding
     most = state.proving["most"]
@@ -149,7 +149,7 @@ def allowed(state: State) -> int:
 
 
 def expected(state: State) -> dict[str, int | None]:
-    """Further labels expected until each group is at the target; None: never at its present rate."""
+    """Further labels expected until each group reaches the target; None if it never does at its present rate."""
     assert state.proving is not None
     found = read(state)
     needed = found.further(state.proving["target"], _spent(state), indicated(state, found.strata))
@@ -157,7 +157,7 @@ def expected(state: State) -> dict[str, int | None]:
 
 
 def indicated(state: State, strata: int, benefit: float = 0.0) -> Floats:
-    """Every group's rate on the validation set that steers the sampling: all there is before the first new label."""
+    """Every group's rate on the validation set that steers the sampling: all that is known before new labels come."""
     if state.settings["risk"] == "log":  # certificates are then about the error
         n = np.array(state.scored, dtype=float)
         total = n * (1 - np.array([a or 0.0 for a in state.accuracy]))

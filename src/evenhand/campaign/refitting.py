@@ -1,4 +1,4 @@
-"""Scores of the past fitted again, on the rows and with the labels as they were then."""
+"""Fits past scores again, on the rows and with the labels as they were then."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ def refit_scores(events: Sequence[Event], rows: Sequence[Example], parts: Parts)
         try:
             found = list(_unlike(event, fitter, fixed, state, sure=sure))
         except EvenhandError as error:
-            # the next score starts with a fitter of its own
+            # the next score starts with a new fitter
             found, fitter = [f"it cannot be fitted again: {error}"], None
         problems += [f"event {event.seq}: {problem}" for problem in found]
     return Refitted(refitted, skipped, problems)
 
 
 def _fitter(parts: Parts, state: State, newest: int) -> Fitter | None:
-    """What fitted then; None for an earlier learner that this process does not have."""
+    """The fitter of that time; None for an earlier learner that this process does not have."""
     text = state.settings["learner"]
     if state.seq >= newest or (text == parts.settings["learner"] and not text.startswith("own:")):
         return Fitter(parts)
@@ -73,7 +73,7 @@ def _fitter(parts: Parts, state: State, newest: int) -> Fitter | None:
 
 
 def _unlike(event: Event, fitter: Fitter, fixed: FixedReader, state: State, *, sure: bool) -> Iterator[str]:
-    """What differs when the scores are made again; `sure` where the model before is known to the last row."""
+    """What differs when the scores are made again; `sure` if the model before is fully known."""
     was, now = event.facts, fitter.scores(fixed, state)
     other = " (other versions fitted it)" if now["learner"] != was["learner"] else ""
     for group, again in now["groups"].items():
@@ -97,7 +97,7 @@ def _unlike(event: Event, fitter: Fitter, fixed: FixedReader, state: State, *, s
 
 
 def _same_running(was: Mapping[str, Sequence[float]], now: Mapping[str, Sequence[float]]) -> bool:
-    """Whether two counts of the running losses are the same, but for what another machine rounds."""
+    """Whether two counts of the running losses are the same, except for rounding on another machine."""
     return was.keys() == now.keys() and all(
         math.isclose(a, b, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
         for group in was

@@ -27,18 +27,18 @@ class Request:
     """What to collect: `size` labelled examples of `group`, as the campaign stood when it gave this object.
 
     Attributes:
-        id: its number.
-        group: whose examples.
-        size: how many.
+        id: the request's number.
+        group: the group to collect from.
+        size: how many examples to collect.
         decision: which group and why.
-        told: labels that have come.
+        told: how many labels have come.
         examples: the ids to label, where there is a pool.
         until: when its lease ends, in seconds since 1970; None: never.
         collector: whom it was given to.
         event: its place in the ledger.
         rests_on: the last event its scores rest on.
         scores_age: the age of its scores in seconds; None without scores.
-        behind: how many labels had come since those scores.
+        behind: how many labels had come since those scores when the request was made.
     """
 
     id: int
@@ -93,7 +93,7 @@ class Receipt:
 
     Attributes:
         request: the request it answered; 0 for data added without a request.
-        rows: rows stored, `training` and `validation` of them.
+        rows: rows stored; `training` and `validation` say how many of them have each role.
         known: rows that had been told before; nothing changed for them.
         refused: rows that were not stored, and why.
         surplus: rows stored beyond what was outstanding.
@@ -119,7 +119,7 @@ class Receipt:
 
     @property
     def repeated(self) -> bool:
-        """Whether all of it had been told before."""
+        """Whether all its rows had been told before."""
         return self.known > 0 and self.rows == 0
 
     def as_dict(self) -> JsonObject:
@@ -129,7 +129,7 @@ class Receipt:
 
 
 class Examples(NamedTuple):
-    """Labelled examples in the order they were told: features in the kind they came, labels, group names, ids."""
+    """Labelled examples in the order they were told: features in the type they came in, labels, group names, ids."""
 
     X: Features
     y: Values

@@ -34,7 +34,7 @@ class Parts:
 
     Args:
         settings: the plain values.
-        given: objects of the user's own, by setting; a process that lacks one can do all that does not need it.
+        given: the user's own objects, by setting; a process that lacks one can do everything that does not need it.
     """
 
     def __init__(self, settings: JsonMapping, given: JsonMapping) -> None:
@@ -42,19 +42,19 @@ class Parts:
 
     @cached_property
     def strategy(self) -> Strategy:
-        """Which group next."""
+        """The strategy, which says which group is next."""
         found = self._own("strategy")
         return parse_strategy(self.settings["strategy"])[1] if found is None else found
 
     @cached_property
     def learner(self) -> Any:
-        """What is trained; None if somebody else trains."""
+        """The learner; None if somebody else trains the model."""
         found = self._own("learner")
         return learner_from_text(self.settings["learner"], self.risk) if found is None else found
 
     @cached_property
     def stop(self) -> StopRule | None:
-        """When to stop; None for when the budget is spent."""
+        """The stopping rule; None to stop when the budget is spent."""
         found = self._own("stop")
         return _stop_rule(self.settings["stop"]) if found is None else found
 
@@ -82,7 +82,7 @@ class Parts:
             return None
         if name not in self.given:
             what = text.removeprefix(_OWN)
-            raise InputError(f"this campaign's {name} is one of your own ({what}): give it again, open(…, {name}=...)")
+            raise InputError(f"this campaign's {name} is your own object ({what}): give it again, open(…, {name}=...)")
         return self.given[name]
 
 
@@ -102,7 +102,7 @@ def as_seconds(lease: str | float | None) -> float | None:
 
 
 def as_refit(refit: str | int) -> str | int:
-    """When the model is refitted: `always`, every so many labels, or in the `background`.
+    """When the model is refitted: `always`, after a number of labels, or in the `background`.
 
     >>> as_refit("100")
     100
@@ -141,7 +141,7 @@ def make_settings(
     """The settings as plain values, validated, and the objects they describe."""
     rule = parse_strategy(strategy)[1] if isinstance(strategy, str) else strategy
     checked: dict[str, Any] = {"budget": budget, "batch": batch, "warmup": warmup, "validation": validation}
-    # one group stands in for them: everything else can be refused before a pool is read
+    # one group stands in for the unknown ones: everything else can be refused before a pool is read
     if groups is None:  # checked again when the first pool names them
         check_settings(["one group"], rule, **checked)
         if population is not None:
@@ -188,7 +188,7 @@ def make_settings(
 
 
 def parts_of(settings: JsonMapping, **given: Any) -> Parts:
-    """The objects that settings describe; those of the user's own have to be given again."""
+    """The objects that settings describe; the user's own have to be given again."""
     made: dict[str, Any] = {}
     for name, value in given.items():
         if value is None:
@@ -214,7 +214,7 @@ def parts_of(settings: JsonMapping, **given: Any) -> Parts:
 
 
 def check_change(parts: Parts, committed: int, changes: JsonMapping) -> tuple[JsonObject, Parts]:
-    """Changed settings in plain values, and the objects of the campaign then; `committed` labels are used or promised."""
+    """Changed settings as plain values, and the objects they describe; `committed` labels are used or promised."""
     known = ("budget", "learner", "lease", "stop", "refit")
     unknown = sorted(changes.keys() - set(known))
     if not changes:
@@ -264,7 +264,7 @@ def _test_labels(count: Any, budget: int) -> int:
 def _risk_settings(
     risk: str | Risk | OwnRisk, positive: Any, classes: list[Any] | None, rule: Any, given: dict[str, Any]
 ) -> JsonObject:
-    """The risk's setting; a function of the user's own is kept in `given`."""
+    """The risk's setting; the user's own function is kept in `given`."""
     found = as_risk(risk, positive)
     if found.name == "costs" and classes is None:
         raise InputError("costs need the classes their rows and columns stand for: give classes=[...]")
@@ -284,7 +284,7 @@ def _risk_settings(
 
 
 def _learner_settings(learner: Any, risk: Risk, given: dict[str, Any]) -> dict[str, Any]:
-    """The learner's setting, after making it once; an object of the user's own is kept in `given`."""
+    """The learner's setting, after making it once; the user's own object is kept in `given`."""
     given.pop("learner", None)
     if learner is None or isinstance(learner, str):
         if learner is not None and learner.startswith(_OWN):
@@ -326,14 +326,14 @@ def shown_strategy(text: str) -> str:
     """
     try:
         return strategy_text(text)
-    except InputError:  # an object of the user's own, or a term that this machine may not import
+    except InputError:  # the user's own object, or a term that this machine may not import
         return text
 
 
 def _strategy_text(strategy: str | Strategy) -> str:
-    """The strategy's setting: a text from which it is made again, or that it is an object of the user's own.
+    """The strategy's setting: a text from which it is made again, or a note that it is the user's own object.
 
-    The text names every setting, so that a campaign goes on as it began when a later version has other defaults.
+    The text names every setting, so that a campaign continues as it began even if a later version has other defaults.
     """
     if isinstance(strategy, str):
         return describe_strategy(parse_strategy(strategy)[1], in_full=True) or strategy_text(strategy)

@@ -1,4 +1,4 @@
-"""A campaign as its events leave it, folded without fitting anything."""
+"""The state of a campaign after its events, which are folded without fitting anything."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ ROLES = {"t": "train", "v": "validate", "c": "certify", "x": "test"}
 """Roles as the events write them."""
 LETTERS = {role: letter for letter, role in ROLES.items()}
 OUTSIDE = {"certify": "c", "test": "x"}
-"""Requests whose labels stand outside the validation share, and the role they all have."""
+"""Kinds of requests whose labels are outside the validation share, and the role these all have."""
 # which of the three lists of `held` a role counts in;
 # certify labels score, so they stand with validation
 _HELD = {"t": 0, "v": 1, "c": 1, "x": 2}
 
 MADE = re.compile(r"[ar]\d+-\d+")
-"""What ids look like that the campaign makes."""
+"""What the ids look like that the campaign makes."""
 
 
 class State(Facts):
     """What the ledger says of one campaign: the fold of its events."""
 
     def fold(self, events: Iterable[Event]) -> State:
-        """Take in events, in order; gives itself back."""
+        """Take in events, in order; returns itself."""
         for event in events:
             if event.seq != self.seq + 1:
                 raise LedgerError(
@@ -50,13 +50,13 @@ class State(Facts):
             if "once" in event.facts:
                 key, of, first = event.facts["once"]
                 self.remember(key, of, first, event.seq)
-            # a certify phase weighs its evidence again only if something that can change it came since
+            # a certify phase weighs its evidence again only after an event that can change it
             if event.kind in _EVIDENCE:
                 self.evidenced = event.seq
         return self
 
     def expire(self, now: float) -> State:
-        """See requests whose lease has ended as expired, though no event says so yet; gives itself back."""
+        """Treat requests whose lease has ended as expired, though no event says so yet; returns itself."""
         for number in self.overdue(now):
             self._expire(number)
         return self
@@ -117,7 +117,7 @@ class State(Facts):
             self._fill_pool(z, -facts["from_pool"])
         self.labels_used += facts["rows"]
         self.added += facts["surplus"]
-        # counted as lost when its request expired, and here it is after all
+        # it was counted as lost when its request expired, but has come after all
         for name in facts.get("ids", ()) if self.lost else ():
             self.lost.pop(name, None)
         if self.frozen is not None and facts["surplus"]:  # whoever tells more may choose what is the answer
@@ -143,7 +143,7 @@ class State(Facts):
         self._note(event, "labels", facts["rows"])
 
     def _wait_for(self, request: JsonMapping, sign: int) -> None:
-        """Count what an open request waits for, or with -1 count it no more."""
+        """Count what an open request waits for, or with a sign of -1 stop counting it."""
         z = self.groups.index(request["group"])
         # examples that are named have their roles already; of others
         # only the number is known, and roles follow from places
@@ -170,7 +170,7 @@ class State(Facts):
         self._learn(facts)
 
     def _deal(self, z: int, roles: str, seq: int) -> None:
-        """Count examples in by the letters of their roles; only ordinary ones move the next one's role on."""
+        """Count examples by the letters of their roles; only ordinary ones affect the role of the next."""
         for letter, name in ROLES.items():
             getattr(self, name)[z] += roles.count(letter)
         self.dealt[z] += roles.count("t") + roles.count("v")
@@ -254,7 +254,7 @@ class State(Facts):
         request["given_up"] = self._is_evidence(request) and "left" not in request
 
     def _close(self, number: int) -> JsonObject:
-        """A request that is open no more."""
+        """Remove a request from the open ones and return its facts."""
         request = self.open.pop(number)
         self._wait_for(request, -1)
         return request
@@ -270,7 +270,7 @@ class State(Facts):
             self.given_up[z] += request["size"] - request["told"]
 
     def _is_evidence(self, request: Mapping[str, object]) -> bool:
-        """Whether labels of a request are evidence on the frozen model: only if it was asked since.
+        """Whether labels of a request are evidence about the frozen model: only if it was made after the freeze.
 
         What was asked before may have been known to whoever froze the model, or be answered by somebody who sees its errors.
         """

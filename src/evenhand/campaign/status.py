@@ -70,7 +70,7 @@ def status(
 
 
 def running(state: State, delta: float = 0.05) -> Running:
-    """On the models so far: their average risk in every group."""
+    """The average risk in every group of all models so far."""
     found = Evidence(tuple(state.groups))
     found.n = np.array([[int(n)] for n, _ in state.running], dtype=np.int64).reshape(-1, 1)
     found.total = np.array([[total] for _, total in state.running], dtype=float).reshape(-1, 1)
@@ -110,7 +110,7 @@ def _warnings(state: State) -> list[str]:
 
 
 def overview(name: str, state: State) -> JsonObject:
-    """A campaign in one line."""
+    """A short summary of a campaign."""
     return {
         "name": name,
         "created": as_time(state.created_at),
@@ -150,12 +150,12 @@ def _group(state: State, z: int, classes: dict[str, int]) -> JsonObject:
 
 
 def _failed(failure: JsonObject) -> str:
-    """What is known of a failure that another process saw: its message may quote rows, so the ledger has not got it."""
+    """What is known of a failure in another process: its message may quote rows, so it is not in the ledger."""
     return f"the learner failed in fit with {failure['error']}: refit shows its message"
 
 
 def _pool(state: State) -> JsonObject:
-    # a request is one example to train on and one to validate at least
+    # a request needs at least one example to train on and one to validate
     used_up = [group for group, n in zip(state.groups, state.pool or (), strict=True) if n < 2]
     return {"left": sum(state.pool or ()), "used_up": used_up, "files": [file["path"] for file in state.files]}
 
@@ -169,7 +169,7 @@ def _left(state: State, z: int) -> JsonObject:
 
 
 def _certificate(state: State, reader: Reader, trainer: Trainer) -> tuple[JsonObject | None, list[str]]:
-    """The certificate, and a warning where there should be one: all else of the status is known without it."""
+    """The certificate, or a warning if it cannot be computed: the rest of the status does not need it."""
     try:
         found = trainer.certifier.certificate_at(reader, state)
     except RiskError as error:

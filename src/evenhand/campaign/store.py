@@ -1,4 +1,4 @@
-"""A campaign as it is kept: the folded state, moments to read, and steps under the write lock."""
+"""How a campaign is kept: the folded state, readers at one moment, and steps under the write lock."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class CampaignStore:
             self._read_on(reader)
 
     def use(self, parts: Parts) -> None:
-        """Go on with these objects."""
+        """Use these objects from now on."""
         self.parts = parts
         self.chooser = Chooser(parts)
         # made when first wanted: it imports scikit-learn, and most commands fit nothing
@@ -119,7 +119,7 @@ class CampaignStore:
 
     @contextmanager
     def moment(self) -> Iterator[tuple[Reader, State]]:
-        """A moment to look at without holding others up: the reader, and the state then in lists of its own."""
+        """Look at the campaign at one moment without blocking others: a reader, and a copy of the state."""
         with ExitStack() as stack:
             with self.lock:
                 reader = stack.enter_context(self.ledger.reading(self.number))
@@ -141,7 +141,7 @@ class CampaignStore:
             self.use(Parts(dict(now), self.parts.given))
 
     def _read_on(self, reader: Reader) -> State:
-        """Fold the events that came since; a state that is far behind goes on from the newest snapshot."""
+        """Fold the events that came since; a state that is far behind continues from the newest snapshot."""
         tail = reader.tail(self.state.seq, self.state.at, SNAPSHOT_EVERY)
         if len(tail) < SNAPSHOT_EVERY:
             return self._fold(tail)
@@ -158,7 +158,7 @@ class CampaignStore:
         return self.state
 
     def _fold(self, events: Sequence[Event]) -> State:
-        """Fold events in; a state cut off in the middle is dropped and read anew the next time."""
+        """Fold events in; if that fails midway, the state is dropped and read anew the next time."""
         try:
             return self.state.fold(events)
         except BaseException:
@@ -168,7 +168,7 @@ class CampaignStore:
     def write(
         self, step: Callable[[State, Writer], Any], *, still_open: bool = False, once: Once | None = None
     ) -> list[Event]:
-        """Under the campaign's write lock: fold what others wrote, decide, append; what came back is stored.
+        """Under the campaign's write lock: fold what others wrote, decide, append; the events returned are stored.
 
         A step that was taken before with the same `once` raises `Repeated` instead.
         """
@@ -218,7 +218,7 @@ class CampaignStore:
             return writer.appended
 
     def deliver(self, decide: Callable[[State, Reader], Step], dry_run: bool) -> Receipt:
-        """Store what a delivery comes to, or with `dry_run` only say it."""
+        """Store a delivery, or with `dry_run` only say what would be stored."""
         if dry_run:
             with self.moment() as (reader, state):
                 return replace(decide(state, reader).receipt, dry_run=True)
@@ -233,7 +233,7 @@ class CampaignStore:
         return found[0]
 
     def proposed(self, state: State, reader: Reader) -> Proposal:
-        """The next request; raises `NothingToAsk` with its reason."""
+        """The next request; raises `NothingToAsk` with the reason."""
         size = min(2 * state.settings["batch"], state.unspent)
         # these two hold whatever the stopping rule says, and a
         # closed campaign need not load what the rule rests on
@@ -244,7 +244,7 @@ class CampaignStore:
         return self.chooser.propose(state)
 
     def _with_expired(self, writer: Writer) -> State:
-        """The state a step decides on: requests whose lease has ended are written down as expired first."""
+        """The state a step decides on: requests whose lease has ended are recorded as expired first."""
         overdue = self.state.overdue(writer.now)
         if not overdue:
             return self.state

@@ -22,7 +22,7 @@ from evenhand.notation import MISSING, SEPARATORS, JsonObject
 
 __all__ = ["FileTable", "guarded_cell", "need_column", "read_file", "write_csv"]
 
-_RUN = re.compile(r"'*[=+\-@\t\r]")  # what a spreadsheet would run, also behind apostrophes of its own
+_RUN = re.compile(r"'*[=+\-@\t\r]")  # what a spreadsheet would run, also if apostrophes come before it
 _GUARDED = re.compile(r"'+[=+\-@\t\r]")
 _DECIMAL_POINT = re.compile(r"[+-]?\d+\.\d+([eE][+-]?\d+)?")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
@@ -156,7 +156,7 @@ def _unguarded(text: str) -> str:
 
 
 def _with_points(column: list[Any]) -> list[Any]:
-    """Numbers with a decimal comma as others write them, in a column that has no number with a point."""
+    """Numbers with a decimal comma written with a point, in a column that has no number with a point."""
     there = [cell for cell in column if cell is not None]
     if any(_DECIMAL_POINT.fullmatch(cell) for cell in there):
         return column
@@ -217,7 +217,7 @@ def guarded_cell(value: object) -> Any:
 
 
 def write_csv(path: Path, names: Sequence[str], rows: Iterable[Sequence[object]]) -> int:
-    """Write rows as CSV; gives their number."""
+    """Write rows as CSV; returns their number."""
     count = 0
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)

@@ -39,7 +39,7 @@ __all__ = ["Intake", "Step"]
 
 @dataclass(frozen=True)
 class Step:
-    """What a delivery comes to: its receipt, and the event and the examples to store, if there is anything new."""
+    """The result of a delivery: its receipt, and the event and the examples to store, if there is anything new."""
 
     receipt: Receipt
     kind: str | None = None
@@ -48,7 +48,7 @@ class Step:
     actor: str | None = None
 
     def write(self, writer: Writer) -> Receipt:
-        """Store it; gives the receipt."""
+        """Store it; returns the receipt."""
         if self.kind is None:
             return self.receipt
         event = writer.append(self.kind, self.facts, request=self.receipt.request or None, actor=self.actor)
@@ -57,7 +57,7 @@ class Step:
 
 
 class Intake:
-    """Takes deliveries in; it keeps nothing but the classes it has seen, which the ledger can always tell it again."""
+    """Takes deliveries in; it keeps nothing but the classes it has seen, which the ledger has too."""
 
     def __init__(self, parts: Parts, chooser: Chooser) -> None:
         self._parts, self._chooser = parts, chooser
@@ -75,7 +75,7 @@ class Intake:
 
     def tell(self, state: State, reader: Reader, number: int, delivery: Delivery, options: Options) -> Step:
         """Rows that answer a request."""
-        # a request that nothing was told of has no earlier deliveries to look up: the usual case costs no question
+        # a request without any labels yet has no earlier deliveries to look up: the usual case costs no query
         none_yet = number in state.open and not state.open[number]["told"]
         told = [] if none_yet else reader.events(kinds=("told",), request=number)
         rows = delivery.rows(state)
@@ -117,7 +117,7 @@ class Intake:
         return self._step(state, "told", receipt, facts, found, rows, groups, names, options.actor or request.get("by"))
 
     def add(self, state: State, reader: Reader, delivery: Delivery, charge: bool, options: Options) -> Step:
-        """Rows that were there before."""
+        """Labelled rows that the user already had."""
         rows = delivery.rows(state)
         added = reader.events(kinds=("added",))
         if delivery.ids is None and (event := repeated(delivery, rows, added, reader, state.groups)) is not None:

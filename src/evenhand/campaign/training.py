@@ -25,7 +25,7 @@ from evenhand.notation import JsonObject
 __all__ = ["LEASE_SECONDS", "Trainer"]
 
 LEASE_SECONDS = 30.0
-"""How long after its holder died a refit lease can be taken over."""
+"""How many seconds after its holder died a refit lease can be taken over."""
 
 
 T = TypeVar("T")
@@ -39,7 +39,7 @@ class Trainer:
         campaign: its number there.
         parts: its objects.
         write: takes a step of the campaign.
-        moment: reads it.
+        moment: reads the campaign at one moment.
     """
 
     def __init__(self, ledger: Ledger, campaign: int, parts: Parts, write: Write, moment: Moment) -> None:
@@ -58,7 +58,7 @@ class Trainer:
     # ---------------------------------------------------------------- refits
 
     def due(self, state: State) -> bool:
-        """Whether the settings want a refit before the next ask."""
+        """Whether the settings require a refit before the next ask."""
         policy = state.settings["refit"]
         # Uniform looks at no scores, so its campaigns are not made to wait for fits
         needed = getattr(self._parts.strategy, "needs_scores", True) or state.settings["stop"] is not None
@@ -72,7 +72,7 @@ class Trainer:
         return bool(policy == "always" or state.examples - state.scored_examples >= policy)
 
     def refit(self, *, record_failure: bool = False) -> bool:
-        """Fit and score if examples came since the last scores; False if there was nothing to do or another does it.
+        """Fit and score if examples came since the last scores; False if there was no need or another process refits.
 
         With `record_failure` a learner that fails leaves a `failed` event instead of raising.
         """
@@ -137,7 +137,7 @@ class Trainer:
         self._write(step)
 
     def model(self) -> Model | None:
-        """The model of the training examples there are."""
+        """The model fitted on the training examples there are."""
         with self._fitter_lock:
             with self._read() as (reader, state):
                 if state.settings["learner"] is None or not sum(state.train) or state.columns is None:
@@ -160,13 +160,13 @@ class Trainer:
         return self.final_model().model if which == "final" else self.model()
 
     def _everything(self, reader: Reader) -> FixedReader:
-        """All rows of this moment, and the scores a learner that goes on went through."""
+        """All rows at this moment, and the past scores of a learner that continues its last model."""
         return FixedReader(reader.changed(), reader.events(kinds=("scored",)) if self._current().incremental else [])
 
     # ---------------------------------------------------------------- stopping
 
     def reason_to_stop(self, reader: Reader, state: State) -> str | None:
-        """Why to ask no more by the stopping rule; None to go on."""
+        """Why the stopping rule ends the asking; None if it does not."""
         rule = self._parts.stop
         return None if rule is None else rule.reason(self._seen(reader, state))
 
@@ -217,7 +217,7 @@ class Trainer:
 
     @contextmanager
     def _refit_lease(self) -> Iterator[bool]:
-        """Hold the refit lease while the block runs, renewed as long as this process lives; False: another has it."""
+        """Hold the refit lease while the block runs, renewed while this process lives; False if another has it."""
         with self._refit_lock:
             if not self._ledger.lease(self._campaign, self._holder, LEASE_SECONDS):
                 yield False

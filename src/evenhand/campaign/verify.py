@@ -1,4 +1,4 @@
-"""Checks a ledger: is it whole, are the rows those that were told, and would fitting and choosing again come to the same?
+"""Checks a ledger: is it whole, are the rows those that were told, and does fitting and choosing again agree?
 
 A ledger has no witness outside itself. Whoever removes its newest events together with their rows leaves an earlier stage
 of the same campaign, which is as sound as it was then; and whoever writes every event, row and digest anew leaves another
@@ -25,10 +25,10 @@ from evenhand.notation import JsonMapping, JsonObject
 
 __all__ = ["Verification", "verify"]
 
-# other processors and other builds of BLAS round otherwise
+# other processors and other builds of BLAS round differently
 _TOLERANCE = 1e-6
 _TINY = 1e-9
-# seconds that writing an event may take after its lease was computed
+# seconds that may pass between computing a lease and writing its event
 _LEASE_TOLERANCE = 1.0
 _ALTERED = ("corrected", "withdrawn", "erased")
 
@@ -41,10 +41,10 @@ class Verification:
         events: events replayed.
         examples: rows compared with what was told.
         erased: ids of rows erased on purpose.
-        requests_chosen_again: requests chosen again from the scores then.
+        requests_chosen_again: requests chosen again from the scores of that time.
         scores_refitted: scores fitted again, with the labels as they were then.
         scores_skipped: scores that cannot be fitted again: they rest on rows erased since, on a label that a correction
-            brought and another took away everywhere, or on an earlier learner that this process does not have.
+            brought and a later one removed, or on an earlier learner that this process does not have.
         problems: what is not as it was recorded.
     """
 
@@ -62,7 +62,7 @@ class Verification:
         return not self.problems
 
     def as_dict(self) -> JsonObject:
-        """Plain values."""
+        """The result as plain values."""
         return {**vars(self), "ok": self.ok}
 
 
@@ -147,7 +147,7 @@ def _rows(events: list[Event], rows: list[Example], found: Verification) -> None
         for name, digest in zip(event.facts["ids"], event.facts["digests"], strict=False)
     }
     for name, seq, digest in _told_rows(events):
-        # what is left in the end is in no event
+        # the rows that are left in the end are in no event
         row = kept.pop(name, None)
         found.examples += 1
         if row is None:
@@ -196,7 +196,7 @@ class _Before:
         )
 
     def fold(self, event: Event) -> None:
-        """Go on to the next event."""
+        """Continue with the next event."""
         self.state.fold([event])
         if event.kind in ("withdrawn", "erased"):
             # letters of later events say that these no longer count
@@ -218,7 +218,7 @@ def _steps(events: list[Event], rows: list[Example], found: Verification) -> Non
 
 
 def _choices(events: list[Event], parts: Parts, found: Verification) -> None:
-    """Requests that would be made otherwise from the recorded scores."""
+    """Requests that would be made differently from the recorded scores."""
     chooser, state = Chooser(parts), State()
     for event in events:
         if event.kind == "asked":
@@ -274,7 +274,7 @@ def _other_choice(was: JsonMapping, again: JsonMapping) -> Iterator[str]:
 
 
 def _alike(one: Mapping[str, float | None] | None, other: Mapping[str, float | None] | None) -> bool:
-    """Whether two columns of numbers are the same, but for what another machine rounds."""
+    """Whether two columns of numbers are the same, except for rounding on another machine."""
     if one is None or other is None:
         return one is other
     return one.keys() == other.keys() and all(_close(one[name], other[name]) for name in one)
@@ -307,7 +307,7 @@ def _told(event: Event, before: _Before) -> Iterator[str]:
 
 
 def _added(event: Event, before: _Before) -> Iterator[str]:
-    """Data that was there before."""
+    """Labelled data that the user already had."""
     facts, names = event.facts, event.facts["ids"]
     rows = [before.rows[name] for name in names if name in before.rows]
     charged = sum(row.origin == "charged" for row in rows)
@@ -368,7 +368,7 @@ def _frozen_then(event: Event, before: _Before) -> Iterator[str]:
 
 
 def _concluded(event: Event, before: _Before) -> Iterator[str]:
-    """The end of a certify phase: the same once more, from the evidence as weighed."""
+    """The end of a certify phase, concluded once more from the evidence as weighed."""
     state = before.state
     again = None if state.proving is None else conclude(state, offered(state))
     if again is None:

@@ -16,7 +16,7 @@ __all__ = ["frozen_models", "weighed_evidence"]
 
 
 def frozen_models(reader: Reader, events: Sequence[Event]) -> Iterator[str]:
-    """Frozen models that are missing or other than recorded."""
+    """Frozen models that are missing or differ from what was recorded."""
     for event in events:
         if event.kind == "frozen":
             facts, stored = event.facts, reader.model(event.facts["version"])
@@ -26,7 +26,7 @@ def frozen_models(reader: Reader, events: Sequence[Event]) -> Iterator[str]:
 
 
 def weighed_evidence(reader: Reader, state: State, parts: Parts) -> Iterator[str]:
-    """The evidence of a certify phase that is other than the frozen model and the rows give, where nothing came since."""
+    """Evidence of a certify phase that differs from what the frozen model and the rows give, if no label came since."""
     facts = state.weighed
     # labels that came since have not been weighed yet: there is nothing to compare with
     if facts is None or state.frozen is None or facts["rests_on"] < state.evidenced:

@@ -22,13 +22,13 @@ __all__ = ["RATES", "SOON", "colours_of", "view_of", "why_of"]
 _DAY = 86400.0
 _PACE_DAYS = 7
 SOON = 0.1
-"""The share of a lease that is left when it is said to end soon."""
+"""A lease is said to end soon when no more than this share of it is left."""
 _LATEST = 300
-"""Events looked back on for classes that are new."""
+"""How many of the last events are searched for new classes."""
 
 
 def view_of(campaign: Looking, past: Past | None) -> CampaignView:
-    """The campaign as it stands now; without `past` that is left out."""
+    """The campaign as it stands now; without `past`, its past is left out."""
     from evenhand.campaign.status import running
 
     status = campaign.status()
@@ -69,7 +69,7 @@ def view_of(campaign: Looking, past: Past | None) -> CampaignView:
 def _next(campaign: Looking, status: dict[str, Any]) -> Next | None:
     try:
         proposal = campaign.propose()
-    except (NothingToAsk, InputError):  # a strategy of the user's own may be missing here
+    except (NothingToAsk, InputError):  # the user's own strategy may be missing here
         return None
     decision = proposal.decision
     plain, kind = decision.as_dict(), decision.kind
@@ -144,7 +144,7 @@ def _collectors(status: dict[str, Any], past: Past | None, now: float) -> list[C
 
 
 def _alerts(status: dict[str, Any], labels: Counter[str | None], now: float) -> list[Alert]:
-    """What needs somebody's eyes, worst first."""
+    """What needs somebody's attention, worst first."""
     found = []
     if status["learner_failed"]:
         found.append(

@@ -50,7 +50,7 @@ _REASONS = {
 }
 
 _UNSTATED = ("explore", "population")
-"""Kinds that are drawn; a strategy of one's own may not say with which probability."""
+"""Kinds that are drawn; the user's own strategy may not say with which probability."""
 _BARE = {
     "explore": "{group} came up in a random draw.",
     "population": "{group} came up in a draw by the population's shares.",
@@ -90,7 +90,7 @@ def explain(decision: Decision, risk: str = "error", unscored: int = 0) -> str:
     # rules that want the fewest have the negative count as their score, since the largest score wins
     count = int(-decision.terms["count"][z]) if "count" in decision.terms else "a few"
     behind = decision.terms.get("behind")
-    # a strategy of one's own need not say with which probability it drew, or what the scores are
+    # the user's own strategy need not say with which probability it drew, or what the scores are
     kind = "behind" if behind is not None else decision.kind
     bare = (chance is None and kind in _UNSTATED) or (score is None and kind == "score")
     words = (_BARE if bare else _KINDS)[kind].format(

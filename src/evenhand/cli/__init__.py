@@ -53,7 +53,7 @@ def main() -> None:
 
     Exit codes: 0 done, 1 internal error or a broken database, 2 bad input, 3 nothing to ask, 4 data absent, 130 interrupted.
     """
-    # what is imported stays: looking through it for garbage, 50 times over, takes a short command a tenth of its time
+    # imported modules stay: searching them for garbage 50 times would take a tenth of a short command's time
     gc.set_threshold(100_000)
     try:
         app()
@@ -61,7 +61,7 @@ def main() -> None:
         typer.echo("interrupted", err=True)
         sys.exit(130)
     except SystemExit as end:
-        # typer makes a silent exit of a Ctrl-C that no command took: somebody would wonder what was kept
+        # typer turns a Ctrl-C that no command handled into a silent exit: somebody would wonder what was kept
         if isinstance(getattr(end.__context__, "__cause__", None), KeyboardInterrupt):
             typer.echo("interrupted", err=True)
         raise
@@ -79,7 +79,7 @@ def main() -> None:
 
 
 def _log() -> str:
-    """The traceback of the error at hand, in a file."""
+    """Write the traceback of the current error to a file; returns its path."""
     import tempfile
     import traceback
 

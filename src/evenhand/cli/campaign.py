@@ -76,7 +76,7 @@ _WHY = {
 }
 app = lazy_app(
     "campaign",
-    "Run a labelling campaign that lasts: ask whom to label next, tell what came.",
+    "Run a labelling campaign that lasts: ask which group to label next, tell the labels that came.",
     _COMMANDS,
 )
 
@@ -88,7 +88,8 @@ def create(
         list[str] | None, typer.Option("--group", help="a group; give it once for each, or leave it to the pool")
     ] = None,
     strategy: Annotated[
-        str, typer.Option(help="which group next, e.g. optimistic:c0=0.1, or factory:package.module.function")
+        str,
+        typer.Option(help="how the next group is chosen, e.g. optimistic:c0=0.1, or factory:package.module.function"),
     ] = "optimistic",
     learner: Annotated[
         str,
@@ -96,7 +97,7 @@ def create(
             help="table (columns as they are), logistic:C=1 (numbers only), a scikit-learn class by path, factory:package.module.function, or none"
         ),
     ] = "logistic",
-    batch: Annotated[int, typer.Option(help="examples of a request to train on, and as many to validate")] = 1,
+    batch: Annotated[int, typer.Option(help="examples of a request to train on, and the same number to validate")] = 1,
     warmup: Annotated[
         int | None,
         typer.Option(help="requests at the start that go to the groups in turn; by default one for each group"),
@@ -105,7 +106,7 @@ def create(
         float, typer.Option(help="share of the labels that is not trained on, to see how good the model is")
     ] = 0.5,
     classes: Annotated[
-        list[str] | None, typer.Option("--class", help="a label that may come; repeat; others are then refused")
+        list[str] | None, typer.Option("--class", help="a possible label; repeat; others are then refused")
     ] = None,
     population: Annotated[
         list[str] | None, typer.Option(help="a group's share of the population, GROUP=SHARE; repeat")
@@ -134,7 +135,7 @@ def create(
     db: Database = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """Make a new campaign, and the database if it is not there."""
+    """Make a new campaign, and the database if it does not exist."""
     with handled(as_json):
         from evenhand.campaign import Campaign
         from evenhand.notation import parse_value
@@ -157,7 +158,8 @@ def ask(
     everything: Annotated[bool, typer.Option("--all", help="as many requests as the budget allows")] = False,
     out: Annotated[Path | None, typer.Option(help="with a pool: a new CSV file for the rows to label")] = None,
     again: Annotated[
-        bool, typer.Option("--again", help="nothing new: show the open requests, or those of --collector, once more")
+        bool,
+        typer.Option("--again", help="ask for nothing new: show the open requests, or those of --collector, once more"),
     ] = False,
     collector: Collector = None,
     db: Database = DEFAULT,
@@ -224,7 +226,7 @@ def retire(
     """Stop asking for a group that has nothing left to give."""
     with opened(db, name, as_json) as campaign:
         campaign.retire(group, back, by=user_name(by))
-        say({"group": group, "retired": not back}, as_json, f"{group} is {'asked of again' if back else 'retired'}")
+        say({"group": group, "retired": not back}, as_json, f"{group} is {'asked for again' if back else 'retired'}")
 
 
 def losses(
@@ -254,7 +256,7 @@ def refit(name: Name, db: Database = DEFAULT, as_json: AsJson = False) -> None:
 
 def change(
     name: Name,
-    budget: Annotated[int | None, typer.Option(help="labels to spend in all, those spent so far among them")] = None,
+    budget: Annotated[int | None, typer.Option(help="labels to spend in all, including those spent so far")] = None,
     learner: Annotated[
         str | None, typer.Option(help="another learner, from the next refit on; none: you train yourself")
     ] = None,
@@ -300,7 +302,7 @@ def certify(
     db: Database = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """Freeze a model: labels that answer requests from now on are evidence on it; `certificate` shows what is certain."""
+    """Freeze a model: labels that answer requests from now on are evidence about it; see `certificate`."""
     with opened(db, name, as_json) as campaign:
         campaign.certify(target, model=model, most=most, delta=delta, distinct=distinct or None, by=user_name(by))
         from evenhand.cli.campaign_look import certificate_text, proof_text

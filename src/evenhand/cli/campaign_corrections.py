@@ -30,7 +30,7 @@ def correct(
     db: Database = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """Correct a label, or all labels in a file; the first label is kept beside it."""
+    """Correct a label, or all labels in a file; the first label is kept beside the new one."""
     with opened(db, name, as_json) as campaign:
         if (file is None) == (id is None) or (id is None) != (label is None):
             raise InputError("give an id and its label, or a --file with both")

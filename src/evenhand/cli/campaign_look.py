@@ -140,7 +140,7 @@ def proof_text(found: JsonObject) -> str:
     total = f"about {sum(known):,} in all" if len(known) == len(found["expected"]) else "more than may be spent"
     return (
         f"proving {found['target']:g}: {found['labels']:,} labels so far, the bound stands at {found['worst_at_most']:.3f}; "
-        f"expected further: {f'{needs}, {total}' if needs else 'none'}, a rough guess by the errors so far "
+        f"further labels expected: {f'{needs}, {total}' if needs else 'none'}, a rough guess from the errors so far "
         f"(at most {found['allowed']:,} may be spent). Ask and tell as before"
     )
 
@@ -163,7 +163,7 @@ def _group_rows(found: JsonObject) -> list[tuple[str, ...]]:
     from evenhand.risks import title_of
 
     counts = {"training": "train", "validation": "validate", "pending": "open"}
-    # short heads: what runs is said below the table
+    # short headings: the lines below the table explain them
     title = title_of(found["risk"])
     risk = () if found["risk"] == "error" else (f"{title if len(title) < 12 else found['risk']} (n)",)
     rows = [("group", "share", *counts.values(), "accuracy", "n", *risk, "error so far (n)")]
@@ -207,7 +207,7 @@ def _status_text(found: JsonObject) -> str:
     line("no model has been fitted yet" if age is None else f"the model was fitted {ago(age)}{behind}")
     if found["learner_failed"]:
         line(f"since {at(found['learner_failed']['at'])}: {found['learner_failed']['message']}")
-        line("asks go on with the scores there are; change the learner, or correct the rows it fails on")
+        line("asks continue with the existing scores; change the learner, or correct the rows it fails on")
     steers = "accuracy" if found["risk"] == "error" else f"the {title_of(found['risk'])} on validation examples"
     line(f"{steers} steers the choice: an indication, no claim")
     running = found["running"]

@@ -1,4 +1,4 @@
-"""`evenhand campaign model`: the model to deploy, and what it says of rows in a file."""
+"""`evenhand campaign model`: the model to deploy, and its predictions for rows in a file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def model(
     db: Database = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """Train on every label so far, and say how good that is; with a file, predict its rows."""
+    """Train on every label so far, and say how good the model is; with a file, predict its rows."""
     with opened(db, name, as_json) as campaign:
         if (file is None) != (out is None):
             raise InputError("give a file of rows and --out, a new file for the predictions, or neither")

@@ -27,7 +27,8 @@ def pool(
     file: Annotated[Path, typer.Argument(help="CSV, a Parquet file, or a folder of Parquet files")],
     id: Annotated[str, typer.Option("--id", help="the column of the ids")] = "id",
     group: Annotated[
-        list[str] | None, typer.Option("--group", help="a column that tells the group, bins as age:30,60; repeat")
+        list[str] | None,
+        typer.Option("--group", help="a column that tells the group, with bins such as age:30,60; repeat"),
     ] = None,
     features: options.Feature = None,
     ignore: options.Ignore = None,
@@ -96,7 +97,7 @@ def check_todo(campaign: Campaign, target: Path) -> None:
     if target.exists():
         raise InputError(f"{target} is there already: name a new file")
     if not target.absolute().parent.is_dir() or not os.access(target.absolute().parent, os.W_OK):
-        raise InputError(f"{target} cannot be written: its folder is not there, or not yours to write in")
+        raise InputError(f"{target} cannot be written: its folder does not exist, or you may not write in it")
     if campaign.status()["pool"] is None and campaign.groups:
         raise InputError("--out writes the rows of a pool, and this campaign has none: register one with campaign pool")
 

@@ -19,7 +19,7 @@ def report(
     db: Database = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """Write the campaign as one HTML page that needs nothing else: the next request, charts, every group, who collects."""
+    """Write the campaign as one self-contained HTML page: the next request, charts, every group, who collects."""
     with opened(db, name, as_json, read_only=True) as campaign:
         from evenhand.errors import InputError
         from evenhand.files import write_atomically

@@ -63,7 +63,9 @@ def tell(
         number = int(request) if request.isdecimal() else None
         if number is None:
             if file is not None or n is not None:
-                raise InputError(f"{request!r} is no request's number: write tell NAME REQUEST FILE, or tell NAME FILE")
+                raise InputError(
+                    f"{request!r} is not a request number: write tell NAME REQUEST FILE, or tell NAME FILE"
+                )
             _report(_told_by_id(campaign, Path(request), rejected, partial, options), as_json)
             return
         if (file is None) == (n is None):
@@ -180,7 +182,7 @@ def _report(receipt: Receipt, as_json: bool) -> None:
     if receipt.new_classes:
         named = ", ".join(map(repr, receipt.new_classes))
         lines.append(
-            f"labels seen for the first time: {named}. If one is a slip, put it right with `evenhand campaign correct`"
+            f"labels seen for the first time: {named}. If one is a mistake, correct it with `evenhand campaign correct`"
         )
     if receipt.refused:
         lines += [f"row {row.row + 1}: {row.reason}" for row in receipt.refused[:3]]

@@ -77,7 +77,7 @@ def handled(as_json: bool) -> Iterator[None]:
         if as_json:
             refused = counted_from_one(getattr(error, "refused", ()))
             # the JSON goes to standard output, where a script
-            # reads it; the words go to standard error besides
+            # reads it; the message goes to standard error as well
             typer.echo(json.dumps({"error": message, **({"refused": refused} if refused else {})}))
         typer.echo(f"error: {message}", err=True)
         ours = isinstance(error, LedgerError | LearnerError | ToolError)

@@ -19,10 +19,10 @@ __all__ = ["curate"]
 def curate(
     pool: Annotated[str, typer.Argument(help="a CSV or Parquet file, a folder of Parquet files, adult or german")],
     budget: Annotated[int, typer.Option(help="rows to choose, to train on and to validate together")],
-    out: Annotated[Path, typer.Option(help="where the rows go, .parquet or .csv; the report goes beside")],
+    out: Annotated[Path, typer.Option(help="where the rows go, .parquet or .csv; the report is written beside it")],
     table: options.TableOptions,
     strategy: Annotated[
-        str, typer.Option(help="which group next, name:key=value,… or factory:package.module.function")
+        str, typer.Option(help="how the next group is chosen, name:key=value,… or factory:package.module.function")
     ] = "optimistic",
     learner: Annotated[
         str | None,
@@ -35,7 +35,7 @@ def curate(
     final: Annotated[
         str, typer.Option(help="the model to deploy: chosen (groups re-weighted where that helps), or plain")
     ] = "chosen",
-    batch: Annotated[int, typer.Option(help="rows taken in a round to train on, and as many to validate")] = 1,
+    batch: Annotated[int, typer.Option(help="rows taken in a round to train on, and the same number to validate")] = 1,
     warmup: Annotated[
         int | None, typer.Option(help="rounds at the start that take the groups in turn; by default one for each group")
     ] = None,
@@ -56,13 +56,13 @@ def curate(
         int | None, typer.Option(help="how many rows the list asks for; by default a tenth of the budget")
     ] = None,
     compare: Annotated[int, typer.Option(help="trials to compare with Uniform and Uncurated on; 0 for none")] = 5,
-    min_test: Annotated[int, typer.Option(help="groups with fewer test rows than this are shown apart")] = 30,
+    min_test: Annotated[int, typer.Option(help="groups with fewer test rows than this are shown separately")] = 30,
     jobs: Annotated[int, typer.Option(help="how many processes share the comparison")] = 1,
-    resume: Annotated[bool, typer.Option("--resume", help="go on from what is in --out")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="continue from what is in --out")] = False,
     force: Annotated[bool, typer.Option("--force", help="overwrite --out")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print the report as JSON")] = False,
 ) -> None:
-    """Choose the rows of a table that serve the worst-off group best; writes the rows, the model and a report to open."""
+    """Choose the rows of a table that serve the worst-off group best; writes the rows, the model and a report."""
     if out.suffix not in {".parquet", ".csv"}:
         raise InputError(f"--out must end in .parquet or .csv, not {out.name!r}")
     if resume and force:

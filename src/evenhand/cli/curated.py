@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["print_comparison", "print_labelling", "print_summary"]
 
 WIDE = 100
-"""Columns of a terminal that has room for every figure."""
+"""The width of a terminal that has room for every figure."""
 
 
 def print_summary(summary: JsonObject, written: Sequence[Path]) -> None:
@@ -28,7 +28,7 @@ def print_summary(summary: JsonObject, written: Sequence[Path]) -> None:
 
     from evenhand.curation import words
 
-    # groups are called what users call them: [bold] may be a name
+    # groups have the names that users gave them: [bold] may be one
     console = Console(highlight=False, markup=False)
     rows = sorted(summary["by_group"], key=lambda row: -1.0 if row["risk"] is None else -row["risk"])
     console.print(summary["title"], style="bold")
@@ -99,7 +99,7 @@ def _groups(console: Console, summary: JsonObject, rows: Sequence[JsonObject]) -
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("group", overflow="fold", min_width=12)
     for name in ("right [95 %]", "n", "always\nmajority", *(heads[key] for key in (*own, *rates)), "train"):
-        # a long head stands in several lines: a number may not be cut, and the name needs the room
+        # a long heading is broken into several lines: a number may not be cut, and the name needs the room
         table.add_column(name if "[" in name else name.replace(" ", "\n"), justify="right", no_wrap=True)
     for row in rows:
         ends = "" if row["low"] is None else f" [{100 * row['low']:.1f}, {100 * row['high']:.1f}]"

@@ -33,7 +33,7 @@ class _BuiltWhenRead(MutableMapping[str, _Built]):
         return self._built[name]
 
     def __setitem__(self, name: str, value: _Built) -> None:
-        # typer adds commands of its own to the mapping
+        # typer adds its own commands to the mapping
         self._waiting[name], self._built[name] = "", value
 
     def __delitem__(self, name: str) -> None:
@@ -54,7 +54,7 @@ def lazy_app(name: str, help: str, addresses: Mapping[str, str]) -> typer.Typer:
         name: what is typed for the group.
         help: what the group is for.
         addresses: the commands in the order of the help, each as `module:function` below `evenhand.cli`, or `module:app`
-            for a group of its own.
+            for a group within this one.
     """
 
     class Lazy(TyperGroup):
@@ -63,7 +63,7 @@ def lazy_app(name: str, help: str, addresses: Mapping[str, str]) -> typer.Typer:
             self.commands = _BuiltWhenRead(addresses, _built)
 
         def format_commands(self, ctx: Any, formatter: Any) -> None:
-            """The first sentence of every command, whole: click would cut it at the end of the line."""
+            """List every command with its whole first sentence: click would cut it at the end of the line."""
             rows = [(name, self.commands[name].get_short_help_str(limit=1000)) for name in self.list_commands(ctx)]
             with formatter.section("Commands"):
                 formatter.write_dl(rows)
@@ -74,7 +74,7 @@ def lazy_app(name: str, help: str, addresses: Mapping[str, str]) -> typer.Typer:
         help=help,
         no_args_is_help=True,
         add_completion=False,
-        # an internal error is told in a line and a log file, see `main`
+        # an internal error is reported in a line and a log file, see `main`
         pretty_exceptions_enable=False,
         rich_markup_mode=None,  # the boxes of rich cut names of options on a terminal of 80 columns
         context_settings={"help_option_names": ["-h", "--help"]},

@@ -1,4 +1,4 @@
-"""`evenhand plan --pilot TABLE`: which rule to buy labels by, tried on labelled rows one has."""
+"""`evenhand plan --pilot TABLE`: which rule to buy labels by, tried on labelled rows that you have."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def check_options(context: typer.Context, pilot: bool) -> None:
 
 
 def run_pilot(pilot: str, table: table_options.TableOptions, asked: JsonObject, as_json: bool) -> None:
-    """Run the pilot and print what it found; exit 130 where it was interrupted."""
+    """Run the pilot and print what it found; exits with 130 if it was interrupted."""
     from evenhand.learners.parsing import parse_learner
     from evenhand.simulation.pilot import pilot as run
 

@@ -66,7 +66,7 @@ def plan(
         str, typer.Option(help="pilot: the model that is judged, chosen as final_model does, or plain (quicker)")
     ] = "chosen",
     batch: Annotated[
-        int, typer.Option(help="pilot: examples drawn in a round to train on, and as many to validate")
+        int, typer.Option(help="pilot: examples drawn in a round to train on, and the same number to validate")
     ] = 1,
     warmup: Annotated[int | None, typer.Option(help="pilot: rounds at the start that take the groups in turn")] = None,
     validation: Annotated[float, typer.Option(help="pilot: share of the labels that is not trained on")] = 0.5,

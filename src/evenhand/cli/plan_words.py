@@ -8,7 +8,7 @@ __all__ = ["sentences"]
 
 
 def sentences(found: dict[str, Any]) -> list[str]:
-    """The promise and the budget, what the remarks come to, the lower bound, and what is assumed."""
+    """The promise and the budget, the figures of the paper's remarks, the lower bound, and what is assumed."""
     lines = _exploring(found, "exploring uniformly") if "exploration" in found else _promise(found)
     if population := found.get("population"):
         lines += _exploring(population, "exploring by the population's shares")

@@ -30,10 +30,10 @@ def reproduce(
     scale: Annotated[str, typer.Option(help="quick (minutes) or paper (the paper's trials and budgets)")] = "quick",
     trials: Annotated[int | None, typer.Option(help="another number of trials")] = None,
     image_rounds: Annotated[
-        int | None, typer.Option(help="image experiments with one trial of so many rounds, not ten of 500")
+        int | None, typer.Option(help="run image experiments with one trial of this many rounds, not ten of 500")
     ] = None,
     jobs: Annotated[int, typer.Option(help="how many processes share the work")] = 2,
-    seed: Annotated[int | None, typer.Option(help="another seed than 0")] = None,
+    seed: Annotated[int | None, typer.Option(help="a seed other than 0")] = None,
     out: Annotated[Path, typer.Option(help="folder for figures, numbers, verdicts and the finished trials")] = Path(
         "evenhand-reproduction"
     ),
@@ -42,16 +42,18 @@ def reproduce(
     address: Annotated[str | None, typer.Option(help="the Dask scheduler, e.g. tcp://10.0.0.5:8786")] = None,
     judge: Annotated[
         bool,
-        typer.Option("--judge", help="run nothing: give the verdicts again by the values of every trial kept in --out"),
+        typer.Option(
+            "--judge", help="run nothing: give the verdicts again from the values of every trial kept in --out"
+        ),
     ] = False,
     repeat: Annotated[
-        str | None, typer.Option(help="run one trial again, STUDY/STRATEGY/TRIAL, keeping nothing")
+        str | None, typer.Option(help="run one trial again, STUDY/STRATEGY/TRIAL, and keep nothing of it")
     ] = None,
 ) -> None:
     """Make the paper's figures and table, each beside what the paper says, with a verdict for every claim.
 
-    Finished trials are kept in the folder: the same command goes on where it was stopped, and more --trials are added
-    to those that are there. Exit code 4: done, but some data sets were absent; 1: some trials failed.
+    Finished trials are kept in the folder: the same command continues where it was stopped, and more --trials are
+    added to those that are there. Exit code 4: done, but some data sets were absent; 1: some trials failed.
     """
     from evenhand.experiments.catalogue import choose
     from evenhand.experiments.run import Options
@@ -65,7 +67,7 @@ def reproduce(
         _judge(out, experiment or [])
         return
     if data_dir is not None:
-        # by the environment, which worker processes inherit; and absolute, for they may start elsewhere
+        # set in the environment, which worker processes inherit; absolute, because they may start elsewhere
         os.environ["EVENHAND_DATA"] = str(data_dir.absolute())
     options = Options(scale, trials, seed, jobs, backend, address, image_rounds)
     if repeat is not None:

@@ -14,18 +14,20 @@ __all__ = ["serve"]
 def serve(
     db: Database = DEFAULT,
     host: Annotated[
-        str, typer.Option(help="where to listen; anywhere but on loopback everybody needs a token")
+        str, typer.Option(help="the address to listen on; except on loopback, everybody needs a token")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="the port; 0 takes a free one")] = 8000,
     root_path: Annotated[str, typer.Option(help="the path a proxy serves it under, e.g. /evenhand")] = "",
-    allowed_host: Annotated[list[str] | None, typer.Option(help="a name it is reached by; repeat")] = None,
+    allowed_host: Annotated[
+        list[str] | None, typer.Option(help="a host name that the server is reached by; repeat")
+    ] = None,
     allow_webhook_host: Annotated[
         list[str] | None, typer.Option(help="a host with a private address that webhooks may go to; repeat")
     ] = None,
     workers: Annotated[int, typer.Option(help="processes that fit models", min=1, max=64)] = 1,
-    max_wait: Annotated[float, typer.Option(help="seconds an ask waits for a refit at most", min=0)] = 30.0,
+    max_wait: Annotated[float, typer.Option(help="how many seconds an ask waits for a refit at most", min=0)] = 30.0,
 ) -> None:
-    """Serve the campaigns of a database: an API, and a page to look at."""
+    """Serve the campaigns of a database: an API and a web page."""
     with handled(False):
         from evenhand.errors import InputError
 

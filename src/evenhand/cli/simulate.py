@@ -64,7 +64,9 @@ def simulate(
     final: Annotated[
         str, typer.Option(help="plain, or chosen: also the model that final_model would choose to deploy")
     ] = "plain",
-    batch: Annotated[int, typer.Option(help="examples drawn in a round to train on, and as many to validate")] = 1,
+    batch: Annotated[
+        int, typer.Option(help="examples drawn in a round to train on, and the same number to validate")
+    ] = 1,
     warmup: Annotated[
         int | None, typer.Option(help="rounds at the start that take the groups in turn; by default one for each group")
     ] = None,
@@ -82,7 +84,7 @@ def simulate(
     ] = "full",
     as_json: Annotated[bool, typer.Option("--json", help="print the summary as JSON")] = False,
     resume: Annotated[
-        bool, typer.Option(help="go on from the trials finished in --out, also those of a run that was killed")
+        bool, typer.Option(help="continue from the trials finished in --out, also those of a run that was killed")
     ] = False,
     force: Annotated[bool, typer.Option(help="overwrite what is in --out")] = False,
 ) -> None:
@@ -179,7 +181,7 @@ def print_result(result: Result, out: Path | None = None) -> None:
 
 
 def _worst_groups(console: Console, summary: JsonObject, named: str | None, chosen: bool) -> None:
-    """A row a strategy; what is measured is named where it is not the accuracy alone."""
+    """One row per strategy; what is measured is named if it is not the accuracy alone."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text

@@ -25,7 +25,7 @@ def sweep(
     ],
     grid: Annotated[list[str], typer.Option(help="settings to try, NAME=VALUE,VALUE,…; repeat for several")],
     strategy: Annotated[
-        str, typer.Option(help="the strategy, or a factory of your own, with the settings that stay")
+        str, typer.Option(help="the strategy, or your own factory, with the settings that stay fixed")
     ] = "optimistic",
     learner: Annotated[str | None, typer.Option(help="what is trained, as for simulate")] = None,
     budget: Annotated[int, typer.Option(help="labels of a trial")] = 1000,
@@ -85,6 +85,6 @@ def sweep(
     echo(f"({found.measured} of the worst group in the half of the trials that chooses, and in the half that confirms)")
     echo(f"best: {found.best}; against {found.base} in the half that had no say: {found.advantage}")
     if not found.advantage.above:
-        echo("the interval holds 0: the better setting may be chance")
+        echo("the interval contains 0: the better setting may be chance")
     if out is not None:
         typer.echo(f"written to {out}")

@@ -1,4 +1,4 @@
-"""`evenhand sync`: a campaign and a labelling tool, kept in step."""
+"""`evenhand sync`: keeps a campaign and a labelling tool in step."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def label_studio(
         list[str] | None, typer.Option(help="a field to learn from; repeat; all others by default")
     ] = None,
     rule: Annotated[
-        str, typer.Option(help="with several annotations of a task: first, last, majority, agree")
+        str, typer.Option(help="which label counts if a task has several annotations: first, last, majority, agree")
     ] = "last",
     ahead: Annotated[int, typer.Option(help="requests open at once", min=1)] = 2,
     extra: Annotated[bool, typer.Option("--extra", help="also take answers that nobody asked for")] = False,

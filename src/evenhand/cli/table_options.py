@@ -57,14 +57,14 @@ Unseen = Annotated[
 Id = Annotated[str | None, typer.Option("--id", help="a column with an id for every row; it is not predicted from")]
 SplitBy = Annotated[
     str | None,
-    typer.Option("--split-by", help="a column such as a person: all rows of a person are used in the same way"),
+    typer.Option("--split-by", help="a column that names e.g. a person: all rows of a person are used in the same way"),
 ]
 Stratify = Annotated[
     bool | None,
     typer.Option("--stratify/--no-stratify", help="hold the test share out of every group, or of all rows at random"),
 ]
 MergeBelow = Annotated[
-    int | None, typer.Option("--merge-below", help="groups with fewer rows become one group, called other")
+    int | None, typer.Option("--merge-below", help="groups with fewer rows than this become one group, called other")
 ]
 Separator = Annotated[str | None, typer.Option("--separator", help="what separates the cells of a CSV file")]
 Decimal = Annotated[str | None, typer.Option("--decimal", help="the decimal mark of a CSV file")]
@@ -138,7 +138,7 @@ def _table_options(
         missing=missing, scale=scale, max_categories=max_categories, unseen=unseen, id=id, split_by=split_by,
         merge_below=merge_below, separator=separator, decimal=decimal, encoding=encoding,
     )  # fmt: skip
-    # False says something here, and nothing for the other flags
+    # False is a choice here, but means "not given" for the other flags
     settings |= {} if stratify is None else {"stratify": stratify}
     return TableOptions(label, group, test, settings)
 

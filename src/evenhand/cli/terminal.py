@@ -26,7 +26,7 @@ def echo(text: str) -> None:
 
 
 def folded(text: str, wide: int | None) -> str:
-    """A text whose lines are at most so wide; what is folded goes on a little to the right.
+    """A text folded into lines of at most `wide` columns; continued lines are indented a little.
 
     >>> print(folded("note: one two three\\nfour", 12))
     note: one

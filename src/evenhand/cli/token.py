@@ -19,7 +19,7 @@ app = lazy_app(
 
 
 def create(
-    name: Annotated[str, typer.Argument(help="whom it is for; what they do is noted under this name")],
+    name: Annotated[str, typer.Argument(help="whom it is for; what they do is recorded under this name")],
     role: Annotated[
         Literal["viewer", "collector", "lead", "admin"],
         typer.Option(help="viewer looks, collector asks and tells, lead runs campaigns, admin makes tokens"),
@@ -29,7 +29,7 @@ def create(
     db: Database = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """Make a token; its text is printed this once."""
+    """Make a token; its text is printed only this once."""
     with handled(as_json):
         from evenhand.campaign.settings import as_seconds
         from evenhand.ledger.database import DatabaseLedger
@@ -44,7 +44,7 @@ def create(
 
 
 def known(db: Database = DEFAULT, as_json: AsJson = False) -> None:
-    """All tokens and share links, without their secrets."""
+    """List all tokens and share links, without their secrets."""
     with handled(as_json):
         from evenhand.ledger.database import DatabaseLedger
         from evenhand.server.tokens import Tokens
@@ -66,7 +66,7 @@ def revoke(
     db: Database = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """Make a token worthless, at once."""
+    """Revoke a token, at once."""
     with handled(as_json):
         from evenhand.ledger.database import DatabaseLedger
         from evenhand.server.tokens import Tokens

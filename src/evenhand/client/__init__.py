@@ -1,10 +1,10 @@
 """The client: campaigns on a server, with the verbs of `Campaign`.
 
-`connect(url, token)` gives a `Server`, whose `campaign(name)` is a `RemoteCampaign`.
+`connect(url, token)` returns a `Server`, whose `campaign(name)` is a `RemoteCampaign`.
 
 - `server`: the campaigns of a server; `campaign`, `looking`: the verbs that change a campaign, and those that look.
-- `connection`: requests that are sent again where that is safe; `problems`: errors of the server as the same exceptions.
-- `sending`, `receiving`: rows, tables and settings on their way out; requests, receipts, claims and models as they come in.
+- `connection`: requests that are sent again where that is safe; `problems`: the server's errors as exceptions.
+- `sending`, `receiving`: rows, tables and settings to send; requests, receipts, claims and models received.
 """
 
 from evenhand.client.server import connect

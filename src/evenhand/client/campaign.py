@@ -19,15 +19,15 @@ __all__ = ["RemoteCampaign"]
 
 
 class RemoteCampaign(RemoteLooking):
-    """A campaign on a server, with the verbs of `Campaign`; what each does is said there.
+    """A campaign on a server, with the verbs of `Campaign`, whose page says what each one does.
 
-    Whoever does something is who the token names; with the role lead, `collector=` may name another. Every step may be
-    sent again after a lost connection without being taken twice: a receipt then says `known` of the rows that were stored
-    the first time. Fits happen on the server, by the campaign's `refit` setting.
+    The token says who does something; with the role lead, `collector=` may name somebody else. Every step may be sent
+    again after a lost connection without being taken twice: a receipt then counts rows that were stored the first time
+    as `known`. Fits happen on the server, as the campaign's `refit` setting says.
     """
 
     def ask(self, collector: str | None = None) -> Request:
-        """The next request. Raises `NothingToAsk` with its reason."""
+        """The next request. Raises `NothingToAsk` with the reason."""
         return self.ask_many(1, collector)[0]
 
     def ask_many(self, count: int, collector: str | None = None, *, max_wait: float | None = None) -> list[Request]:
@@ -49,7 +49,7 @@ class RemoteCampaign(RemoteLooking):
         *,
         n: int | None = None,
     ) -> Receipt:
-        """Answer a request with labelled rows, all at once or in parts: lists, arrays or a data frame; or their number."""
+        """Answer a request with labelled rows, all at once or in parts: lists, arrays or a frame; or their number."""
         if (X is None) != (y is None) or (X is None) == (n is None):
             raise InputError("tell either rows, tell(request, X, y), or their number, tell(request, n=...)")
         event = request.event if isinstance(request, Request) else None
@@ -68,7 +68,7 @@ class RemoteCampaign(RemoteLooking):
         extra: bool = False,
         dry_run: bool = False,
     ) -> Receipt:
-        """Labels by id, whichever requests they fill."""
+        """Tell the labels of pool examples by id, whichever requests they fill."""
         found = self.connection.post(
             f"{self.url_path}/labels", labels_body(labels), collector=collector, partial=partial, extra=extra,
             dry_run=dry_run,
@@ -107,7 +107,7 @@ class RemoteCampaign(RemoteLooking):
             "merge_below": merge_below, "use_group_as_feature": use_group_as_feature, "separator": separator,
             "decimal": decimal, "encoding": encoding,
         }  # fmt: skip
-        # without ids nothing tells a second table from the first one sent again
+        # without ids nobody can tell a second table from the first one sent again
         found = self.connection.send(
             "POST", f"{self.url_path}/pool", content=content, kind=kind, params=params, timeout=FIT_SECONDS,
             repeat="never" if id is None else "safe",
@@ -120,22 +120,22 @@ class RemoteCampaign(RemoteLooking):
         self.connection.post(f"{self.url_path}/losses", body, repeat="key")
 
     def correct(self, id: str | Mapping[str, Any], label: Any = None, reason: str | None = None) -> int:
-        """Give an example another label, or several by `{id: label}`; all or none. Gives the number that changed."""
+        """Correct the label of an example, or of several with `{id: label}`, all or none; returns how many changed."""
         body = labels_body(id if isinstance(id, Mapping) else {id: label})
         return int(self.connection.post(f"{self.url_path}/correct", {**body, "reason": reason})["changed"])
 
     def withdraw(self, id: str | Sequence[str], reason: str | None = None, refund: bool = False) -> int:
-        """Take examples back, for good; `refund` gives their labels back to the budget."""
+        """Take examples back for good; `refund` gives their labels back to the budget."""
         body = {"ids": ids_of(id), "reason": reason, "refund": refund}
         return int(self.connection.post(f"{self.url_path}/withdraw", body)["changed"])
 
     def erase(self, id: str | Sequence[str], reason: str | None = None) -> list[str]:
-        """Delete the features and labels of examples from storage; gives what may hold values learned from them."""
+        """Delete the features and labels of examples from storage; returns what may hold values learned from them."""
         found = self.connection.post(f"{self.url_path}/erase", {"ids": ids_of(id), "reason": reason})
         return list(found["may_remember"])
 
     def skip(self, id: str, reason: str | None = None) -> None:
-        """Nobody can label this example: it leaves its request, which shrinks, and the pool."""
+        """Leave out an example that nobody can label: it leaves the pool, and its request shrinks."""
         self.connection.post(f"{self.url_path}/skip", {"id": id, "reason": reason})
 
     def abandon(self, request: Request | int) -> None:
@@ -143,13 +143,13 @@ class RemoteCampaign(RemoteLooking):
         self.connection.post(f"{self.url_path}/requests/{number_of(request)}/abandon", repeat="key")
 
     def extend(self, request: Request | int, lease: str | float | None) -> float | None:
-        """Let a request wait that long from now on, e.g. `"2d"`; gives the moment its lease ends, to the second."""
+        """Let a request wait this long from now on, e.g. `"2d"`; returns the time its lease ends, to the second."""
         body = {"lease": "never" if lease is None else lease}
         found = self.connection.post(f"{self.url_path}/requests/{number_of(request)}/extend", body)
         return moment_of(found["until"])
 
     def retire(self, group: str, back: bool = False) -> None:
-        """Ask no more of this group, it has nothing left to give; or, with `back`, ask of it again."""
+        """Ask for no more examples of this group, which has nothing left to give; with `back`, ask for them again."""
         self.connection.post(f"{self.url_path}/retire", {"group": group, "back": back})
 
     def change(self, **settings: Any) -> None:
@@ -157,11 +157,11 @@ class RemoteCampaign(RemoteLooking):
         self.connection.post(f"{self.url_path}/change", change_body(settings))
 
     def close(self, reason: str = "closed") -> None:
-        """End the campaign: nothing is asked or accepted any more. `status` then has the choice of the model to deploy."""
+        """End the campaign: nothing is asked or accepted any more. `status` then says which model to deploy."""
         self.connection.post(f"{self.url_path}/close", {"reason": reason}, repeat="key", timeout=FIT_SECONDS)
 
     def refit(self) -> bool:
-        """Fit and score now, on the server; False if there was nothing to do or another does it."""
+        """Fit and score now, on the server; False if there was nothing to do or another process is refitting."""
         return bool(self.connection.post(f"{self.url_path}/refit", timeout=FIT_SECONDS)["refitted"])
 
     def certify(
@@ -173,8 +173,8 @@ class RemoteCampaign(RemoteLooking):
         delta: float = 0.05,
         distinct: bool | None = None,
     ) -> Certificate:
-        """Freeze a model, `"final"` or `"current"`, and with a target begin to prove that it reaches it."""
+        """Freeze a model, `"final"` or `"current"`, and with a target begin to prove that no risk is above it."""
         body = {"target": target, "model": model, "most": most, "delta": delta, "distinct": distinct}
-        # sent again it would freeze a second model, which has less of δ
+        # sent again, it would freeze a second model, which gets a smaller δ
         found = self.connection.post(f"{self.url_path}/certify", body, repeat="never", timeout=FIT_SECONDS)
         return Certificate.from_dict(found)

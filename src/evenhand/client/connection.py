@@ -1,4 +1,4 @@
-"""Requests to a server, sent again where no answer came and where that is safe."""
+"""Requests to a server, which are sent again if no answer came and that is safe."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Connection", "Repeat"]
 
 Repeat = Literal["safe", "key", "never"]
-"""What a request sent twice does: nothing more, nothing more by its key, or another step."""
+"""What a request sent twice does: nothing more, nothing more thanks to its key, or a second step."""
 _AGAIN = (502, 503, 504)
 _FIRST_WAIT, _LONGEST_WAIT = 0.1, 5.0
 
@@ -34,9 +34,9 @@ class Connection:
 
     Args:
         url: where the server is.
-        token: who asks; kept out of texts, logs and errors.
+        token: says who asks; it is kept out of texts, logs and errors.
         timeout: seconds to wait for an answer that needs no fit.
-        patience: seconds in which a request that got no answer is sent again.
+        patience: for how many seconds a request that gets no answer is sent again.
     """
 
     def __init__(self, url: str, token: str | None, timeout: float, patience: float) -> None:
@@ -48,7 +48,7 @@ class Connection:
         headers = {"User-Agent": "evenhand"}
         if token is not None:
             headers["Authorization"] = f"Bearer {_checked_token(token)}"
-        # a proxy of the environment would not find the way back to this machine
+        # a proxy named in the environment could not reach this machine
         self._client = httpx.Client(
             base_url=self.url, headers=headers, timeout=timeout, trust_env=not _is_here(self.url)
         )
@@ -56,17 +56,17 @@ class Connection:
         self._not_sent = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._client.close()
 
     def get(self, path: str, *, timeout: float | None = None, **params: Any) -> Any:
-        """What the server says, as plain values."""
+        """The server's answer to a GET request, as plain values."""
         return orjson.loads(self.send("GET", path, params=params, timeout=timeout).content)
 
     def post(
         self, path: str, body: Any = None, *, repeat: Repeat = "safe", timeout: float | None = None, **params: Any
     ) -> Any:
-        """Send plain values, and give what the server answers."""
+        """Send plain values, and return the server's answer."""
         content = as_text({} if body is None else body).encode()
         found = self.send("POST", path, content=content, repeat=repeat, params=params, timeout=timeout)
         return orjson.loads(found.content)
@@ -86,21 +86,21 @@ class Connection:
         """The server's answer; one that is an error is raised."""
         given = {**(headers or {}), **({} if content is None else {"Content-Type": kind})}
         if repeat == "key":
-            # made once, before the first try: the server knows a second one by it
+            # made once, before the first try: by it the server recognises a second one
             given["Idempotency-Key"] = uuid.uuid4().hex
         options: JsonObject = {} if timeout is None else {"timeout": timeout}
         request = self._client.build_request(
             method, path, content=content, headers=given, params=_plain(params or {}), **options
         )
         found = self._answer(request, repeat)
-        # redirects too: following one would send the token to another host
+        # redirects are errors too: following one would send the token to another host
         if found.status_code >= 300 and found.status_code != 304:
             raise self._error(found)
         return found
 
     @contextmanager
     def stream(self, path: str, timeout: float, **params: Any) -> Iterator[httpx.Response]:
-        """An answer whose body is read as it comes."""
+        """An answer whose body is read as it arrives."""
         try:
             with self._client.stream("GET", path, params=_plain(params), timeout=timeout) as found:
                 if not found.is_success:
@@ -117,7 +117,7 @@ class Connection:
             try:
                 found = self._client.send(request)
             except self._lost as error:
-                # by chance, so that many clients of a server that restarts do not all come back at once
+                # a random wait, so that many clients of a server that restarts do not all come back at once
                 pause = random.uniform(wait / 2, wait)
                 # what never left this machine can always be sent again
                 again = repeat != "never" or isinstance(error, self._not_sent)
@@ -133,7 +133,7 @@ class Connection:
 
     def _error(self, found: httpx.Response) -> EvenhandError:
         if found.is_redirect:
-            return InputError(f"{self.url} sends requests on to another address: connect to that one")
+            return InputError(f"{self.url} redirects to another address: connect to that one")
         return as_error(found.status_code, found.headers.get("content-type", ""), found.content, self.url)
 
     def _unreachable(self, error: Exception) -> LedgerError:
@@ -164,7 +164,7 @@ def _checked(url: str) -> str:
 
 def _checked_token(token: str) -> str:
     if not isinstance(token, str) or not token.isascii() or not token.isprintable() or not token or " " in token:
-        raise InputError("this is no token: give the text that `evenhand token create` printed, evh_…")
+        raise InputError("this is not a token: give the text that `evenhand token create` printed, evh_…")
     return token
 
 

@@ -1,4 +1,4 @@
-"""Looking at a campaign on a server: what `Looking` has for one on this machine."""
+"""Looking at a campaign on a server, with the same verbs as for one on this machine."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class RemoteLooking:
         return self._name
 
     def release(self) -> None:
-        """Let go of the server's connections."""
+        """Close the connections to the server."""
         self.connection.close()
 
     def __enter__(self) -> Self:
@@ -59,14 +59,14 @@ class RemoteLooking:
 
     @property
     def settings(self) -> JsonObject:
-        """What the campaign was made with, as changed since, as plain values."""
+        """The campaign's settings, with all changes since it was created, as plain values."""
         found: JsonObject = self.connection.get(f"{self.url_path}/settings")
         return found
 
     @property
     def groups(self) -> tuple[str, ...]:
         """The names of the groups."""
-        # once there are any they stay
+        # once there are groups, they stay
         self._groups = self._groups or tuple(self.settings["groups"])
         return self._groups
 
@@ -97,7 +97,7 @@ class RemoteLooking:
 
     @property
     def done(self) -> bool:
-        """Whether no request can be made any more, unless settings change or labels are refunded."""
+        """Whether the campaign is over: no request can be made unless settings change or labels are refunded."""
         found = self._look()
         return not found["open"] and found["nothing_to_ask"] is not None
 
@@ -108,7 +108,7 @@ class RemoteLooking:
         return [request_of(record, self.groups) for record in found]
 
     def training_set(self) -> Examples:
-        """The training examples, in the order they came; data frames come back as those of pandas."""
+        """The training examples, in the order they came; data frames come back as pandas frames."""
         return self._examples("train")
 
     def validation_set(self) -> Examples:
@@ -127,7 +127,7 @@ class RemoteLooking:
         return model_of(self._model("current"))
 
     def final_model(self, plain: bool = False) -> FinalModel:
-        """What to deploy: fitted on the server, on every label; `.choice` says what was chosen and why."""
+        """The model to deploy: fitted on the server, on every label; `.choice` says what was chosen and why."""
         return final_model_of(self._model("plain" if plain else "final"))
 
     def certified_model(self) -> Model | None:
@@ -142,11 +142,11 @@ class RemoteLooking:
         try:
             return Certificate.from_dict(self.connection.get(f"{self.url_path}/certificate", delta=delta))
         except NotFound:
-            self.settings  # noqa: B018  (where the campaign itself is gone, that is the news)
+            self.settings  # noqa: B018  (if the campaign itself is gone, this raises the error that says so)
             return None
 
     def running(self, delta: float = 0.05) -> Running:
-        """On the models so far: their average error in every group, as of the last refit."""
+        """The average error in every group of all models so far, as of the last refit."""
         return Running.from_dict(self.connection.get(f"{self.url_path}/running", delta=delta))
 
     def status(self) -> JsonObject:
@@ -155,7 +155,7 @@ class RemoteLooking:
         return found
 
     def _look(self) -> JsonObject:
-        """The status; one that was seen before is not sent again while nothing happens."""
+        """The status; it is not sent again while nothing has changed."""
         seen = self._seen
         headers = {} if seen is None else {"If-None-Match": seen[0]}
         answer = self.connection.send("GET", self.url_path, headers=headers)
@@ -166,13 +166,13 @@ class RemoteLooking:
         return found
 
     def explain(self, r: Request | int | None = None) -> JsonObject:
-        """Why a request was made, or by default why the next one would be: the decision, and `words`."""
+        """Why a request was made, or by default why the next one would be: the decision, and in `words` a sentence."""
         number = None if r is None else number_of(r)
         found: JsonObject = self.connection.get(f"{self.url_path}/explain", request=number)
         return found
 
     def events(self, after: int = 0, limit: int | None = None) -> list[JsonObject]:
-        """What happened after event number `after`: number, time, kind, request, actor and facts, as plain values."""
+        """The events after number `after`: number, time, kind, request, actor and facts, as plain values."""
         found: list[JsonObject] = []
         while True:
             wanted = _PAGE if limit is None else min(_PAGE, limit - len(found))
@@ -188,7 +188,7 @@ class RemoteLooking:
         return Verification(**{name: value for name, value in found.items() if name != "ok"})
 
     def export(self, path: str | PathLike[str], *, force: bool = False) -> int:
-        """Write the data set gathered so far, with ids, groups, roles and labels; gives the number of rows."""
+        """Write the data set gathered so far, with ids, groups, roles and labels; returns the number of rows."""
         target = Path(path)
         if target.suffix.lower() not in _FORMATS:
             raise InputError(f"cannot write {target.name!r}: name a .csv, .parquet or .jsonl file")

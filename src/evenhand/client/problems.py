@@ -1,4 +1,4 @@
-"""What a server refuses, as the exceptions that a campaign on this machine raises."""
+"""Turns a server's errors into the exceptions that a campaign on this machine raises."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _KINDS: dict[str, type[EvenhandError]] = {
 
 
 def as_error(status: int, kind: str, body: bytes, server: str) -> EvenhandError:
-    """The exception that an answer stands for: a problem of the server's, or what something in between says."""
+    """The exception for an answer: a problem that the server reports, or an error of a proxy in between."""
     problem: JsonObject = {}
     if kind.partition(";")[0] == "application/problem+json":
         problem = orjson.loads(body)
     if problem.get("code") not in (*_KINDS, "nothing_to_ask"):
-        # a proxy that fails or an address that is no server of ours: its page helps nobody
+        # a failing proxy, or an address that is not an Evenhand server: its page helps nobody
         meaning = LedgerError if status >= 500 else InputError
         return meaning(f"{server} answered with status {status}, and not as an Evenhand server does: check the address")
     if problem["code"] == "nothing_to_ask":

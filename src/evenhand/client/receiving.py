@@ -1,4 +1,4 @@
-"""What comes in: requests, receipts, example sets and models, as a campaign on this machine gives them."""
+"""Reads the server's answers: requests, receipts, example sets and models, like those of a campaign on this machine."""
 
 from __future__ import annotations
 
@@ -49,18 +49,18 @@ def moment_of(text: str | None) -> float | None:
 
 
 def receipt_of(record: Mapping[str, Any]) -> Receipt:
-    """What a delivery came to."""
+    """The receipt of a delivery."""
     found = {name: value for name, value in record.items() if name != "repeated"}
     refused = tuple(Refused(**row) for row in found.pop("refused"))
     return Receipt(**{**found, "new_classes": tuple(record["new_classes"])}, refused=refused)
 
 
 def examples_of(record: Mapping[str, Any]) -> Examples:
-    """Labelled examples, features in the kind they came."""
+    """Labelled examples, with features in the type they came in."""
     state = State()
     state.columns, state.label_kind = record["columns"], record["label_kind"]
     columns = (record[name] for name in ("ids", "groups", "labels", "rows"))
-    # by the code that reads a ledger, so that frames and labels come back in the very same kinds
+    # read by the code that reads a ledger, so that frames and labels come back as exactly the same types
     return as_examples(
         state,
         [
@@ -71,7 +71,7 @@ def examples_of(record: Mapping[str, Any]) -> Examples:
 
 
 def model_of(record: Mapping[str, Any] | None) -> Model | None:
-    """A model, read without trust in whoever sent it; None where there is none."""
+    """A model, read without trusting its sender; None where there is none."""
     return None if record is None else load_model(record["format"], base64.b64decode(record["data"]))
 
 

@@ -1,4 +1,4 @@
-"""What goes out: labelled rows, tables and settings as a server takes them, checked here as a campaign would check them."""
+"""Labelled rows, tables and settings in the form a server takes, checked here as a campaign would check them."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _PARQUET = "application/vnd.apache.parquet"
 
 
 def rows_body(X: Features, y: Any, ids: Any = None, groups: Any = None) -> JsonObject:
-    """Labelled rows for `tell` and `add`; what is wrong with a row goes along, so that the others can be stored."""
+    """Labelled rows for `tell` and `add`; problems of single rows are sent too, so that the others can be stored."""
     delivery = Delivery.of(X, y, ids, groups)
-    # an empty state: what is wrong with a row by itself is told here, what depends on earlier rows by the server
+    # an empty state: a row's own faults are found here, and those that depend on earlier rows by the server
     rows = delivery.rows(State())
     problems = dict(rows.problems)
     body = _features(rows)
@@ -46,7 +46,7 @@ def _features(rows: Rows) -> JsonObject:
         return {"X": [orjson.Fragment(str(row)) for row in rows.stored]}
     if kind in ("sparse", "array"):
         raise InputError(
-            "sparse rows and arrays of more than two dimensions do not go over HTTP: tell dense rows or a data frame, or "
+            "sparse rows and arrays of more than two dimensions cannot be sent: tell dense rows or a data frame, or "
             "open the campaign's database"
         )
     names, types = rows.columns["names"], rows.columns["types"]
@@ -55,7 +55,7 @@ def _features(rows: Rows) -> JsonObject:
 
 
 def _read_all(values: Sequence[Any], read: Callable[[Any], Any], problems: dict[int, str]) -> list[Any]:
-    """Values as JSON has them; one that can be no id or label is a problem of its row, as in a campaign."""
+    """Values as JSON has them; one that cannot be an id or label is a problem of its row, as in a campaign."""
     found = []
     for row, value in enumerate(values):
         try:
@@ -80,7 +80,7 @@ def labels_body(labels: Mapping[str, Any]) -> JsonObject:
 
 
 def _label(name: Any, value: Any) -> Any:
-    """A label that JSON can hold; whether it can be one of this campaign's, the server says."""
+    """A label that JSON can hold; the server checks whether the campaign can take it."""
     try:
         return read_label(value)
     except InputError as error:
@@ -128,7 +128,7 @@ def settings_body(name: str, groups: Any, strategy: Any, learner: Any, **given: 
         raise InputError(f"cannot create the campaign: {error}") from None
     for setting in ("strategy", "learner", "risk", "stop"):
         _refuse_own(setting, settings[setting])
-    # the wire has one number for the seed
+    # over HTTP the seed is one number
     if settings["trial"]:
         raise InputError("over HTTP a seed is one number: a trial of a simulation runs on this machine")
     stop, share = settings["stop"], settings["population"]
@@ -147,7 +147,7 @@ def settings_body(name: str, groups: Any, strategy: Any, learner: Any, **given: 
 
 
 def change_body(changes: Mapping[str, Any]) -> JsonObject:
-    """Changed settings as plain values; a setting that is taken away has a word for that, since null leaves it alone."""
+    """Changed settings as plain values; a setting to remove has a word for that, since null leaves it alone."""
     # null means "as it is" over HTTP, None in Python "no lease, no learner, no rule"
     nothing = {"lease": "never", "learner": "none", "stop": []}
     found = {name: nothing.get(name) if value is None else value for name, value in changes.items()}
@@ -167,7 +167,7 @@ def change_body(changes: Mapping[str, Any]) -> JsonObject:
 def _refuse_own(setting: str, text: Any) -> None:
     if str(text).startswith("own:"):
         raise InputError(
-            f"the {setting} is one of your own, and over HTTP nothing that names code can be chosen: give it by name"
+            f"the {setting} is your own object, and over HTTP nothing that names code can be chosen: give it by name"
         )
 
 

@@ -19,13 +19,13 @@ __all__ = ["Server", "connect"]
 
 
 def connect(url: str, token: str | None = None, *, timeout: float = 60.0, patience: float = 30.0) -> Server:
-    """A server's campaigns, with the verbs they have on this machine.
+    """Connect to a server and use its campaigns with the same verbs as on this machine.
 
     Args:
         url: where the server is, e.g. `https://host/evenhand`.
         token: what `evenhand token create` printed; none is needed on the server's own machine.
         timeout: seconds to wait for an answer that needs no fit.
-        patience: seconds in which a request that got no answer is sent again; no step is taken twice by that.
+        patience: for how many seconds a request that gets no answer is sent again; no step is taken twice that way.
     """
     return Server(Connection(url, token, timeout, patience))
 
@@ -46,7 +46,7 @@ class Server:
         self.release()
 
     def release(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._connection.close()
 
     def campaigns(self) -> list[str]:
@@ -57,14 +57,14 @@ class Server:
         return list(self._connection.get("/api/campaigns")["campaigns"])
 
     def campaign(self, name: str) -> RemoteCampaign:
-        """A campaign there is."""
+        """An existing campaign."""
         return RemoteCampaign(self._connection, name, f"/api/campaigns/{self._part(name)}")
 
     def _part(self, name: str) -> str:
         """A campaign's name as a part of a path, or its number where a path cannot hold the name."""
         if "/" not in name and not name.startswith("~") and name not in ("", ".", ".."):
             return quote(name, safe="")
-        # proxies fold %2F and .. in addresses: such a name goes by its number
+        # proxies rewrite %2F and .. in addresses: a campaign with such a name is addressed by its number
         found = [about["number"] for about in self._campaigns() if about["name"] == name]
         if not found:
             raise NotFound(f"there is no campaign {name!r}")
@@ -82,12 +82,12 @@ class Server:
         lease: str | float | None = "1d",
         **settings: Any,
     ) -> RemoteCampaign:
-        """A new campaign, with the settings of `Campaign.create`; fits are left to the background unless `refit` says so.
+        """Create a campaign with the settings of `Campaign.create`; `refit` is `"background"` unless given.
 
-        Strategy, learner, risk and stopping rule may be objects where a text describes them wholly; code of your own does
-        not go over HTTP.
+        Strategy, learner, risk and stopping rule may be objects if a text describes them completely; your own code
+        cannot be sent over HTTP.
         """
         body = settings_body(name, groups, strategy, learner, budget=budget, refit=refit, lease=lease, **settings)
-        # sent again it would meet the campaign that the first try made
+        # sent again, it would find the campaign that the first try made
         self._connection.post("/api/campaigns", body, repeat="never")
         return self.campaign(name)

@@ -1,8 +1,8 @@
-"""Connectors: a campaign and a labelling tool, kept in step.
+"""Connectors: they keep a campaign and a labelling tool in step.
 
 - `base`: what a tool must be able to do; a new tool is one file.
 - `sync`: the steps that bring both into agreement, the same for every tool.
-- `examples`, `answers`: its tasks as the pool, its answers as labels; `agreeing`: one label out of several answers.
+- `examples`, `answers`: the tool's tasks as the pool, its answers as labels; `agreeing`: one label from several answers.
 - `label_studio`: Label Studio.
 """
 

@@ -15,13 +15,13 @@ RULES = ("first", "last", "majority", "agree")
 
 
 class Outcome(NamedTuple):
-    """What the answers to a task come to.
+    """What follows from the answers to a task.
 
     Attributes:
         label: the label; None without one.
         by: whose answer it is.
         skipped: whether everybody who was to look at it skipped it.
-        gone: whether nobody says anything of it any more, so that a label told before is taken back.
+        gone: whether all answers were deleted, so that a label told before is taken back.
         disagree: whether answers contradict each other so that there is no label.
         problem: why an answer cannot be used.
     """
@@ -35,18 +35,18 @@ class Outcome(NamedTuple):
 
 
 GONE = Outcome(skipped=True, gone=True)
-"""What is to be said of a task that was deleted."""
+"""The outcome of a task that was deleted."""
 
 
 def check_rule(rule: str) -> str:
-    """A rule there is."""
+    """The rule, if there is such a rule."""
     if rule not in RULES:
         raise InputError(f"unknown rule {rule!r}: use {', '.join(RULES)}")
     return rule
 
 
 def agreed(answers: Sequence[Answer], rule: str, wanted: int = 1) -> Outcome:
-    """What answers come to: the first, the one changed last, the one more than half gave, or the one that all gave.
+    """The label that answers agree on: the first, the one changed last, the one of more than half, or the one of all.
 
     `majority` and `agree` wait until as many people as wanted have answered or skipped, and count everybody once. A task
     is skipped when as many as wanted skipped it.
@@ -66,12 +66,12 @@ def agreed(answers: Sequence[Answer], rule: str, wanted: int = 1) -> Outcome:
         return Outcome(problem=problem)
     if not given:
         nobody = problem is None
-        # a skip is for good: while others are to look at it, one of them may know
+        # a skip is for good: while others have yet to look at it, one of them may know
         return Outcome(skipped=nobody and people >= wanted, gone=nobody, problem=problem)
     if not together:
         chosen = given[0] if rule == "first" else max(given, key=lambda answer: answer.at)
         return Outcome(chosen.label, chosen.by, problem=problem)
-    # somebody who answered twice has changed their mind, and is one person still
+    # somebody who answered twice has changed their mind, and is still one person
     voices = {answer.by: answer for answer in sorted(given, key=lambda answer: answer.at)}
     counts = Counter(answer.label for answer in voices.values())
     label, most = counts.most_common(1)[0]

@@ -1,4 +1,4 @@
-"""Answers of a tool into a campaign's ledger: told, corrected, withdrawn, skipped."""
+"""Brings a tool's answers into a campaign's ledger: tells, corrects, withdraws and skips examples."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Labels = dict[str | None, dict[str, Any]]
 
 @dataclass
 class _Missing:
-    """The steps that are missing between the ledger and what the tool says; labels by who gave them."""
+    """The steps needed to make the ledger agree with the tool; labels are grouped by who gave them."""
 
     tell: Labels = field(default_factory=dict)
     correct: Labels = field(default_factory=dict)
@@ -30,7 +30,7 @@ class _Missing:
 
 
 class Answers:
-    """Brings the ledger's labels to what the tool says.
+    """Makes the ledger's labels agree with the tool's.
 
     Attributes:
         waiting: answers that nobody has asked for yet, by the example's id.
@@ -43,15 +43,15 @@ class Answers:
         self.forget()
 
     def forget(self) -> None:
-        """Begin anew: all answers come again."""
+        """Start afresh: all answers will come again."""
         self.waiting: dict[str, Outcome] = {}
         self.problems: dict[str, str] = {}
         self.postponed = False
 
     def take(self, outcomes: Mapping[str, Outcome], report: Report, *, read_at: int, closed: bool) -> None:
-        """Take the steps that are missing, after what was read at one of the ledger's events."""
+        """Take the steps that are missing; the outcomes were read when `read_at` was the ledger's newest event."""
         missing = self._missing(outcomes, read_at)
-        # what a closed campaign takes still comes first
+        # what a closed campaign still accepts comes first
         if missing.withdraw:
             reason = f"taken back in {self._by}"
             report.withdrawn += self._campaign.withdraw(missing.withdraw, reason=reason, by=self._by)
@@ -104,7 +104,7 @@ class Answers:
         receipt = self._campaign.tell_labels(labels, who, partial=True, extra=self._extra, written=True)
         report.told += receipt.rows
         for row in receipt.refused:
-            if row.conflict:  # told otherwise since, by another sync
+            if row.conflict:  # another sync has told a different label since
                 self.postponed = True
             else:
                 self._refused(str(row.id), row.reason)

@@ -10,14 +10,14 @@ from evenhand.errors import ToolError
 __all__ = ["OURS", "Answer", "Shown", "Task", "Tool", "ToolError"]
 
 OURS = "evenhand_"
-"""How the names begin of what a connector writes into tasks; such fields are never features."""
+"""The prefix of the fields that a connector writes into tasks; they are never features."""
 
 
 class Answer(NamedTuple):
-    """What one person said of a task.
+    """One person's answer to a task.
 
     Attributes:
-        by: who.
+        by: who gave it.
         label: the label; None if the task was skipped.
         at: when it was last changed, as text that sorts by time.
         problem: why it cannot be used, such as two labels where one is wanted.
@@ -35,7 +35,7 @@ class Task(NamedTuple):
     Attributes:
         id: its id there.
         data: its fields.
-        answers: all that was said of it, oldest first; nothing once everything was deleted.
+        answers: all answers to it, oldest first; empty once all were deleted.
         wanted: how many people are to answer it.
     """
 
@@ -55,13 +55,13 @@ class Shown(NamedTuple):
 
 
 class Tool(Protocol):
-    """A labelling tool. Every call may raise `ToolError`, and is then made again in the next pass.
+    """A labelling tool. Every call may raise `ToolError`; the next pass then makes it again.
 
-    A tool may also have an `origin`, known once `tasks` was called: a text that no other project has, on whatever
-    server. Without one the name has to tell projects apart.
+    A tool may also have an `origin`, known once `tasks` was called: a text that no other project on any server has.
+    Without one, the name has to tell projects apart.
 
     Attributes:
-        name: the tool and which part of it, such as `label-studio:7`; requests are made in this name.
+        name: the tool and the project, such as `label-studio:7`; requests are made in this name.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Calls of Label Studio's HTTP API: access tokens, retries, and errors in words."""
+"""Calls to Label Studio's HTTP API: access tokens, retries, and errors that say what to do."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SETTINGS = "Account & Settings in Label Studio"
 
 
 class Gone(ToolError):
-    """What was called for is not there any more."""
+    """What was asked for no longer exists."""
 
 
 class Calls:
@@ -50,7 +50,7 @@ class Calls:
         self.url, self._key = url.rstrip("/"), key
         self.clock: datetime | None = None
         if not key.isascii() or not key.isprintable():
-            raise InputError("the access token has characters that no token has: copy it anew")
+            raise InputError("the access token has characters that no token has: copy it again")
         self._http = httpx.Client(base_url=self.url, timeout=timeout, trust_env=False)
         # a personal token is a JSON web token, three parts with dots between them
         self._personal = key.count(".") == 2
@@ -58,11 +58,11 @@ class Calls:
             self._http.headers["Authorization"] = f"Token {key}"
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._http.close()
 
     def __call__(self, method: str, path: str, **options: Any) -> Any:
-        """Call the server, until there is an answer; gives its JSON."""
+        """Call the server until there is an answer; returns its JSON."""
         if self._personal and "Authorization" not in self._http.headers:
             self._authorize()
         answer = self._tried(lambda: self._http.request(method, path, **options))
@@ -72,7 +72,7 @@ class Calls:
         return self._read(answer, f"{method} {path}")
 
     def _authorize(self) -> None:
-        """A personal token is exchanged for one that lasts minutes."""
+        """Exchange a personal token for one that lasts minutes."""
         answer = self._tried(lambda: self._http.post("/api/token/refresh/", json={"refresh": self._key}))
         if answer.status_code == 401:
             raise InputError(f"Label Studio does not know this access token: make a new one under {_SETTINGS}")
@@ -81,19 +81,19 @@ class Calls:
     def _read(self, answer: httpx.Response, what: str) -> Any:
         status, said = answer.status_code, _said(answer)
         if status == 401:
-            raise InputError(f"Label Studio does not take this access token: see {_SETTINGS}; it says {said}")
+            raise InputError(f"Label Studio does not accept this access token: see {_SETTINGS}; it says {said}")
         if status == 404:
             raise Gone(f"Label Studio has nothing for {what}: {said}")
         if 300 <= status < 400:
             raise InputError(
-                f"{self.url} leads on to {answer.headers.get('location')}: give the address that it ends at"
+                f"{self.url} redirects to {answer.headers.get('location')}: give the address that it leads to"
             )
         if status >= 400:
             raise ToolError(f"Label Studio answered {what} with {status}: {said}")
         try:
             return answer.json() if answer.content else None
         except ValueError:
-            raise ToolError(f"{self.url} answers {what} with something that is no JSON: is it Label Studio?") from None
+            raise ToolError(f"{self.url} answers {what} with something that is not JSON: is it Label Studio?") from None
 
     def _tried(self, send: Callable[[], httpx.Response]) -> httpx.Response:
         """Send until there is an answer; waits a little longer each time."""
@@ -114,7 +114,7 @@ class Calls:
 
 
 def _said(answer: httpx.Response) -> str:
-    """What an answer says in words: Label Studio puts them into one field among others."""
+    """The message in an answer: Label Studio puts it into one of several fields."""
     try:
         words = answer.json()["detail"]
     except (ValueError, KeyError, TypeError):

@@ -1,4 +1,4 @@
-"""Tasks of a tool as examples of a campaign's pool: which is which, and new ones registered."""
+"""Makes a tool's tasks the examples of a campaign's pool: matches them, and registers new ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OTHER = "its data are not those that were handed out under its id: answers to i
 
 
 class PoolOfTasks:
-    """Which example every task is.
+    """Knows which example each task is.
 
     Args:
         campaign: the campaign.
@@ -36,18 +36,18 @@ class PoolOfTasks:
         self.forget()
 
     def forget(self) -> None:
-        """Begin anew: all tasks come again."""
+        """Start afresh: all tasks will come again."""
         self.names: dict[str, str] = {}
         self.tasks: dict[str, str] = {}
         self.problems: dict[str, str] = {}
         self.strange: set[str] = set()
 
     def take(self, tasks: Sequence[Task], by: str, *, read_at: int, closed: bool, ours: bool) -> int:
-        """Register tasks that are not in the pool as they are now, unless it is closed; gives how many.
+        """Register tasks that are new or have new data, unless the campaign is closed; returns how many.
 
         Tools may give a new task the number of a deleted one, and people change the data of tasks. An example that was
-        never handed out takes the new data. One that was keeps its own, and its task becomes one of the `strange`:
-        what people say of it is said of other data. A pool that is not ours may have its data from elsewhere.
+        never handed out takes the new data. One that was handed out keeps its old data, and its task becomes one of the
+        `strange`: answers to it are about other data. A pool that is not ours may have its data from elsewhere.
         """
         state = self._campaign.store.refresh()
         if state.pool is None and tasks:
@@ -95,7 +95,7 @@ class PoolOfTasks:
         return True
 
     def _check_fields(self, tasks: Sequence[Task]) -> None:
-        """Refuse fields that no task has: a name is mistyped."""
+        """Refuse fields that no task has: a name must be mistyped."""
         there = _fields(tasks)
         wanted = [*(part.partition(":")[0] for part in self._group), *([self._id] if self._id else ())]
         for field in (*wanted, *(self._features or ())):
@@ -115,7 +115,7 @@ class PoolOfTasks:
         return True
 
     def _register(self, tasks: Sequence[Task], by: str) -> int:
-        """Register tasks; if some cannot be, all the others. Gives how many."""
+        """Register tasks; if some cannot be registered, register all the others. Returns how many."""
         state = self._campaign.store.refresh()
         first = state.pool is None
         column = self._id or (free_name("task", _fields(tasks)) if first else str(state.settings["id"]))
@@ -125,7 +125,7 @@ class PoolOfTasks:
         except Conflict:  # the campaign is closed
             raise
         except InputError as error:
-            # the first table says which groups and columns there are, so a part of it would not do
+            # the first table says which groups and columns there are, so a part of it is not enough
             if first:
                 raise
             if len(tasks) == 1:
@@ -136,7 +136,7 @@ class PoolOfTasks:
         return len(tasks)
 
     def _table(self, tasks: Sequence[Task], column: str, earlier: JsonMapping | None) -> Any:
-        """Tasks' data as a table with the columns of earlier ones; what is no plain value is left out."""
+        """Tasks' data as a table with the columns of earlier ones; values that are not plain are left out."""
         import pyarrow as pa
 
         if earlier is not None and "names" in earlier:
@@ -170,7 +170,7 @@ def _given(task: Task, field: str, what: str) -> Any:
 
 
 def _fields(tasks: Sequence[Task]) -> list[str]:
-    """The fields of tasks but those that a connector wrote there."""
+    """The fields of tasks, except those that a connector wrote."""
     return [name for name in dict.fromkeys(name for task in tasks for name in task.data) if not name.startswith(OURS)]
 
 
@@ -193,7 +193,7 @@ def _unlike(values: Sequence[Any], kind: str) -> Any:
 
 
 def _filled(values: Sequence[Any]) -> list[Any]:
-    """Numbers of one kind, None where there is a gap; whole ones that no computer's integer holds become floats."""
+    """Numbers of one kind, None where there is a gap; whole numbers beyond 64 bits become floats."""
     given = [None if value == "" else value for value in values]
     if all(value is None or (isinstance(value, int) and abs(value) < 2**63) for value in given):
         return given
@@ -201,11 +201,11 @@ def _filled(values: Sequence[Any]) -> list[Any]:
 
 
 def _float(value: float) -> float:
-    return float(str(value))  # by way of text a number that is too large is infinite, and refused by name
+    return float(str(value))  # read as text, too large a number becomes infinite, and is then refused by name
 
 
 def _differs(task: Task, example: Example, columns: JsonMapping | None) -> bool:
-    """Whether a task's data are not those that its example was registered with."""
+    """Whether a task's data differ from those that its example was registered with."""
     if columns is None or "names" not in columns or not isinstance(example.features, str):
         return False
     kinds = zip(columns["names"], columns["types"], strict=True)
@@ -215,7 +215,7 @@ def _differs(task: Task, example: Example, columns: JsonMapping | None) -> bool:
 
 
 def _as_stored(value: Any, kind: str) -> Any:
-    """A value of a field so that it can be compared: how a number is written and how a gap is does not matter."""
+    """A field's value in a form to compare, whichever way a number or a gap is written."""
     if value is None or value == "":
         return None
     if kind == "text":

@@ -21,7 +21,7 @@ __all__ = ["LabelStudio"]
 _PAGE = 500
 _SECONDS = 60.0
 _TAB = "Evenhand: next"
-# of the columns that a new tab has, those that say nothing of what to label
+# those columns of a new tab that do not help with labelling
 _HIDDEN = tuple(
     f"tasks:{name}"
     for name in (
@@ -31,11 +31,11 @@ _HIDDEN = tuple(
     )
 )  # fmt: skip
 _FIELDS = ("request", "group", "why")
-# data as it was imported: by default a link into a cloud storage comes as one that
+# data as it was imported: by default a link to cloud storage comes as one that
 # works for an hour, and would be written back so with the marks
 _AS_STORED = {"resolve_uri": "false"}
 _OVERLAP = timedelta(seconds=60)
-"""So far a pass looks back behind the begin of the last one: what is being written has its time before it can be read."""
+"""How far a pass looks back before the last one began: a change is dated before others can read it."""
 
 
 class LabelStudio:
@@ -50,7 +50,8 @@ class LabelStudio:
 
     Attributes:
         name: `label-studio:` and the project's number.
-        origin: the same with the moment the project was made, once its tasks were read: other servers have numbers too.
+        origin: the name and the time the project was made, because other servers use the same numbers; set once its
+            tasks were read.
     """
 
     def __init__(
@@ -67,7 +68,7 @@ class LabelStudio:
         return f"LabelStudio({self._call.url!r}, {self.project})"
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._call.close()
 
     def __enter__(self) -> Self:
@@ -85,7 +86,7 @@ class LabelStudio:
         except InputError as error:
             if self._control is None:
                 raise
-            raise ToolError(str(error)) from None  # it was well before, and may be again
+            raise ToolError(str(error)) from None  # it was found before, and may be again
         began = self._call.clock
         cursor = None if began is None else (began - _OVERLAP).strftime("%Y-%m-%dT%H:%M:%S.000000Z")
         changed = [] if after is None else [_filter("updated_at", "greater", "Datetime", after)]
@@ -114,7 +115,7 @@ class LabelStudio:
     # ---------------------------------------------------------------- answers
 
     def _answer(self, annotation: Mapping[str, Any]) -> Answer:
-        """What an annotation says."""
+        """The answer in an annotation."""
         by, at = self._person(annotation), str(annotation.get("updated_at"))
         if annotation.get("was_cancelled"):
             return Answer(by, None, at)
@@ -135,14 +136,14 @@ class LabelStudio:
         account = annotation.get("completed_by")
         if isinstance(account, Mapping):
             return str(account.get("email") or account.get("id"))
-        if account is None:  # one for each annotation: two people who left are not one voice
+        if account is None:  # one name for each annotation: two people who left are not one person
             return f"deleted account, annotation {annotation.get('id')}"
         if account not in self._people:
             self._people |= {user["id"]: str(user["email"] or user["id"]) for user in self._call("GET", "/api/users/")}
         return self._people.setdefault(account, f"account {account}")
 
     def _find_control(self) -> str:
-        """The control whose answers are the labels; the labelling set-up may have changed under way."""
+        """The control whose answers are the labels; the labelling set-up may have changed since."""
         try:
             project = self._call("GET", f"/api/projects/{self.project}/")
         except Gone:
@@ -170,7 +171,7 @@ class LabelStudio:
         """Tasks with their annotations, a page at a time."""
         last = 0
         while True:
-            # behind the last id seen, not page 2, 3, …: a task that
+            # after the last id seen, not page 2, 3, …: a task that
             # is deleted meanwhile would move another out of sight
             items = [*filters, _filter("id", "greater", "Number", last)]
             query = {"filters": {"conjunction": "and", "items": items}, "ordering": ["tasks:id"]}
@@ -182,7 +183,7 @@ class LabelStudio:
             last = max(task["id"] for task in tasks)
 
     def _remember_marks(self, task: Mapping[str, Any]) -> None:
-        """What is written in a task, by this sync or another."""
+        """Remember what is written in a task, by this sync or another."""
         marks = {name: value for name, value in task["data"].items() if name.startswith(OURS)}
         if marks:
             self._marked[str(task["id"])] = marks
@@ -192,7 +193,7 @@ class LabelStudio:
     def _mark(self, task: str, fields: Mapping[str, Any]) -> None:
         with suppress(Gone):  # deleted; the next pass over all tasks sees it
             data = self._call("GET", f"/api/tasks/{task}/", params=_AS_STORED)["data"]
-            # taken out and not emptied: to the tab's filter an empty text is something, if the first task has a number
+            # removed, not emptied: the tab's filter takes an empty text for a value if the first task has a number
             rest = {name: value for name, value in data.items() if not name.startswith(OURS)}
             self._call("PATCH", f"/api/tasks/{task}/", json={"data": {**rest, **fields}})
 
@@ -228,7 +229,7 @@ def _filter(field: str, operator: str, kind: str, value: object) -> dict[str, An
 
 
 def _gives_labels(kind: str) -> bool:
-    """Whether a control can give one label a task."""
+    """Whether a control can give one label per task."""
     return kind in ("Choices", "Rating", "Taxonomy") or kind.endswith("Labels")
 
 
@@ -245,5 +246,5 @@ def _value(result: Mapping[str, Any]) -> str | int:
     if isinstance(given, list):
         raise InputError(f"{result.get('from_name')!r} has {len(given)} answers where one label is wanted")
     raise InputError(
-        f"answers of {result.get('from_name')!r} are {kind}, which is no label: use choices, rating or taxonomy"
+        f"answers of {result.get('from_name')!r} are {kind}, which cannot be a label: use choices, rating or taxonomy"
     )

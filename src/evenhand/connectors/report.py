@@ -11,7 +11,7 @@ from evenhand.notation import JsonObject
 __all__ = ["LISTED", "Report"]
 
 LISTED = 100
-"""Disagreements and problems are listed up to so many; their number is always told."""
+"""How many disagreements and problems are listed at most; their number is always given."""
 _COUNTS = ("tasks", "told", "corrected", "withdrawn", "skipped", "asked", "unasked")
 
 
@@ -20,15 +20,15 @@ class Report:
     """What one pass did, or in a dry run would do.
 
     Attributes:
-        tasks: tasks that became examples of the pool, or whose data were changed before anybody was to label them.
-        told, corrected, withdrawn, skipped: labels that came, changed and went, and examples nobody can label.
+        tasks: tasks that became examples of the pool, or whose data changed before they were handed out.
+        told, corrected, withdrawn, skipped: labels that came, changed or were taken back; examples nobody can label.
         asked: requests that were made.
         shown: tasks that people see next.
         unasked: tasks that were answered although nobody asked for them; they count once it is their turn.
         disagreements: tasks whose answers contradict each other so that they have no label, and who said what.
         problems: what is wrong with tasks, by their id in the tool.
         nothing_to_ask: why no request was made; None if one could be.
-        dry_run: whether nothing of it was done.
+        dry_run: whether this only says what would be done.
     """
 
     tasks: int = 0
@@ -45,7 +45,7 @@ class Report:
     dry_run: bool = False
 
     def as_dict(self) -> JsonObject:
-        """The report as plain values; long lists are cut, and `disagreeing` and `with_problems` are how many there are."""
+        """The report as plain values; long lists are cut, and `disagreeing` and `with_problems` count all."""
         found = asdict(self)
         for name, count in (("disagreements", "disagreeing"), ("problems", "with_problems")):
             found[count] = len(found[name])

@@ -1,4 +1,4 @@
-"""Pass after pass, until somebody stops it."""
+"""Runs a sync pass after pass, until somebody stops it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ __all__ = ["run"]
 def run(
     sync: Sync, told: Callable[[Report | str], None], *, seconds: float | None = None, dry_run: bool = False
 ) -> None:
-    """Bring both sides into step, once or every so many seconds; a pass that fails is made again.
+    """Bring a campaign and its tool into step, once or again and again; a pass that fails is repeated.
 
     Args:
         sync: the campaign and the tool.
-        told: hears of every pass that did something, and of failures.
+        told: called with the report of every pass that did something, and with failures.
         seconds: how long to wait between passes; None makes one pass and raises its failure.
         dry_run: only say what a pass would do.
     """
@@ -34,7 +34,7 @@ def run(
             told(f"{error}; trying again in {_wait(seconds, failures):.0f} seconds")
         else:
             failures = 0
-            if seconds is None or str(report) != last:  # the same as before is no news
+            if seconds is None or str(report) != last:  # a report that is the same as before is not repeated
                 told(report)
             last = str(report)
         if seconds is None:
@@ -43,5 +43,5 @@ def run(
 
 
 def _wait(seconds: float, failures: int) -> float:
-    """Longer after each failure, five minutes at most."""
+    """How long to wait: longer after each failure, five minutes at most."""
     return seconds if not failures else min(seconds * 2.0 ** (failures - 1), max(seconds, 300.0))

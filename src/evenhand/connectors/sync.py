@@ -1,7 +1,7 @@
 """Keeps a campaign and a labelling tool in step, whatever the tool is.
 
-Every pass compares what the tool says with what the ledger says and takes the steps that are missing. Nothing is
-remembered between passes but what saves reading, so a sync that was killed goes on, and two at once do no harm.
+Every pass compares what the tool says with what the ledger says and takes the steps that are missing. Between
+passes it remembers only what saves reading, so a sync that was killed can be restarted, and two at once do no harm.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from evenhand.errors import Conflict, InputError, NothingToAsk, ToolError
 __all__ = ["Sync"]
 
 _WHOLE_EVERY = 20
-"""Every so many passes all tasks are looked at: a task that was deleted does not say so."""
+"""After this many passes all tasks are read again, because nothing else shows that a task was deleted."""
 
 
 class Sync:
@@ -34,11 +34,11 @@ class Sync:
         tool: the labelling tool.
         group: the field or fields of a task's data that tell the group; a number may have bins, like `age:30,60`.
         id: the field that is an example's id; None takes the tool's own.
-        features: the fields to learn from; all others by default.
+        features: the fields to learn from; by default all but group and id.
         rule: which label counts where several people answered: `first`, `last` (the one changed last), `majority` or
             `agree`; the last two wait until as many people have answered as the tool wants.
         ahead: requests that are open at once, so that people never wait.
-        extra: take answers too that nobody asked for.
+        extra: take answers that nobody asked for, too.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Sync:
         self._answers = Answers(campaign, self._pool, tool.name, extra=extra)
         self._cursor: str | None = None
         self._passes = 0
-        self._problems: dict[str, str] = {}  # answers that mean nothing
+        self._problems: dict[str, str] = {}  # answers that cannot be used
         self._answered: set[str] = set()  # tasks that as many people as wanted have answered
         self._disagreements: dict[str, dict[str, str]] = {}
         self._why: dict[int, str] = {}
@@ -73,7 +73,7 @@ class Sync:
     def once(self, *, dry_run: bool = False) -> Report:
         """One pass: new tasks into the pool, answers into the ledger, requests in front of people."""
         if dry_run:
-            # the same pass over a copy of the campaign: it says all that would be done, and nobody notices
+            # the same pass over a copy of the campaign: it says all that would be done, and changes nothing
             rehearsal = Sync(self.campaign.copy(), _Unseen(self.tool), **self._settings)
             return replace(rehearsal.once(), dry_run=True)
         report = Report()
@@ -117,7 +117,7 @@ class Sync:
         self._problems, self._disagreements, self._answered = {}, {}, set()
 
     def _check_origin(self) -> str:
-        """Which project the tasks are of; refuses one that the pool is not of."""
+        """Which project the tasks belong to; refuses a project that the pool does not come from."""
         origin = str(getattr(self.tool, "origin", self.tool.name))
         kind = self.tool.name.partition(":")[0]
         with self.campaign.store.moment() as (reader, _):
@@ -148,8 +148,8 @@ class Sync:
         return outcome
 
     def _gone(self, there: set[str]) -> dict[str, Outcome]:
-        """Examples that were handed out and whose tasks are there no more: nobody can answer them any more."""
-        if not self._sole:  # the pool is a file's: what the tool has not, it may never have had
+        """Examples that were handed out and whose tasks were deleted since: nobody can answer them any more."""
+        if not self._sole:  # the pool came from a file: what the tool lacks, it may never have had
             return {}
         names = {name for task, name in self._pool.names.items() if task in there}
         with self.campaign.store.moment() as (reader, state):
@@ -166,7 +166,7 @@ class Sync:
     # ---------------------------------------------------------------- requests
 
     def _ask(self, report: Report) -> None:
-        """Keep so many requests open that somebody can answer something of."""
+        """Keep as many requests open as wanted that somebody can still answer."""
         while True:
             with self.campaign.store.moment() as (_, state):
                 made, mine = state.asked, [r for r in state.open.values() if r["by"] == self.tool.name]
@@ -185,7 +185,7 @@ class Sync:
             report.asked += 1
 
     def _is_stuck(self, name: str) -> bool:
-        """Whether nobody is to answer an example any more though it has no label: they disagree, or it cannot be used."""
+        """Whether an example will get no label any more: people disagree, or the answers to it cannot be used."""
         task = self._pool.tasks.get(name)
         return task in self._pool.strange or (task in self._answered and name not in self._answers.waiting)
 
@@ -209,12 +209,12 @@ class _Unseen:
 
     @property
     def origin(self) -> str:
-        """That of the tool."""
+        """The tool's origin."""
         return str(getattr(self._tool, "origin", self.name))
 
     def tasks(self, after: str | None) -> tuple[list[Task], str | None]:
-        """Those of the tool."""
+        """The tool's tasks."""
         return self._tool.tasks(after)
 
     def show(self, tasks: Sequence[Shown]) -> None:
-        """Nobody sees them."""
+        """Show nothing: a dry run does not change what people see."""

@@ -1,9 +1,9 @@
 """The ledger: the append-only list of facts that a campaign is.
 
-What was chosen, scored and delivered are recorded facts. A ledger keeps them, and one row for every example; it knows
-no learner, and nothing here fits.
+What was chosen, scored and delivered is recorded as facts. A ledger keeps these and one row for every example; it knows
+nothing of learners, and nothing here fits a model.
 
-- `Ledger`: the contract; `MemoryLedger` and `DatabaseLedger` (SQLite, PostgreSQL) keep it.
+- `Ledger`: the contract; `MemoryLedger` and `DatabaseLedger` (SQLite, PostgreSQL) implement it.
 - `Reader`, `Writer`: one campaign at one moment; one campaign under its write lock.
 - `Event`, `Example`, `StoredModel`: what is kept.
 - `copy`: campaigns from one ledger into another, for save, backup and restore.

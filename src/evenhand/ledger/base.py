@@ -28,7 +28,7 @@ class Busy(LedgerError):
 
 
 class Event(NamedTuple):
-    """A fact: its number in the campaign, when, what kind, about which request, by whom."""
+    """A fact: its number in the campaign, its time and kind, the request it is about, and who caused it."""
 
     seq: int
     at: float
@@ -56,7 +56,7 @@ class Example(NamedTuple):
         told, position: the event that brought the first label, and the row's place in that delivery.
         changed: the last event that changed the row.
         salt: what the digest in that event was salted with; None once erased.
-        fate: `withdrawn`, `erased` or `skipped`.
+        fate: `withdrawn`, `erased` or `skipped`; None for every other example.
     """
 
     id: str
@@ -105,23 +105,23 @@ class Reader(ABC):
     def events(
         self, after: int = 0, *, kinds: Collection[str] = (), request: int | None = None, limit: int | None = None
     ) -> list[Event]:
-        """Events that follow event number `after`, in order; only these kinds, only about this request."""
+        """The events after number `after`, in order; if given, only those of these kinds or about this request."""
 
     def tail(self, seq: int, at: float, limit: int | None = None) -> list[Event]:
-        """The events after number `seq`, which was stored at `at`; an error if the ledger has not that event."""
-        # the event before comes along: if it is not the one we folded, the ledger is another
+        """The events after number `seq`, which was stored at `at`; an error if the ledger lacks that event."""
+        # the event before is read too: if it is not the one we folded, this is a different ledger
         found = self.events(max(seq - 1, 0), limit=None if limit is None else limit + 1)
-        # number and time: a backup put back has the same numbers for other events
+        # number and time: a restored backup has the same numbers for other events
         if seq and (not found or (found[0].seq, found[0].at) != (seq, at)):
             raise LedgerError(
-                "the ledger is not the one that was read before: a server crashed or a backup was put back; nothing was "
-                "stored, open the campaign again"
+                "the ledger is not the one that was read before: a server crashed or a backup was restored; nothing "
+                "was stored, open the campaign again"
             )
         return found[1:] if seq else found[:limit]
 
     @abstractmethod
     def snapshot(self) -> tuple[int, str] | None:
-        """The newest snapshot of the state: the event it stands at, and its text."""
+        """The newest snapshot of the state: the last event it includes, and its text."""
 
     @abstractmethod
     def changed(self, after: int = 0) -> list[Example]:
@@ -163,7 +163,7 @@ class Writer(Reader):
         self.new_snapshot: tuple[int, str] | None = None
 
     def tail(self, seq: int, at: float, limit: int | None = None) -> list[Event]:
-        """The events after number `seq`; what is appended follows them."""
+        """The events after number `seq`; appended events follow these."""
         found = super().tail(seq, at, limit)
         self.last, self.last_at = (found[-1].seq, found[-1].at) if found else (seq, at)
         return found
@@ -171,8 +171,8 @@ class Writer(Reader):
     def append(
         self, kind: str, facts: Mapping[str, object], *, request: int | None = None, actor: str | None = None
     ) -> Event:
-        """Write down an event that follows the last one; `tail` comes first."""
-        text = as_text(facts)  # now, so that what cannot be written down is refused before anything is decided on it
+        """Append an event after the last one; call `tail` first."""
+        text = as_text(facts)  # now, so that what cannot be stored is refused before anything is decided on it
         # a clock that was set back must not date an event before the one that it follows
         self.last, self.last_at = self.last + 1, max(self.now, self.last_at)
         # read back from its text, so that a step sees what every
@@ -193,7 +193,7 @@ class Writer(Reader):
     def forget_pool(self, first: int, last: int) -> dict[str, int]:
         """Delete the examples at positions `first` to `last` of the pool's files that were never handed out.
 
-        Gives how many there were of every group.
+        Returns how many there were of every group.
         """
 
     def put_model(self, model: StoredModel) -> None:
@@ -225,15 +225,15 @@ class Ledger(ABC):
 
     @abstractmethod
     def create(self, name: str) -> AbstractContextManager[Writer]:
-        """A new campaign and its first step; there is none if the block fails."""
+        """Create a campaign and take its first step; no campaign is left behind if the block fails."""
 
     @abstractmethod
     def reading(self, campaign: int) -> AbstractContextManager[Reader]:
-        """One moment of a campaign."""
+        """Read a campaign at one moment."""
 
     @abstractmethod
     def writing(self, campaign: int, *, wait: bool = True) -> AbstractContextManager[Writer]:
-        """A step of a campaign, under its write lock; without `wait` raises `Busy` where another process has it."""
+        """Take a step of a campaign under its write lock; without `wait`, raises `Busy` if another process has it."""
 
     @property
     def patience(self) -> float:
@@ -246,14 +246,14 @@ class Ledger(ABC):
 
     @abstractmethod
     def everything(self, campaign: int) -> Iterator[Event | Example | StoredModel]:
-        """All that is stored of a campaign, for a copy: examples in pools too; one moment."""
+        """All that is stored of a campaign at one moment, examples in pools included, for a copy."""
 
     def checkpoint(self) -> None:  # noqa: B027  (most ledgers have no log)
-        """Put everything into the one file, where there is a log beside it."""
+        """Move everything into the database file, if there is a log beside it."""
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
 
     def __enter__(self) -> Self:
         return self

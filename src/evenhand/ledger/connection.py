@@ -1,4 +1,4 @@
-"""Connections to SQLite and PostgreSQL that keep the ledger's promises, and their errors in words."""
+"""Connections to SQLite and PostgreSQL that keep the ledger's promises, and errors that say what to do."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ __all__ = ["BUSY_SECONDS", "begin_sqlite", "connect", "sqlite_path", "translated
 BUSY_SECONDS = 120
 """How long a writer waits for its turn."""
 _SYNCHRONOUS = ("full", "normal")
-_BUSY_MILLISECONDS = 50  # that a statement waits inside SQLite, where Ctrl-C is not heard
-_LOG_PAGES = 4000  # of SQLite's log, 16 MB, before its pages go to their places in the database
-_CACHE_PAGES = 16_000  # 64 MB at most: a pool of a million rows is sorted into its indexes in one transaction
+_BUSY_MILLISECONDS = 50  # how long a statement waits inside SQLite, where Ctrl-C has no effect
+_LOG_PAGES = 4000  # pages in SQLite's log (16 MB) before they are moved into the database
+_CACHE_PAGES = 16_000  # at most 64 MB of cache: a pool of a million rows is sorted into its indexes in one transaction
 _MEANINGS = (
     (
         ("disk is full", "no space left"),
@@ -87,7 +87,7 @@ def _sqlite(url: URL, synchronous: str, read_only: bool) -> Engine:
 
     def open_file() -> sqlite3.Connection:
         nonlocal opened
-        # made once: a file that is taken away later must not come back empty
+        # made only once: a file that is removed later must not come back empty
         mode = "ro" if read_only else "rw" if opened else "rwc"
         # isolation_level None: the driver begins no transactions by itself, `begin_sqlite` does
         options: dict[str, Any] = {"uri": True, "check_same_thread": False, "isolation_level": None}
@@ -100,7 +100,7 @@ def _sqlite(url: URL, synchronous: str, read_only: bool) -> Engine:
             except sqlite3.OperationalError:
                 connection.close()
                 log = path.with_name(f"{path.name}-wal")
-                # the log has steps that the file has not: reading
+                # the log has steps that the file lacks: reading
                 # the file alone would show an earlier stage
                 if log.exists() and log.stat().st_size:
                     raise
@@ -121,7 +121,7 @@ def _sqlite(url: URL, synchronous: str, read_only: bool) -> Engine:
 
 
 def _follow_file(engine: Engine, path: Path) -> None:
-    """Let go of connections to a file that was deleted or replaced: SQLite would go on writing where nobody reads."""
+    """Close connections to a file that was deleted or replaced: SQLite would go on writing to the old one."""
 
     def which() -> tuple[int, int] | None:
         try:
@@ -137,11 +137,11 @@ def _follow_file(engine: Engine, path: Path) -> None:
     @event.listens_for(engine, "checkout")
     def check(connection: Any, record: Any, proxy: Any) -> None:
         if record.info["file"] != which():
-            raise DisconnectionError(f"{path} is another file now, or gone")
+            raise DisconnectionError(f"{path} is gone, or is a different file now")
 
 
 def begin_sqlite(connection: Connection, *, writing: bool, seconds: float | None = None) -> None:
-    """Begin a transaction; one that writes waits for the file here, where Ctrl-C is heard, not inside SQLite."""
+    """Begin a transaction; one that writes waits for the file here, where Ctrl-C works, not inside SQLite."""
     begin = connection.connection.cursor().execute
     if not writing:
         begin("BEGIN")

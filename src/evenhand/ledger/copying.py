@@ -1,4 +1,4 @@
-"""Campaigns copied from one ledger into another: what saving, backup and restore are."""
+"""Copies campaigns from one ledger into another, for saving, backup and restore."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["copy"]
 
 
 def copy(source: Ledger, target: Ledger, names: Iterable[str] | None = None) -> list[str]:
-    """Copy campaigns, all by default, each as it is at one moment; gives their names.
+    """Copy campaigns, all by default, each as it is at one moment; returns their names.
 
     A name that the target has already is refused, and that campaign is not copied at all.
     """

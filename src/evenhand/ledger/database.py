@@ -1,4 +1,4 @@
-"""A ledger in SQLite or PostgreSQL, one code path."""
+"""A ledger in SQLite or PostgreSQL, with the same code for both."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ _C, _E, _X, _M, _S, _L = (
 _EVENT = (_E.seq, _E.at, _E.kind, _E.request, _E.actor, _E.facts)
 _EXAMPLE = tuple(_X["group_name" if name == "group" else name] for name in Example._fields)
 _MODEL = (_M.version, _M.digest, _M.format, _M.data)
-_MANY = 500  # ids in one question: SQLite takes 32,766 values in a statement, PostgreSQL 65,535
+_MANY = 500  # ids in one query: SQLite takes 32,766 values in a statement, PostgreSQL 65,535
 _CHUNK = 5000  # rows written or copied at a time
 
 # built once: putting a statement together costs as much as running it
 _NEW_EVENTS = insert(schema.events)
 _OURS = select(*_EVENT).where(_E.campaign == bindparam("ours")).order_by(_E.seq)
 _EVENTS = _OURS.where(_E.seq > bindparam("after"))
-# their numbers first, which the index alone tells: in one step SQLite would read all events of the campaign instead
+# their numbers first, from the index alone: in one query SQLite would read all events of the campaign instead
 _A = schema.events.alias("about").c
 _EVENTS_ABOUT = _OURS.where(_E.seq.in_(select(_A.seq).where(
     _A.campaign == bindparam("ours"), _A.request == bindparam("about"), _A.seq > bindparam("after")
@@ -72,7 +72,7 @@ _NEXT_IN_POOL = (
 
 @cache
 def _events_of(kinds: bool, request: bool, limit: bool) -> Select[Any]:
-    """The question for events of some kinds, about one request, at most so many."""
+    """The query for events, if wanted only of some kinds, about one request, or up to a limit."""
     question = _EVENTS_ABOUT if request else _EVENTS
     if kinds:
         question = question.where(_E.kind.in_(bindparam("kinds", expanding=True)))
@@ -88,8 +88,8 @@ class DatabaseLedger(Ledger):
     Args:
         url: `sqlite:///file.db` or `postgresql://…`; `?synchronous=normal` is faster and may lose the last
             acknowledged steps when the power fails (never when a process dies).
-        create: make the database if it is not there.
-        read_only: never change nor block anything.
+        create: make the database if it does not exist.
+        read_only: never change or block anything.
         clock: gives the time in seconds; by default this machine's for SQLite, the server's for PostgreSQL.
         patience: how many seconds a writer waits for an SQLite file that another process writes; by default two minutes.
     """
@@ -117,7 +117,7 @@ class DatabaseLedger(Ledger):
             migrate.prepare(self.engine, self.name, create=create, read_only=read_only)
 
     def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         self.engine.dispose()
 
     def campaigns(self) -> dict[str, int]:
@@ -128,7 +128,7 @@ class DatabaseLedger(Ledger):
 
     def newest(self) -> dict[int, int]:
         """The number of the newest event of every campaign."""
-        # one look into the index for each: a grouped maximum would read all of it
+        # one look-up in the index for each: a grouped maximum would read all of it
         last = select(func.max(_E.seq)).where(_E.campaign == _C.id).scalar_subquery()
         with translated(), self.engine.connect() as connection:
             return {int(number): int(seq or 0) for number, seq in connection.execute(select(_C.id, last))}
@@ -140,7 +140,7 @@ class DatabaseLedger(Ledger):
 
     @contextmanager
     def create(self, name: str) -> Iterator[Writer]:
-        """A new campaign and its first step."""
+        """Create a campaign and take its first step."""
         with self.transaction(writing=True) as connection:
             try:
                 new = insert(schema.campaigns).values(name=name).returning(_C.id)
@@ -153,7 +153,7 @@ class DatabaseLedger(Ledger):
 
     @contextmanager
     def reading(self, campaign: int) -> Iterator[Reader]:
-        """One moment of a campaign."""
+        """Read a campaign at one moment."""
         with self.transaction(writing=False) as connection:
             yield _DatabaseWriter(connection, campaign, self._now(connection), self._upsert)
 
@@ -164,7 +164,7 @@ class DatabaseLedger(Ledger):
 
     @contextmanager
     def writing(self, campaign: int, *, wait: bool = True) -> Iterator[Writer]:
-        """A step of a campaign, under its write lock."""
+        """Take a step of a campaign under its write lock."""
         with self.transaction(writing=True, wait=wait) as connection:
             if self._postgres:  # SQLite's write lock is taken with the transaction
                 connection.execute(select(_C.id).where(_C.id == campaign).with_for_update())
@@ -188,7 +188,7 @@ class DatabaseLedger(Ledger):
         return mine
 
     def everything(self, campaign: int) -> Iterator[Event | Example | StoredModel]:
-        """All that is stored of a campaign, read a chunk at a time within one moment."""
+        """All that is stored of a campaign at one moment, read a chunk at a time."""
         with self.transaction(writing=False) as connection:
             streamed = connection.execution_options(yield_per=_CHUNK)
             yield from map(_event, streamed.execute(select(*_EVENT).where(_E.campaign == campaign).order_by(_E.seq)))
@@ -197,12 +197,12 @@ class DatabaseLedger(Ledger):
             yield from map(_model, streamed.execute(select(*_MODEL).where(_M.campaign == campaign)))
 
     def forget_snapshots(self) -> None:
-        """Delete all snapshots; they are a cache and come back by themselves."""
+        """Delete all snapshots, which are a cache; new ones are written in time."""
         with self.transaction(writing=True) as connection:
             connection.execute(delete(schema.snapshots))
 
     def checkpoint(self) -> None:
-        """Put what is in SQLite's log into the file."""
+        """Move what is in SQLite's log into the database file."""
         if not self._postgres:
             raw = self.engine.raw_connection()
             try:
@@ -212,7 +212,7 @@ class DatabaseLedger(Ledger):
 
     @contextmanager
     def transaction(self, *, writing: bool, wait: bool = True) -> Iterator[Connection]:
-        """A transaction; one that only reads sees one moment. Without `wait` a file that is being written is `Busy`."""
+        """A transaction; one that only reads sees one moment. Without `wait`, raises `Busy` while another writes."""
         if writing and self.read_only:
             raise InputError(f"{self.name} was opened read-only: open it without read_only to change anything")
         with translated(), self.engine.connect() as connection:
@@ -302,7 +302,7 @@ class _DatabaseWriter(Writer):
         return found
 
     def _counted(self, *only: ColumnElement[bool] | TextClause) -> dict[str, int]:
-        """How many examples of every group there are of some kind."""
+        """How many examples of every group meet these conditions."""
         question = select(_X.group_name, func.count()).where(_X.campaign == self._campaign, *only)
         found = self._connection.execute(question.group_by(_X.group_name))
         return {str(group): int(count) for group, count in found}
@@ -318,7 +318,7 @@ class _DatabaseWriter(Writer):
         return None if row is None else _model(row)
 
     def store(self) -> None:
-        """Write down what was appended and put, in the order that readers expect."""
+        """Store what was appended and put, in the order that readers expect."""
         ours, run = {"campaign": self._campaign}, self._connection.execute
         try:
             if self.appended:
@@ -382,10 +382,10 @@ def _rows(campaign: int, examples: Sequence[Example]) -> list[dict[str, object]]
 
 
 def _upsert(table: Table, is_postgres: bool) -> Insert:
-    """Rows stored in place of those with the same key."""
+    """The statement that stores rows in place of those with the same key."""
     keys = [column.name for column in table.primary_key]
     rest = [column.name for column in table.columns if column.name not in keys]
-    # each database has an `insert` of its own, and a command on SQLite should not wait for PostgreSQL's to be imported
+    # each database has its own `insert`, and a command on SQLite should not wait for PostgreSQL's to be imported
     if is_postgres:
         from sqlalchemy.dialects import postgresql
 

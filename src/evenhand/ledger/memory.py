@@ -1,4 +1,4 @@
-"""A ledger in memory: gone with the process, otherwise like any other."""
+"""A ledger in memory: it ends with the process, and is otherwise like any other."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from evenhand.ledger.base import Event, Example, Ledger, Reader, StoredModel, Wr
 
 __all__ = ["MemoryLedger"]
 
-_MANY = 1000  # examples that come to a pool or leave it at once: more are sorted in together
+_MANY = 1000  # examples that enter or leave a pool one by one; if there are more, the whole pool is sorted again
 
 
 @dataclass
 class _StoredCampaign:
     """What is kept of one campaign.
 
-    `order` has the ids of labelled examples as they were told, `touched` which event changed which example, `pool` those
-    that can be handed out, in their order.
+    `order` has the ids of labelled examples in the order they were told, `touched` says which event changed which
+    example, and `pool` has the examples that can be handed out, in their order.
     """
 
     events: list[Event] = field(default_factory=list)
@@ -37,7 +37,7 @@ class _StoredCampaign:
     lease: tuple[str, float] = ("", 0.0)
 
     def replace(self, examples: Mapping[str, Example | None]) -> dict[str, Example | None]:
-        """Put examples in place of those with the same id, None deletes one; gives what was there before."""
+        """Put examples in place of those with the same id (None deletes one); returns what was there before."""
         before = {name: self.examples.get(name) for name in examples}
         for group in {e.group for e in (*before.values(), *examples.values()) if e is not None and e.place is not None}:
             self._move_in_pool(group, [e for e in before.values() if e is not None and e.group == group], examples)
@@ -49,7 +49,7 @@ class _StoredCampaign:
         return before
 
     def _move_in_pool(self, group: str, before: Collection[Example], after: Mapping[str, Example | None]) -> None:
-        """Take out of a group's pool what leaves it, put in what comes."""
+        """Take the examples that leave out of a group's pool, and put in those that enter."""
         pool = self.pool.setdefault(group, [])
         left = [(e.place, e.id) for e in before if e.in_pool and e.place is not None]
         came = [(e.place, e.id) for e in after.values() if e and e.group == group and e.in_pool and e.place is not None]
@@ -84,7 +84,7 @@ class MemoryLedger(Ledger):
 
     @contextmanager
     def create(self, name: str) -> Iterator[Writer]:
-        """A new campaign and its first step."""
+        """Create a campaign and take its first step."""
         with self._lock:
             if name in self._names:
                 raise Conflict(f"there is a campaign {name!r} already: choose another name")
@@ -98,14 +98,14 @@ class MemoryLedger(Ledger):
 
     @contextmanager
     def reading(self, campaign: int) -> Iterator[Reader]:
-        """One moment of a campaign."""
+        """Read a campaign at one moment."""
         with self._lock:
             # a writer whose step is never stored reads as well as any reader
             yield _MemoryWriter(self._kept[campaign], self._clock())
 
     @contextmanager
     def writing(self, campaign: int, *, wait: bool = True) -> Iterator[Writer]:
-        """A step of a campaign."""
+        """Take a step of a campaign."""
         with self._lock:
             writer = _MemoryWriter(self._kept[campaign], self._clock())
             try:
@@ -126,7 +126,7 @@ class MemoryLedger(Ledger):
             return True
 
     def everything(self, campaign: int) -> Iterator[Event | Example | StoredModel]:
-        """All that is kept of a campaign."""
+        """All that is stored of a campaign."""
         with self._lock:
             kept = self._kept[campaign]
             yield from kept.events
@@ -134,7 +134,7 @@ class MemoryLedger(Ledger):
             yield from kept.models.values()
 
     def close(self) -> None:
-        """There is nothing to let go of."""
+        """There are no connections to close."""
 
 
 class _MemoryWriter(Writer):
@@ -220,9 +220,9 @@ class _MemoryWriter(Writer):
         del self._kept.order[self._told :], self._kept.touched[self._touches :]
 
     def store(self) -> None:
-        """Take in what was written."""
+        """Store what was written."""
         kept = self._kept
-        # cannot happen under the lock; kept as the databases' unique key has it, so that all ledgers refuse alike
+        # cannot happen under the lock; checked as the unique key of a database does, so that all ledgers refuse alike
         if self.appended and self.appended[0].seq != len(kept.events) + 1:
             raise LedgerError("another process wrote the same event: nothing was stored, try again")
         if any(model.version in kept.models for model in self.models):

@@ -49,7 +49,7 @@ def _revision(connection: Connection) -> str | None:
 def _upgrade(connection: Connection) -> None:
     """Make or upgrade the tables inside the connection's transaction; one process at a time."""
     if connection.dialect.name == "postgresql":
-        # any number will do that is always the same: two servers
+        # any fixed number will do: two servers
         # that start at once must not both make the tables
         connection.execute(text("SELECT pg_advisory_xact_lock(20261115)"))
     if _revision(connection) == HEAD:

@@ -118,7 +118,7 @@ tokens = Table(
     Column("name", Text, nullable=False),
     Column("role", Text, nullable=False),
     Column("campaign", Integer, ForeignKey("campaigns.id")),
-    # a session ends with the token it came of
+    # a session ends with the token it was opened with
     Column("parent", Text, ForeignKey("tokens.id")),
     Column("created", Double, nullable=False),
     Column("expires", Double),
@@ -141,7 +141,7 @@ webhooks = Table(
     Column("holder", Text),
     Column("until", Double),
 )
-"""Where a server tells others what happened: events up to `seq` were sent."""
+"""Where a server sends news of a campaign's events; those up to `seq` were sent."""
 
 
 @cache

@@ -20,9 +20,7 @@ def as_text(value: object) -> str:
     try:
         return orjson.dumps(value).decode()
     except TypeError as error:
-        raise InputError(
-            f"this cannot be written down: {error}; use text, finite numbers and 64-bit integers"
-        ) from None
+        raise InputError(f"this cannot be stored: {error}; use text, finite numbers and 64-bit integers") from None
 
 
 def from_text(text: str | bytes) -> Any:
