@@ -199,7 +199,7 @@ def _source(given: Source | str) -> Source:
     if isinstance(given, str):
         return open_source(given)
     if not hasattr(given, "open"):
-        raise InputError(f"a {type(given).__name__} is no source: give Table(...), or a text such as 'adult'")
+        raise InputError(f"a {type(given).__name__} is not a source: give Table(...), or a text such as 'adult'")
     return given
 
 
