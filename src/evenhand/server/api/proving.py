@@ -32,7 +32,7 @@ class Certify(Body):
 
 @router.post("/campaigns/{name}/certify")
 async def certify(body: Certify, seat: Leading) -> Response:
-    """Freeze a model: labels that answer requests made from now on are evidence about it."""
+    """Freeze a model: labels that answer requests from now on are evidence about it."""
     settings = {**body.model_dump(exclude={"target"}), "by": seat.grant.name}
     await seat.parts.worker.on(jobs.certify, seat.campaign, body.target, settings)
     return await anyio.to_thread.run_sync(certificate, seat)

@@ -113,7 +113,7 @@ async def tell_labels(
     extra: Flag = False,
     dry_run: Flag = False,
 ) -> Response:
-    """Tell labels of a pool's examples by id, whichever requests they fill; an empty label in a file is skipped."""
+    """Tell labels of a pool's examples by id, whichever requests they fill; in a file, an empty label is one not made yet."""
     body = await _body(http)
 
     def store() -> Receipt:
