@@ -144,7 +144,7 @@ def test_settings_are_keywords(shop: Path, monkeypatch: pytest.MonkeyPatch, trus
         ("factory:shop.parts.tree()", "cannot read the factory"),
         ("factory:shop.absent.make", "no module 'shop.absent' is installed or in a folder of PYTHONPATH"),
         ("factory:shop.parts.tres", "shop.parts has no 'tres', did you mean 'tree'"),
-        ("factory:shop.parts.number", "is no function, but of type int"),
+        ("factory:shop.parts.number", "is not a function, but of type int"),
         ("factory:shop.parts.tree:depth", "settings are written key=value"),
         ("factory:shop.parts.tree:height=3", "'shop.parts.tree' failed: TypeError: .*unexpected keyword argument 'height'"),
         ("factory:shop.parts.favour", "missing 1 required .*; a factory is called with the settings after its second colon"),
@@ -153,7 +153,7 @@ def test_settings_are_keywords(shop: Path, monkeypatch: pytest.MonkeyPatch, trus
         ("factory:shop.unwell.make", r"cannot be imported: ModuleNotFoundError: .*no_such_package.* \(unwell.py, line 1\)"),
         ("factory:shop.slip.make", "cannot be imported: SyntaxError"),
         ("factory:shop.parts.system:command=ls", "is defined in 'posix', which is not allowed here"),
-        ("factory:shop.parts.nothing", "gave None, which is no learner: it has no fit"),
+        ("factory:shop.parts.nothing", "gave None, which is not a learner: it has no fit"),
         ("factory:shop.parts.type", "there is no factory"),
     ],
 )  # fmt: skip
@@ -196,7 +196,7 @@ def test_strategies(shop: Path):
     assert result.settings["strategies"] == {text: text, "mine": text, "uniform": "uniform"}
     share = result.final.groupby("strategy", observed=True)["mixture"].unique()
     assert share[text].tolist() == share["mine"].tolist() == [0.5]
-    with pytest.raises(InputError, match="gave None, which is no strategy: a strategy is called with the standing"):
+    with pytest.raises(InputError, match="gave None, which is not a strategy: a strategy is called with the standing"):
         parse_strategy("factory:shop.parts.nothing")
     with pytest.raises(InputError, match="the strategy gave None: a strategy returns a Decision"):
         eh.simulate(source, ["factory:shop.parts.silent"], **RUN)
@@ -276,7 +276,7 @@ def test_terms(shop: Path, monkeypatch: pytest.MonkeyPatch):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("optimistic:terms=shop.parts.number", "the term 'shop.parts.number' is no function"),
+        ("optimistic:terms=shop.parts.number", "the term 'shop.parts.number' is not a function"),
         ("optimistic:terms=favour", "cannot read the term 'favour'"),
         ("optimistic:terms=shop.parts.favour+", "cannot read the term ''"),
         ("optimistic:terms=shop.parts.favour+shop.parts.favour", "two terms are named 'favour'"),
@@ -300,7 +300,7 @@ def test_a_term_cannot_hide_another():
 
 def test_sources(shop: Path):
     assert open_source("factory:shop.parts.model").name == "far apart"
-    with pytest.raises(InputError, match="gave 'uv', which is no source: it has no name, groups, classes"):
+    with pytest.raises(InputError, match="gave 'uv', which is not a source: it has no name, groups, classes"):
         open_source("factory:shop.parts.word")
     with pytest.raises(InputError, match="'label' has no effect on the source"):
         open_source("factory:shop.parts.model", label="y")

@@ -177,7 +177,7 @@ def test_a_function_is_not_taken_for_a_risk_of_ours() -> None:
     def error(model: Any, X: Any, y: Any) -> Any:
         return np.full(len(y), 0.5), np.ones(len(y))
 
-    with pytest.raises(InputError, match="named 'error', as a risk of ours is"):
+    with pytest.raises(InputError, match="named 'error', like a built-in risk"):
         as_risk(error)
 
 

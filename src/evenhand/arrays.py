@@ -1,4 +1,4 @@
-"""Names for the arrays that everything is computed with, and what rows of any kind have in common."""
+"""Type names for arrays and rows, and the few operations that work on rows of any kind."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ Values = NDArray[np.generic]
 
 
 def is_frame(X: Any) -> bool:
-    """Whether it is a table of named columns, of pandas, polars, Arrow or any other library that narwhals knows.
+    """Whether X is a table with named columns, from pandas, polars, Arrow or any other library that narwhals knows.
 
     >>> is_frame([[1.0, 2.0]])
     False
@@ -60,7 +60,7 @@ def is_frame(X: Any) -> bool:
 
 
 def take_rows(X: Any, places: Ints | Positions) -> Any:
-    """Some rows, by number, of an array, a sparse matrix, a list or a frame of any library."""
+    """The rows with these numbers, from an array, a sparse matrix, a list or a frame of any library."""
     if isinstance(X, np.ndarray):
         return X[places]
     if hasattr(X, "tocsr"):
@@ -74,7 +74,7 @@ def take_rows(X: Any, places: Ints | Positions) -> Any:
 
 
 def is_missing(value: object) -> bool:
-    """Whether a cell holds nothing: None, NaN, or what pandas writes instead.
+    """Whether a cell is empty: None, NaN, or pandas' own missing value.
 
     >>> is_missing(None), is_missing(float("nan")), is_missing(0)
     (True, True, False)

@@ -20,11 +20,11 @@ __all__ = [
 
 
 class EvenhandError(Exception):
-    """Anything Evenhand raises on purpose."""
+    """The base class of every error that Evenhand raises on purpose."""
 
 
 class InputError(EvenhandError, ValueError):
-    """What was given cannot be used; the message says what was wrong, which value, and what to do.
+    """The input cannot be used; the message says what was wrong, which value, and what to do.
 
     `refused` lists the rows of a delivery that cannot be stored.
     """
@@ -33,19 +33,19 @@ class InputError(EvenhandError, ValueError):
 
 
 class RiskError(InputError):
-    """A risk of the user's own failed, or gave what no risk may be."""
+    """A user's risk function failed, or returned values that a risk must not have."""
 
 
 class NotFound(InputError):
-    """What was named is not there: a campaign, a request, an example."""
+    """The campaign, request or example that was named does not exist."""
 
 
 class Conflict(InputError):
-    """What was given contradicts what is there already: another label of the same id, a request that was answered."""
+    """The input contradicts what is stored: another label for the same id, or a request that is already answered."""
 
 
 class NotAllowed(InputError):
-    """The server does not know this token, or its role may not do this."""
+    """The server does not know this token, or the token's role does not allow this."""
 
 
 class Repeated(EvenhandError):
@@ -60,7 +60,7 @@ class NothingToAsk(EvenhandError):
     """No request can be made now.
 
     `reason` says why: `"budget spent"`, `"waiting for open requests"`, `"groups used up"`, `"stopping rule"`,
-    `"closed"`, or how a proof ended: `"certified"`, `"refuted"`, `"not reached"`. `note` has more, where there is more to say.
+    `"closed"`, or how a proof ended: `"certified"`, `"refuted"`, `"not reached"`. `note` may add a sentence of detail.
     """
 
     def __init__(self, reason: str, note: str = "") -> None:
@@ -69,12 +69,12 @@ class NothingToAsk(EvenhandError):
 
 
 class LearnerError(EvenhandError, RuntimeError):
-    """The learner failed in fit. Nothing is lost: the next refit tries again."""
+    """The learner's `fit` failed. Nothing is lost: the next refit tries again."""
 
 
 class ToolError(EvenhandError, RuntimeError):
-    """A labelling tool could not be reached or did not do what was asked; nothing is lost, the next pass goes on."""
+    """A labelling tool could not be reached or refused a call. Nothing is lost: the next pass continues from here."""
 
 
 class LedgerError(EvenhandError, RuntimeError):
-    """The database could not do what was asked; what was acknowledged before is intact."""
+    """The database failed; everything that was acknowledged before is intact."""

@@ -1,6 +1,6 @@
 """Your own code by name: `factory:package.module.function`, with settings as in `factory:package.module.function:depth=3`.
 
-A text may come from a database or a script of somebody else, so nothing is imported because a text says so: the
+Such a text may come from a database or from somebody else's script, so naming a module is not enough to import it: the
 environment variable `EVENHAND_ALLOW` lists the packages that this machine trusts.
 """
 
@@ -26,12 +26,12 @@ ALLOW = "EVENHAND_ALLOW"
 
 _MARK = "factory:"
 _SHOWN = 80
-"""Characters of an object that a message shows; a table would fill the screen."""
+"""How many characters of an object a message shows; a whole table would fill the screen."""
 
 
 @dataclass(frozen=True)
 class Factory:
-    """A function of the user's and the settings it is called with.
+    """A user's function and the settings it is called with.
 
     It can be sent to another process where the function's module can be imported.
     """
@@ -41,7 +41,7 @@ class Factory:
     settings: Mapping[str, object]
 
     def __call__(self) -> Any:
-        """What the function gives; its failure is the input's, since the input named it."""
+        """Call the function; if it fails, that is an `InputError`, since the input named it."""
         try:
             return self.function(**self.settings)
         except Exception as error:
@@ -64,7 +64,7 @@ def is_factory(text: str) -> bool:
 
 
 def split_name(text: str) -> tuple[str, str]:
-    """A text's name, with the path where it is a factory, and its settings.
+    """Split a text into its name (for a factory: with the import path) and its settings.
 
     >>> split_name("factory:shop.models.make:depth=3"), split_name("optimistic:c0=1")
     (('factory:shop.models.make', 'depth=3'), ('optimistic', 'c0=1'))
@@ -75,26 +75,26 @@ def split_name(text: str) -> tuple[str, str]:
 
 
 def parse_factory(text: str) -> Factory:
-    """The factory a text names, imported and not yet called."""
+    """The factory that a text names, imported but not yet called."""
     name, tail = split_name(text)
     path = name.removeprefix(_MARK)
     return Factory(path, find(path, "factory"), parse_settings(tail, where=f"factory {path!r}"))
 
 
 def make(text: str, kind: str, wrong: Callable[[object], str | None]) -> Any:
-    """What the factory of a text gives; `wrong` says why it is not of the kind, or None."""
+    """The object that a text's factory makes; `wrong` says why an object is not of this kind, or gives None."""
     factory = parse_factory(text)
     found = factory()
     if isinstance(found, type):
         raise InputError(f"the factory {factory.path!r} gave the class {found.__name__}: give an object of it")
     if (reason := wrong(found)) is not None:
         shown = repr(found) if len(repr(found)) < _SHOWN else f"an object of type {type(found).__name__}"
-        raise InputError(f"the factory {factory.path!r} gave {shown}, which is no {kind}: {reason}")
+        raise InputError(f"the factory {factory.path!r} gave {shown}, which is not a {kind}: {reason}")
     return found
 
 
 def find(path: str, what: str) -> Callable[..., object]:
-    """The function at an import path, from packages that `EVENHAND_ALLOW` names; `what` it is, for the errors."""
+    """The function at an import path in a package that `EVENHAND_ALLOW` names; error messages call it `what`."""
     module, _, name = path.rpartition(".")
     if not module or not all(part.isidentifier() for part in path.split(".")):
         raise InputError(f"cannot read the {what} {path!r}: write package.module.function")
@@ -102,8 +102,8 @@ def find(path: str, what: str) -> Callable[..., object]:
         raise InputError(f"the {what} {path!r} is not allowed here: {_advice(module)}")
     found = _attribute(_imported(module, what, path), name, what, path)
     if not callable(found):
-        raise InputError(f"the {what} {path!r} is no function, but of type {type(found).__name__}")
-    # a trusted package may have imported os.system: only what it defines itself is trusted with it
+        raise InputError(f"the {what} {path!r} is not a function, but of type {type(found).__name__}")
+    # a trusted package may have imported os.system: trust covers only what the package defines itself
     home = getattr(found, "__module__", None) if inspect.isroutine(found) or inspect.isclass(found) else None
     if home is not None and not _allowed(home):
         raise InputError(f"the {what} {path!r} is defined in {home!r}, which is not allowed here: {_advice(home)}")
@@ -126,7 +126,7 @@ def _imported(module: str, what: str, path: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        # a module that is there may itself import one that is not, which is another mistake
+        # an installed module may itself import one that is not installed, which is a different mistake
         if error.name is not None and f"{module}.".startswith(f"{error.name}."):
             raise InputError(
                 f"there is no {what} {path!r}: no module {error.name!r} is installed or in a folder of PYTHONPATH"
@@ -146,13 +146,13 @@ def _attribute(module: ModuleType, name: str, what: str, path: str) -> object:
 
 
 def _described(error: Exception) -> str:
-    """The error and, where it came from the user's code, its place there."""
+    """The error and, if it came from the user's code, the file and line."""
     text = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
     return f"{text}{_place(error)}"
 
 
 def _place(error: Exception) -> str:
-    """File and line of an error; empty where no code of the user's was reached."""
+    """File and line of an error; empty if no user code was reached."""
     # an error raised by the call itself, such as a missing argument, ends in this file
     last = traceback.extract_tb(error.__traceback__)[-1]
     if last.filename == __file__ or last.filename.startswith("<frozen"):

@@ -10,7 +10,7 @@ __all__ = ["write_atomically"]
 
 
 def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
-    """Let `write` fill a file beside `path`, then put it in its place in one step."""
+    """Let `write` fill a temporary file beside `path`, then rename it to `path` in one step."""
     # in the same folder, since a file can be put in another's place only within one file
     # system; with the process's number, because two may write the same file at once
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")

@@ -1,4 +1,4 @@
-"""How values are written as text: settings as `name:key=value,key=value`, missing cells, names that are free."""
+"""How values are written as text: settings as `name:key=value,key=value`, missing cells, unused names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = [
 ]
 
 MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null")
-"""Cells of a file that say that there is no value."""
+"""What a cell of a file may hold to say that its value is missing."""
 JsonObject = dict[str, Any]
 """Plain values by name, as JSON has them: facts of events, settings, summaries, reports."""
 JsonMapping = Mapping[str, Any]
@@ -47,7 +47,7 @@ def parse_settings(text: str, *, where: str) -> dict[str, Any]:
 
 
 def lasting_text(value: object) -> str:
-    """An object as text that is the same in every process: an address in memory would differ.
+    """An object as text without its address in memory, so that the text is the same in every process.
 
     >>> lasting_text(lasting_text)
     '<function lasting_text>'
@@ -70,7 +70,7 @@ def parse_value(text: str) -> Any:
 
 
 def free_name(name: str, taken: Collection[str]) -> str:
-    """A name that none has yet: this one, with as many underscores behind it as it takes.
+    """A name that is not taken: the given one, with underscores appended until it is free.
 
     >>> free_name("row", ["id", "row"])
     'row_'

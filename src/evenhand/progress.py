@@ -11,7 +11,7 @@ __all__ = ["bar"]
 
 
 def bar(what: str, total: int) -> Callable[[int], None]:
-    """A running bar; call it with the number just finished, and with 0 to end it."""
+    """Start a progress bar: call it with the number of items just finished, and with 0 to end it."""
     console = Console(stderr=True)
     progress = Progress(
         TextColumn("{task.description}"),

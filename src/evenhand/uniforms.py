@@ -17,7 +17,7 @@ __all__ = ["CHOICES", "GRADIENT_STEPS", "Uniforms", "fold", "numbers", "role_sta
 # over the golden ratio, and its finaliser's two multipliers
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-_ODD = np.uint64(0xD6E8FEB86659FD93)  # so that a place and what went before it do not commute
+_ODD = np.uint64(0xD6E8FEB86659FD93)  # so that swapping two places gives another number
 # numbers are drawn for so many requests at once, because
 # one call of NumPy costs as much as a hundred numbers
 _AHEAD = 128
@@ -36,7 +36,7 @@ def _mix(x: Words) -> Words:
 
 
 def fold(state: Words, *place: ArrayLike) -> Words:
-    """The state after these places, which broadcast against each other and the state."""
+    """The state after folding in these places; they broadcast against each other and the state."""
     for index in place:
         step = np.atleast_1d(np.asarray(index, dtype=np.int64)).astype(np.uint64)
         state = _mix((state * _ODD) ^ _mix(step + _GOLDEN))
@@ -44,7 +44,7 @@ def fold(state: Words, *place: ArrayLike) -> Words:
 
 
 def begin(seed: int) -> Words:
-    """The state of a seed, before any place."""
+    """The state of a seed, before any place is folded in."""
     return _mix(np.array([seed & 0xFFFFFFFFFFFFFFFF], dtype=np.uint64) + _GOLDEN)
 
 
@@ -86,7 +86,7 @@ class Uniforms:
 
 
 def role_states(seed: int, trials: ArrayLike, groups: ArrayLike) -> Words:
-    """What the roles of these trials' groups are drawn from; trials and groups broadcast."""
+    """The states that the roles in these trials' groups are drawn from; trials and groups broadcast."""
     return fold(begin(seed), _ROLES, trials, groups)
 
 

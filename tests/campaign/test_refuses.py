@@ -78,7 +78,7 @@ def test_bad_groups_strategies_and_learners():
         eh.Campaign(["u", "u"], eh.Uniform(), budget=10)
     with pytest.raises(ValueError, match="no groups"):
         eh.Campaign([], eh.Uniform(), budget=10)
-    with pytest.raises(ValueError, match="is no strategy"):
+    with pytest.raises(ValueError, match="is not a strategy"):
         eh.Campaign(["u"], 3, budget=10)
     with pytest.raises(ValueError, match="unknown strategy 'best'"):
         eh.Campaign(["u"], "best", budget=10)
@@ -86,5 +86,5 @@ def test_bad_groups_strategies_and_learners():
         eh.Campaign(["u"], eh.Uncurated(), budget=10)
     with pytest.raises(ValueError, match="explore='uniform'"):
         eh.Campaign(["u"], eh.EpsilonGreedy(), budget=10)
-    with pytest.raises(ValueError, match="no learner"):
+    with pytest.raises(ValueError, match="is not a learner"):
         eh.Campaign(["u"], eh.Uniform(), 7, budget=10)

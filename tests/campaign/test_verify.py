@@ -505,7 +505,7 @@ def test_learners_by_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert "shop_models" not in sys.modules
     monkeypatch.setenv("EVENHAND_ALLOW", "other, shop_models")
     assert learner_from_text("factory:shop_models.scaled").estimator.steps
-    with pytest.raises(ValueError, match="is no function"):
+    with pytest.raises(ValueError, match="is not a function"):
         learner_from_text("factory:shop_models.number")
     with pytest.raises(ValueError, match="there is no factory"):
         learner_from_text("factory:shop_models.nothing")

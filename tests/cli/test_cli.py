@@ -75,7 +75,7 @@ def test_a_table_by_another_risk_says_so():
         ((*SMALL, "--strategy", "optimstic"), "did you mean 'optimistic'"),
         ((*SMALL, "--strategy", "optimistic:xi=2"), "xi"),
         ((*SMALL, "--learner", "os.system"), "unknown learner"),
-        ((*SMALL, "--learner", "sklearn.decomposition.PCA"), "no classifier"),
+        ((*SMALL, "--learner", "sklearn.decomposition.PCA"), "not a classifier"),
         ((*SMALL, "--budget", 2), "warm-up round"),
         ((*SMALL, "--budget", "many"), "--budget"),
         ((*SMALL, "--resume"), "--out"),

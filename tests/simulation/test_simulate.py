@@ -407,5 +407,5 @@ def test_a_source_by_its_name_is_the_same_source():
     assert named.trace.equals(eh.simulate(eh.SyntheticModel1.instance("I"), rules, **sizes).trace)
     with pytest.raises(eh.InputError, match="did you mean 'adult'"):
         eh.simulate("adlut", rules, **sizes)
-    with pytest.raises(eh.InputError, match="a list is no source"):
+    with pytest.raises(eh.InputError, match="a list is not a source"):
         eh.simulate([[1, 2]], rules, **sizes)

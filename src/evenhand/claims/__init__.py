@@ -1,7 +1,7 @@
 """Claims: statements with a probability attached.
 
-`bounds` and `sequences` say how far a mean can lie from its risk, `certificates` what that makes of a campaign's own
-labels, `guarantees` what the theorems promise before a label is bought, `stopping` when enough is enough.
+`bounds` and `sequences` say how far a mean can lie from its risk, `certificates` what follows from a campaign's own
+labels, `guarantees` what the theorems promise before a label is bought, `stopping` when a campaign may stop.
 """
 
 import lazy_loader

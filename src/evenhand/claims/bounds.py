@@ -1,6 +1,6 @@
 """Deviation sequences e_z(N): how far a group's mean loss over N examples can lie from its risk, for all rules at once.
 
-They assume losses in [0, 1]; raw log loss is not.
+They assume losses in [0, 1], which the log loss exceeds.
 """
 
 import inspect
@@ -21,8 +21,8 @@ from evenhand.notation import JsonObject
 
 @cache
 def _probe() -> Floats:
-    """Where a sequence is probed for growth: every count up to 2,000, then ever sparser."""
-    # not at import: np.unique brings numpy.ma along, which a short command should not wait for
+    """The counts at which a sequence is tested for growth: all up to 2,000, then fewer and fewer."""
+    # not at import: np.unique imports numpy.ma, which a short command should not wait for
     return np.unique(np.concatenate([np.arange(1, 2001), np.geomspace(2000, 1e12, 400).round()]))
 
 
@@ -30,7 +30,7 @@ class Bound(Protocol):
     """A deviation sequence: e_z(N) for counts of shape (…, m)."""
 
     def __call__(self, n: ArrayLike, groups: int | None = None) -> Floats:
-        """e_z(N); `groups` is the number of groups that must hold at once, by default the length of the last axis."""
+        """e_z(N); `groups` is the number of groups it must hold for at once, by default the length of the last axis."""
         ...
 
 
@@ -48,8 +48,8 @@ class VCBound:
     """For a class of VC dimension d: 2·√((2d log(2eN/d) + 2 log(k·N²π²m/(3δ)))/N), never above 1.
 
     k = 4 is the two-sided bound: it makes 4·(2eN/d)^d·exp(−N·e²/8), which bounds the chance of a larger deviation
-    in either direction, equal to the 3δ/(π²N²m) a count of a group may use. `two_sided=False` gives the form printed
-    in the paper, k = 2, which holds in one direction.
+    in either direction, equal to 3δ/(π²N²m), the share of δ for one count of one group. `two_sided=False` gives the
+    form printed in the paper, k = 2, which holds in one direction.
 
     >>> VCBound(d=3)(np.array([100, 10_000, 1_000_000]), groups=2).round(4)
     array([1.    , 0.208 , 0.0248])
@@ -67,7 +67,7 @@ class VCBound:
     def __call__(self, n: ArrayLike, groups: int | None = None) -> Floats:
         """e(N), 1 where it says nothing."""
         counts, m = _counts(n, groups)
-        # below d/2 the formula is no bound; from there on it falls wherever it is under 1
+        # below d/2 the formula is not a bound; from there on it falls wherever it is under 1
         speaks = counts >= max(self.d / 2, 1.0)
         safe = np.where(speaks, counts, float(self.d))
         # a promise compares two classifiers, one of which may look too good and the other too bad: it needs both sides
@@ -115,7 +115,7 @@ class RademacherBound:
 
 @dataclass(frozen=True)
 class OwnBound:
-    """A user's own sequence, a function of N; checked not to grow."""
+    """A custom sequence, given as a function of N; it is checked not to grow."""
 
     function: Callable[..., ArrayLike]
 
@@ -198,13 +198,13 @@ def check_bound(bound: Callable[..., ArrayLike]) -> None:
 
 
 def _apply(function: Callable[..., ArrayLike], counts: Floats, groups: int) -> Floats:
-    """A user's function on an array of counts, one by one where it takes single numbers only."""
-    # a union over groups is part of the sequence: a function that knows about it is told their number
+    """A user's function on an array of counts, called one by one if it takes single numbers only."""
+    # a union bound over groups is part of the sequence: a function with this argument is given their number
     extra = {"groups": groups} if _takes_groups(function) else {}
     try:
         values = np.asarray(function(counts, **extra), dtype=float)
     except (TypeError, ValueError):
-        # math.sqrt and if-else want single numbers
+        # math.sqrt and if-else need single numbers
         values = np.vectorize(lambda n: function(float(n), **extra), otypes=[float])(counts)
     return np.asarray(np.broadcast_to(values, counts.shape))
 

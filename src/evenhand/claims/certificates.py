@@ -25,7 +25,7 @@ __all__ = ["Certificate", "Evidence", "Running", "spent_by"]
 
 @dataclass(frozen=True)
 class Running:
-    """For each group: the average risk of the models of the past lies in [low, high], at every look at once."""
+    """For each group, the average risk of the past models lies in [low, high]; it holds however often one looks."""
 
     groups: tuple[str, ...]
     n: tuple[int, ...]
@@ -36,7 +36,7 @@ class Running:
     risk: str = "error"
 
     def as_dict(self) -> JsonObject:
-        """Plain values, group by group."""
+        """The statement as plain values, group by group."""
         return {"statement": "running", "confidence": self.confidence, "risk": self.risk, "groups": _by_group(self)}
 
     @classmethod
@@ -48,7 +48,7 @@ class Running:
 
 @dataclass(frozen=True)
 class Certificate:
-    """What is certain about one frozen model, at every look at once.
+    """What is certified about one frozen model; it holds however often one looks.
 
     Attributes:
         version: which frozen model this is; version k is given δ/(k(k+1)), so all versions together keep δ.
@@ -58,7 +58,7 @@ class Certificate:
             it in `low`.
         worst_at_most: no group's risk is above this; corrections and missing labels count against the model.
         worst_groups: the worst group is one of these.
-        confidence: of each of these statements, all versions together.
+        confidence: the probability that each of these statements holds, for all versions together.
         risk: what is certified.
         corrected: labels of each group that were corrected, withdrawn or erased since they were first told.
         missing: labels of each group that were asked for and did not come.
@@ -83,7 +83,7 @@ class Certificate:
     open: tuple[int, ...] = field(default=(), compare=False)
 
     def as_dict(self) -> JsonObject:
-        """Plain values, group by group."""
+        """The certificate as plain values, group by group."""
         names = ("version", "confidence", "risk", "worst_at_most", "equal")
         found = {name: getattr(self, name) for name in names}
         groups = _by_group(self)
@@ -115,16 +115,16 @@ def _by_group(statement: Running | Certificate) -> dict[str, JsonObject]:
 
 
 def _column(record: Mapping[str, Any], name: str) -> tuple[Any, ...]:
-    """One value of every group, for those that have it."""
+    """One value for every group that has it."""
     return tuple(values[name] for values in record["groups"].values() if name in values)
 
 
 @dataclass
 class Evidence:
-    """Losses in [0, 1] of one model, or of a sequence of models, group by group: two numbers each, however many labels.
+    """Losses in [0, 1] of one model, or of a sequence of models; only a count and a sum are kept for each group.
 
-    A group's risk is the mean of the means of its strata, which is one but for the balanced error: there a stratum is a
-    class, and each is given δ divided by their number.
+    A group's risk is the mean of its strata's means. There is one stratum, except for the balanced error: there every
+    class is a stratum, and each is given δ divided by their number.
 
     >>> evidence = Evidence(("u", "v"))
     >>> evidence.add([0, 0, 1], [0.0, 1.0, 0.0])
@@ -142,7 +142,7 @@ class Evidence:
         self.n, self.total = np.zeros(shape, dtype=np.int64), np.zeros(shape)
 
     def add(self, group: ArrayLike, losses: ArrayLike, stratum: ArrayLike = 0) -> None:
-        """One loss in [0, 1] for each example; `group` and `stratum` are positions."""
+        """Add one loss in [0, 1] for each example; `group` and `stratum` are positions."""
         where, values, part = np.broadcast_arrays(
             np.asarray(group, dtype=np.int64), np.asarray(losses, dtype=float), np.asarray(stratum, dtype=np.int64)
         )
@@ -153,12 +153,12 @@ class Evidence:
         np.add.at(self.total, (where, part), values)
 
     def plus_errors(self, count: ArrayLike) -> Evidence:
-        """The same with so many more labels of each group that are relevant and wrong, whichever class they had."""
+        """A copy with `count` more labels of each group that are relevant and wrong, whichever class they have."""
         more = np.asarray(count)[:, None]
         return self._with(self.n + more, self.total + more)
 
     def plus_right(self, count: ArrayLike) -> Evidence:
-        """The same with so many more labels of each group that are relevant and right."""
+        """A copy with `count` more labels of each group that are relevant and right."""
         return self._with(self.n + np.asarray(count)[:, None], self.total)
 
     def _with(self, n: Ints, total: Floats) -> Evidence:
@@ -173,7 +173,7 @@ class Evidence:
 
     @property
     def mean(self) -> tuple[float | None, ...]:
-        """The risk of every group, the mean over the strata that have examples; None without any."""
+        """The risk of every group, the mean over the strata that have examples; None for a group without examples."""
         some = self.n > 0
         # classes that have not come yet are left out of the mean
         # shown; the bounds count them as unknown, with 0 and 1
@@ -190,15 +190,15 @@ class Evidence:
         return np.asarray(upper_rate(self.total, self.n, delta / self.strata).mean(axis=1))
 
     def running(self, delta: float = 0.05, risk: str = "error") -> Running:
-        """The running statement, where the losses are those of a row of models."""
+        """The running statement, for losses of a sequence of models."""
         mean = self.total / np.maximum(self.n, 1)
-        # not the certificate's sequence: the risks of a row of models change as it grows
+        # not the certificate's sequence: the risks change from model to model
         half = running_half_width(self.n, delta / self.strata)
         low, high = (np.clip(edge, 0, 1).mean(axis=1) for edge in (mean - half, mean + half))
         return Running(self.groups, self.counts, self.mean, _floats(low), _floats(high), 1 - delta, risk)
 
     def certificate(self, version: int = 1, delta: float = 0.05, risk: str = "error") -> Certificate:
-        """The certificate, where the losses are those of one frozen model on examples that came afterwards."""
+        """The certificate, for losses of one frozen model on examples that came after the freeze."""
         spent = spent_by(version, delta)
         # a union bound: all intervals at once, one mistake in δ
         low, high = self.lower(spent / len(self.groups)), self.upper(spent / len(self.groups))
@@ -218,7 +218,7 @@ class Evidence:
         )
 
     def worst_is_at_most(self, target: float, version: int = 1, delta: float = 0.05) -> bool:
-        """Whether the certificate puts every group's risk at or below the target; quicker than the whole of it."""
+        """Whether the certificate puts every group's risk at or below the target; quicker than the full certificate."""
         spent = spent_by(version, delta)
         if self.strata > 1:
             return bool(self.upper(spent).max() <= target)

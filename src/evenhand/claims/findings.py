@@ -1,4 +1,4 @@
-"""What is known about a frozen model, label by label: by first labels, by labels now, and what never came.
+"""The evidence about a frozen model: by first labels, by current labels, and from labels that never came.
 
 Whoever sees a model's errors could correct them, take them back, or choose which requests to answer. So both labellings
 are counted and the worse one decides; labels taken back or missing are errors; and a bound that was good once counts only
@@ -22,9 +22,9 @@ __all__ = ["Answered", "Findings"]
 
 @dataclass(frozen=True)
 class Answered:
-    """One request since the freeze: whose it was, and by stratum its labels and their losses, by first labels.
+    """One request since the freeze: its group, and by stratum the count and the losses of its first labels.
 
-    What it still waits for, and what will not come, is counted as relevant and wrong.
+    Labels that it still waits for, or that will not come, count as relevant and wrong.
     """
 
     group: int
@@ -37,7 +37,7 @@ class Findings:
     """Evidence on one frozen model.
 
     Attributes:
-        first, now: evidence by the first labels and by the labels now.
+        first, now: evidence by the first labels and by the current labels.
         labels: labels of each group that came, relevant or not.
         gone: labels withdrawn or erased, which count as errors.
         missing: labels asked for that did not come, which count as errors.
@@ -45,7 +45,7 @@ class Findings:
         corrected: labels corrected, withdrawn or erased.
         answered: the requests since the freeze, in the order they were made.
         elsewhere: errors of each group that belong to none of these requests.
-        known_shares: how much of a group's labels each stratum was before the freeze; all alike where nothing is known.
+        known_shares: each stratum's share of a group's labels before the freeze; equal shares if nothing is known.
     """
 
     groups: tuple[str, ...]
@@ -64,26 +64,27 @@ class Findings:
 
     @property
     def against(self) -> tuple[Evidence, Evidence]:
-        """Evidence by first labels and by labels now, labels taken back or missing against the model."""
+        """Evidence by first and by current labels; labels taken back or missing count against the model."""
         errors = self.gone + self.missing
         return self.first.plus_errors(errors), self.now.plus_errors(errors)
 
     @property
     def against_all(self) -> tuple[Evidence, Evidence]:
-        """The same with open labels too: whoever leaves requests open may choose which."""
+        """The same with open labels against the model too: people may choose which requests to leave open."""
         first, now = self.against
         return first.plus_errors(self.open), now.plus_errors(self.open)
 
     def worst_at_most(self, spent: float) -> float:
-        """No group's risk is above this, at level `spent`: the worse of both labellings."""
+        """A bound that no group's risk exceeds, at level `spent`: the worse one of both labellings."""
         first, now = (float(evidence.upper(spent).max()) for evidence in self.against)
-        first = first if not self.open.any() else 1.0  # who leaves requests open may choose which: only `least` is safe
+        # people may choose which requests to leave open: only `least` is safe then
+        first = first if not self.open.any() else 1.0
         # by first labels a bound that once held stays proven; by
         # labels now it is what it is, since corrections may come late
         return max(min(first, self.least(spent)), now)
 
     def least(self, spent: float) -> float:
-        """The least bound so far by first labels, looked at after every request in the order they were made."""
+        """The smallest bound so far by first labels, computed after every request in the order they were made."""
         bounds = np.ones((len(self.answered) + 1, len(self.groups)))
         for z in range(len(self.groups)):
             mine = [k for k, request in enumerate(self.answered) if request.group == z]
@@ -98,7 +99,7 @@ class Findings:
         return float(bounds.max(axis=1).min())
 
     def upper(self, spent: float, waiting: Iterable[int] | None = None) -> Floats:
-        """Every group's upper bound; labels that are waited for are taken to come at (errors + ½)/(n + 1)."""
+        """Every group's upper bound; labels still `waiting` are assumed wrong at the rate (errors + ½)/(n + 1)."""
         extra = self.open if waiting is None else np.asarray(list(waiting))
         bounds = []
         for evidence in self.against:
@@ -108,7 +109,7 @@ class Findings:
         return np.asarray(np.maximum(*bounds))
 
     def lower(self, spent: float) -> Floats:
-        """Every group's lower bound, all groups at once, everything doubtful for the model."""
+        """Lower bounds that hold for all groups at once; every doubtful label counts in the model's favour."""
         doubtful = self.gone + self.missing + self.open
         level = spent / len(self.groups)
         return np.asarray(
@@ -117,16 +118,16 @@ class Findings:
 
     @property
     def shares(self) -> Floats:
-        """How much of a group's labels each stratum is; the share known before counts as one label."""
+        """Each stratum's share of a group's labels; the share known before the freeze counts as one label."""
         return np.asarray((self.now.n + self.known_shares) / (self.labels[:, None] + 1))
 
     def further(
         self, target: float, spent: float, rates: Floats | None = None, *, benefit: float = 0.0
     ) -> list[int | None]:
-        """Labels of each group that are still expected until its bound is at the target; None: never at this rate.
+        """How many more labels each group probably needs until its bound reaches the target; None: never at this rate.
 
-        `rates` by group and stratum are taken where there are no labels yet; `benefit` is how many standard errors each
-        rate may be better than it looks.
+        `rates` by group and stratum are used where there are no labels yet; `benefit` is how many standard errors
+        better than observed each rate is assumed to be.
         """
         # the labelling that speaks more against the model is
         # the one that decides, so it is the one to plan for
@@ -146,7 +147,7 @@ class Findings:
         return tuple(np.array(self.groups)[high >= self.lower(spent / 2).max()].tolist())
 
     def certificate(self, version: int, delta: float, risk: str, equal: int | None = None) -> Certificate:
-        """The certificate, doubtful labels against the model."""
+        """The certificate; doubtful labels count against the model."""
         spent = spent_by(version, delta)
         highs = np.maximum(*(evidence.upper(spent / len(self.groups)) for evidence in self.against_all))
         return Certificate(
@@ -183,7 +184,7 @@ def _until(target: float, level: float, n: Ints, total: Floats, rate: Floats, sh
 
 
 def _turn(target: float, n: Ints, total: Floats, rate: Floats, share: Floats) -> int:
-    """From how many labels on the mean is below the target: before that, evidence would speak against it."""
+    """The number of labels from which the mean is below the target; before that, the evidence speaks against it."""
     excess = float((total - target * n).sum())
     gain = float(((target - rate) * share).sum())
     return max(1, int(np.ceil(excess / gain))) if excess > 0 and gain > 0 else 1

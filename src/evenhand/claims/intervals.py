@@ -56,7 +56,7 @@ def clopper_pearson(successes: ArrayLike, n: ArrayLike, level: float = 0.95) -> 
 
 
 def _counts(successes: ArrayLike, n: ArrayLike, level: float) -> tuple[Floats, Floats]:
-    """Counts in one shape, once they and the level are as they should be."""
+    """The counts in one shape, after checking them and the level."""
     checks.probability("level", level)
     k, size = np.broadcast_arrays(np.asarray(successes, dtype=float), np.asarray(n, dtype=float))
     if np.any(k < 0) or np.any(k > size):

@@ -17,12 +17,12 @@ def labels_for_width(
     n: int = 0,
     any_time: bool = True,
 ) -> int:
-    """How many more validation labels until a group's interval is ±width, at an error rate near `error`.
+    """How many more validation labels it takes until a group's interval is ±width, at an error rate near `error`.
 
     The interval is that of the first certificate, which may use δ/2: later ones share the other half. It is the one
-    behind `worst_at_most`; with `groups` it is `low` to `high`, which hold for so many groups at once. With `errors` of
-    `n` labels already there, their rate stands in for `error`. `any_time=False` is Wilson's interval at δ, looked at
-    once, at a size fixed in advance.
+    behind `worst_at_most`; with `groups` it is `low` to `high`, which hold for that many groups at once. If `n` labels
+    with `errors` errors are there already, their rate replaces `error`. `any_time=False` is Wilson's interval at δ,
+    looked at once, at a size fixed in advance.
 
     >>> labels_for_width(0.05, 0.1), labels_for_width(0.05, 0.1, any_time=False)
     (505, 141)

@@ -12,7 +12,7 @@ def running_half_width(n: ArrayLike, delta: float = 0.05, *, best_at: float = 50
     """Half-width for the mean of n losses in [0, 1] whose expectations may change from one to the next.
 
     |Σ(ℓ_s − E ℓ_s)| ≤ √((N/4+ρ)·ln((N/4+ρ)/(ρδ²))) for all N at once (a Gaussian mixture); ρ is set so that the
-    width is about least at N = `best_at`. 1 without observations.
+    width is about smallest at N = `best_at`. The half-width is 1 without observations.
 
     >>> running_half_width([0, 100, 500]).round(3)
     array([1.   , 0.168, 0.068])
@@ -44,7 +44,7 @@ def error_rate(errors: ArrayLike, n: ArrayLike, delta: ArrayLike = 0.05) -> tupl
     """Interval for an error rate from counts, valid at every n at once: {p: log_evidence < ln(1/δ)}.
 
     It also holds for the mean of any losses in [0, 1], with their sum for `errors`: a^x·b^(1−x) ≤ x·a + (1−x)·b, so the
-    ratio of each loss has expectation 1 at most, as it has for errors. Counts and sums alone matter, never an order.
+    ratio of each loss has expectation 1 at most, as it has for errors. Only counts and sums matter, never the order.
 
     >>> low, high = error_rate(30, 300)
     >>> round(float(low), 3), round(float(high), 3)
@@ -66,7 +66,7 @@ def upper_rate(errors: ArrayLike, n: ArrayLike, delta: ArrayLike = 0.05) -> Floa
 
 
 def _checked(errors: ArrayLike, n: ArrayLike, delta: ArrayLike) -> tuple[Floats, Floats, Floats]:
-    """Counts and the limit of the evidence, in one shape."""
+    """The counts and the limit of the evidence, checked and in one shape."""
     level = np.asarray(delta, dtype=float)
     if not ((level > 0) & (level < 1)).all():
         raise InputError(f"delta must lie strictly between 0 and 1, got {delta!r}")

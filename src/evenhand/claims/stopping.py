@@ -24,18 +24,18 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Seen:
-    """What stopping rules look at.
+    """What a stopping rule can see of a campaign.
 
     Attributes:
         groups: the names of the groups.
         labels: labels spent.
         now: the ledger's time.
         scores: every group's mean validation loss at the last scores, oldest first; None without any.
-        rates, validated: every group's risk on the steering validation set and its size: an indication, no claim.
+        rates, validated: every group's risk on the steering validation set and its size: an indication, not a claim.
         left: labels that may still be asked for.
         outcome: how the last proof ended: `outcome`, `target`, `delta`; None without one.
         version: how many models have been frozen.
-        frozen_labels: labels spent when the last one was.
+        frozen_labels: labels spent when the last model was frozen.
         risk: what certificates are about, in words.
     """
 
@@ -66,11 +66,11 @@ class Rule:
         return False
 
     def reason(self, seen: Seen) -> str | None:
-        """Why to stop, None to go on."""
+        """The reason to stop, or None to continue."""
         raise NotImplementedError
 
     def to_prove(self, seen: Seen) -> ErrorBelow | None:
-        """The target that the newest model should be proved to reach, from now on; None for not now."""
+        """The target for a proof about the newest model that should begin now; None if none should."""
         return None
 
     def __and__(self, other: Rule) -> AllOf:
@@ -84,8 +84,8 @@ class Rule:
 class ErrorBelow(Rule):
     """Stop when it is certified that no group's risk is above `target`.
 
-    The rule begins the proof by itself: when, at the risks the steering validation set shows, the labels that are left
-    would do. A proof that fails costs its labels; the next one begins when the labels have doubled since.
+    The rule begins the proof by itself, once the remaining labels would be enough at the risks that the steering
+    validation set shows. A failed proof costs its labels; the next one begins when the labels have doubled since.
     """
 
     target: float
@@ -97,14 +97,14 @@ class ErrorBelow(Rule):
 
     @property
     def needs_certificate(self) -> bool:
-        """It rests on one."""
+        """Whether the rule looks at evidence on a frozen model: always."""
         return True
 
     def __str__(self) -> str:
         return f"target={self.target:g}" + ("" if self.confidence == 0.95 else f",{self.confidence:g}")
 
     def reason(self, seen: Seen) -> str | None:
-        """Certified, or not yet."""
+        """The reason to stop, once the target is certified."""
         found = seen.outcome
         if found is None or found["outcome"] != "certified":
             return None
@@ -114,14 +114,14 @@ class ErrorBelow(Rule):
         return f"no group's {seen.risk} is above {self.target:g} (confidence {self.confidence:.0%})"
 
     def to_prove(self, seen: Seen) -> ErrorBelow | None:
-        """This target, when as good a model as the scores show could be certified with the labels that are left."""
+        """The target, once a model as good as the scores show could be certified with the remaining labels."""
         # every attempt uses up part of δ for good; with the labels doubled there are few of them
         if self.reason(seen) is not None or seen.labels < 2 * seen.frozen_labels or not all(seen.validated):
             return None
         # the proof would be that of the next version, which may use less of δ than those before
         spent = spent_by(seen.version + 1, 1 - self.confidence)
         needed = Findings(seen.groups).further(self.target, spent, np.array(seen.rates)[:, None])
-        # begun too early a proof fails and has cost its labels: it waits until the labels that are left would do
+        # a proof begun too early fails and costs its labels: it waits until the remaining labels would be enough
         if any(labels is None for labels in needed) or sum(labels or 0 for labels in needed) > seen.left:
             return None
         return self
@@ -140,14 +140,14 @@ class NoImprovement(Rule):
 
     @property
     def rounds_back(self) -> int:
-        """The rounds compared."""
+        """How many rounds of scores the rule looks back on."""
         return self.rounds
 
     def __str__(self) -> str:
         return f"no-improvement={self.rounds}" + (f",{self.by:g}" if self.by else "")
 
     def reason(self, seen: Seen) -> str | None:
-        """The best of these rounds, compared with the round before them."""
+        """The reason to stop, if the best of the last rounds is no better than the round before them."""
         if len(seen.scores) <= self.rounds:
             return None
         # against the round before the stretch: noise within it must not look like progress
@@ -173,13 +173,13 @@ class LabelsSpent(Rule):
         return f"labels={self.labels}"
 
     def reason(self, seen: Seen) -> str | None:
-        """Spent, or not yet."""
+        """The reason to stop, once the labels are spent."""
         return f"{self.labels:,} labels are spent" if seen.labels >= self.labels else None
 
 
 @dataclass(frozen=True)
 class Deadline(Rule):
-    """Stop from a moment on: a date (its beginning, UTC), a datetime, or its ISO text."""
+    """Stop from a moment on: a date (from its beginning, UTC), a datetime, or either as ISO text."""
 
     when: date | str
 
@@ -198,7 +198,7 @@ class Deadline(Rule):
         return f"until={self.when}"
 
     def reason(self, seen: Seen) -> str | None:
-        """Past it, or not yet."""
+        """The reason to stop, once the moment has passed."""
         return f"it is past {self.moment().isoformat()}" if seen.now >= self.moment() else None
 
 
@@ -213,16 +213,16 @@ class _Several(Rule):
 
     @property
     def rounds_back(self) -> int:
-        """As far as the rule that looks back furthest."""
+        """How many rounds of scores the rule that looks back furthest needs."""
         return max(rule.rounds_back for rule in self.rules)
 
     @property
     def needs_certificate(self) -> bool:
-        """Whether one of them does."""
+        """Whether one of the rules looks at evidence on a frozen model."""
         return any(rule.needs_certificate for rule in self.rules)
 
     def to_prove(self, seen: Seen) -> ErrorBelow | None:
-        """What the first of them wants that wants something."""
+        """The target of the first rule that wants a proof now."""
         return next((found for rule in self.rules if (found := rule.to_prove(seen)) is not None), None)
 
     def _reasons(self, seen: Seen) -> list[str]:
@@ -237,7 +237,7 @@ class AnyOf(_Several):
         return " | ".join(map(str, self.rules))
 
     def reason(self, seen: Seen) -> str | None:
-        """The first reason."""
+        """The reason of the first rule that says stop."""
         return next(iter(self._reasons(seen)), None)
 
 
@@ -249,7 +249,7 @@ class AllOf(_Several):
         return " & ".join(map(str, self.rules))
 
     def reason(self, seen: Seen) -> str | None:
-        """All reasons, joined."""
+        """All reasons joined, once every rule has one."""
         found = self._reasons(seen)
         return " and ".join(found) if len(found) == len(self.rules) else None
 

@@ -18,11 +18,11 @@ __all__ = ["candidates_agree", "group_weights", "refits_of"]
 Refit = Callable[[Floats, Ints, Floats | None, float | None], Any]
 
 NEAR = 0.01
-"""How far a candidate's risk may lie from the one recomputed: fits in folds are rougher, so single rows may tip over."""
+"""How far a candidate's risk may lie from the recomputed one: fits in folds are rough, and a row may change class."""
 
 
 def group_weights(group: Values, weights: dict[str, float], strength: float) -> Floats | None:
-    """The weight of every row where groups were re-weighted by so much; None for equal weights."""
+    """The weight of every row if groups are re-weighted with this strength; None for equal weights."""
     if not strength:
         return None
     names, place, size = np.unique(group, return_inverse=True, return_counts=True)
@@ -33,7 +33,7 @@ def group_weights(group: Values, weights: dict[str, float], strength: float) -> 
 
 
 def refits_of(archive: dict[str, bytes]) -> Refit | None:
-    """How scikit-learn fits a candidate; None where the stored model does not tell."""
+    """How scikit-learn fits a candidate; None if the stored model does not say."""
     form, data = classifier_of(archive)
     if form == "logistic" and "encoder.json" in archive:
         return lambda X, y, weight, C: logistic(X, y, weight, C=C or 1.0, tol=1e-6)
@@ -48,7 +48,7 @@ def refits_of(archive: dict[str, bytes]) -> Refit | None:
 
 
 def candidates_agree(report: JsonObject, fit_again: Refit, X: Floats, y: Ints, group: Values) -> tuple[bool, str]:
-    """Whether the candidates' risks are those of models of scikit-learn on the same folds; and in words."""
+    """Whether scikit-learn's models on the same folds have the candidates' risks; and the outcome in words."""
     choice = report["choice"]
     fold, wrong = np.array(choice["folds"]), []
     for candidate in choice["candidates"]:
@@ -66,7 +66,7 @@ def candidates_agree(report: JsonObject, fit_again: Refit, X: Floats, y: Ints, g
         for name, stated in candidate["by_group"].items():
             part = group == name
             found = risk_of(y[part], predicted[part], chances[part], report)
-            # a row or two of a small group may tip over between two solvers
+            # a row or two of a small group may change class between two solvers
             if found is not None and stated is not None and abs(found[0] - stated) > NEAR + 1.5 / part.sum():
                 wrong.append(f"{candidate['name']}, {name}: {stated:.4f} is {found[0]:.4f}")
         worst = max(value for value in candidate["by_group"].values() if value is not None)

@@ -1,4 +1,4 @@
-"""What a stopped curation needs to resume, in a file of its own: the report is output only and may be changed or deleted."""
+"""What a stopped curation needs to resume, in its own file: the report is output only and may be changed or deleted."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Checkpoint:
         settings: what was run, as plain values.
         rounds: what happened in each round.
         rows: the row numbers chosen.
-        digest: a fingerprint of these rows, by which the pool is known again.
+        digest: a fingerprint of these rows, by which the pool is recognised.
     """
 
     settings: dict[str, Any]
@@ -48,7 +48,7 @@ class Checkpoint:
 
     @classmethod
     def read(cls, path: Path) -> Checkpoint:
-        """What `write` wrote."""
+        """Read a checkpoint that `write` wrote."""
         try:
             found = json.loads(path.read_text(encoding="utf-8"))
             if found["schema"] != _SCHEMA:

@@ -1,4 +1,4 @@
-"""The run beside other rules: the same trials, the same splits, all labels, the model one would deploy."""
+"""The run compared with other rules: the same trials and splits, all labels, the model one would deploy."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ DELTA = 0.05
 def compared(final: pd.DataFrame, rules: Sequence[str], groups: Sequence[str], column: str) -> JsonObject:
     """Means over trials of every rule and group, and how much better the first rule serves the worst-off.
 
-    Worst-off is the group with the largest risk of the trial, among `groups`: those with enough test rows. A difference
-    is how much lower that risk is under the first rule: above 0 it serves the worst-off better. The intervals of the
-    differences hold for all of them at once (each at delta divided by their number).
+    The worst-off group is the one with the largest risk in the trial among `groups`, those with enough test rows. A
+    difference is how much lower that risk is under the first rule: above 0, it serves the worst-off better. The
+    intervals of the differences hold for all of them at once (each at delta divided by their number).
 
     Args:
         final: a row for each trial, strategy and group.
@@ -32,7 +32,7 @@ def compared(final: pd.DataFrame, rules: Sequence[str], groups: Sequence[str], c
     known = final[final["group"].isin(list(groups)) & final[column].notna()]
     tables = {rule: _by_trial(known[known["strategy"] == rule], column) for rule in rules}
     kept = [rule for rule, table in tables.items() if len(table)]
-    # every figure from the trials that all rules have, whole
+    # every figure uses only the trials that all rules have finished
     trials = sorted(set.intersection(*(set(map(int, tables[rule].index)) for rule in kept))) if kept else []
     found = {rule: tables[rule].loc[trials] for rule in kept}
     worst = {rule: table.max(axis="columns") for rule, table in found.items()}
@@ -59,7 +59,7 @@ def compared(final: pd.DataFrame, rules: Sequence[str], groups: Sequence[str], c
 
 
 def no_comparison() -> JsonObject:
-    """What stands in a report without other rules."""
+    """The comparison in a report without other rules."""
     return compared(pd.DataFrame(columns=["trial", "strategy", "group", "none"]), (), (), "none")
 
 

@@ -1,4 +1,4 @@
-"""The rows of a pool that serve the worst-off group best, the model they give, and a report on both."""
+"""Chooses the rows of a pool that serve the worst-off group best, fits a model on them, and reports on both."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = ["Curated", "Labelling", "curate"]
 
 MIN_TEST = 30
 LABEL = "label"
-"""The column to predict where none is named."""
+"""The column to predict if none is named."""
 
 
 def curate(
@@ -63,9 +63,9 @@ def curate(
 ) -> Any:
     """Choose the rows of a pool that serve the worst-off group best.
 
-    Where all rows have a label, the rows are chosen at once and the result is a `Curated`. Where labels are missing, they
-    are made step by step: the result is a `Labelling`, whose `todo` has the rows to label next, and whose `tell` takes
-    their labels; rows that have one already are taken in.
+    If all rows have a label, the rows are chosen at once and the result is a `Curated`. If labels are missing, people
+    make them step by step: the result is a `Labelling`, whose `todo` has the rows to label next, and whose `tell` takes
+    their labels; rows that already have a label are used as they are.
 
     Args:
         data: a pandas, polars or Arrow table, the path of a CSV or Parquet pool, or a `Table`.
@@ -74,26 +74,27 @@ def curate(
         budget: how many rows to choose, to train on and to validate together.
         strategy: which group next; `Optimistic()` by default.
         learner: what is trained; `Logistic()` by default.
-        risk: what worse off means: `"error"`, `"log"`, `"fnr"`, `"fpr"`, `"balanced"`, `Costs(...)`, or a function
-            `(model, X, y)` that gives values and which examples are relevant.
-        positive: the positive class, for `"fnr"` and `"fpr"` and for these figures in every report; of two classes the
-            second by default.
-        final: the model to deploy: `"chosen"`, groups re-weighted and regularised otherwise where that serves the
-            worst-off better, as a campaign's `final_model()` chooses; or `"plain"`.
-        batch: rows of each role a round takes.
+        risk: what "worse off" means: `"error"`, `"log"`, `"fnr"`, `"fpr"`, `"balanced"`, `Costs(...)`, or a function
+            `(model, X, y)` that returns values and which examples are relevant.
+        positive: the positive class, for `"fnr"` and `"fpr"` and for these figures in every report; by default the
+            second of two classes.
+        final: the model to deploy: `"chosen"`, with other group weights and regularisation if that serves the
+            worst-off group better, as a campaign's `final_model()` chooses; or `"plain"`.
+        batch: how many rows of each role a round takes.
         warmup: warm-up rounds, groups in turn.
-        seed: the same seed, the same rows.
-        evaluate: at how many rounds test accuracy is taken.
-        compare: on how many trials Uniform and Uncurated are run beside, this run being the first; 0 for none.
-        min_test: groups with fewer test rows are shown apart, never as the headline.
-        jobs: processes for the comparison.
+        seed: the same seed gives the same rows.
+        evaluate: at how many rounds test accuracy is measured.
+        compare: on how many trials to compare with Uniform and Uncurated, this run being the first; 0 for none.
+        min_test: groups with fewer test rows are shown separately, never as the headline.
+        jobs: how many processes the comparison uses.
         progress: whether to show a bar.
         resume: the path an earlier, interrupted run was saved to; its `.checkpoint.json` is read, nothing else. All
             settings must be the same, but the budget may be larger.
-        out: the path it will be saved to: a checkpoint is kept beside it while rows are chosen, and the ledger of a
-            labelling, which a later call goes on from.
+        out: the path it will be saved to: a checkpoint is kept beside it while rows are chosen, or the ledger of a
+            labelling, from which a later call continues.
         labels: labels for rows of `todo`: a file, a frame, or a mapping from ids; for tables whose labels are made.
-        test_labels: how many labels of the budget only test, asked for first; for tables whose labels are made.
+        test_labels: how many labels of the budget are used for testing only; they are asked for first. For tables whose
+            labels are made.
         per_round: how many rows `todo` has, by default a tenth of the budget; for tables whose labels are made.
         settings: as for `Table`: `test`, `features`, `ignore`, `use_group_as_feature` and so on.
 
@@ -121,7 +122,7 @@ def curate(
             "warmup": warmup,
         }
         asked |= {"seed": seed, "validation": settings.pop("validation", 0.5)}
-        # a campaign refuses a positive class that its risk has no use for; the report shows it all the same
+        # a campaign refuses a positive class that its risk does not use; the report uses it all the same
         asked |= {"positive": positive} if _needs_positive(risk) else {}
         columns = [groups] if isinstance(groups, str) else list(groups or ())
         plan = Plan(data, label or LABEL, columns, budget, test_labels, asked, settings, final)
@@ -149,7 +150,7 @@ def curate(
     fitted = as_learner(Logistic() if learner is None else learner, what)
     trial = Settings(budget, batch, warmup, table.validation, seed, evaluate, what, final)
     shown = positive_place(positive, what, table.classes.tolist())
-    # before anything is encoded or fitted: a budget that cannot do is told at once
+    # before anything is encoded or fitted: a budget that is too small is refused at once
     check_settings(table.groups, rule, budget=budget, batch=batch, warmup=warmup, validation=table.validation)
     chosen = {
         "pool": table.name,
@@ -193,7 +194,7 @@ def curate(
 
 
 def _is_unlabelled(data: Any, label: str | None, out: Path | None, settings: dict[str, Any]) -> bool:
-    """Whether labels are still to be made: some are missing, or a ledger beside the output says that this was begun."""
+    """Whether labels are still to be made: some are missing, or a ledger beside the output shows that it has begun."""
     if isinstance(data, Table):
         return False
     if out is not None and ledger_path(out).exists():
@@ -205,7 +206,7 @@ def _is_unlabelled(data: Any, label: str | None, out: Path | None, settings: dic
 
 
 def _refuse(given: dict[str, Any], making: bool) -> None:
-    """Refuse settings of the other kind of table."""
+    """Refuse settings that are for the other kind of table."""
     useless = [key for key, value in given.items() if value]
     if useless:
         why = (

@@ -1,4 +1,4 @@
-"""A curated set: the rows chosen, the model they give, the test rows and a report on all of it."""
+"""A curated set: the chosen rows, the model fitted on them, the test rows and a report on all of it."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ __all__ = ["Curated"]
 
 @dataclass
 class Curated(Reported):
-    """The rows chosen, how they were chosen, the model they give, and how well it serves every group.
+    """The chosen rows, how they were chosen, the model fitted on them, and how well it serves every group.
 
     Attributes:
         model: fitted on every chosen row, with its encoder: `curated.model.predict(frame)`.
-        result: the run beside Uniform and Uncurated on the same trials, as `simulate` gives it.
+        result: the run and, on the same trials, Uniform and Uncurated, as `simulate` returns it.
         interrupted: whether Ctrl-C came before the budget was spent, or before the comparison was done.
         notes: what is worth knowing about the settings.
     """
@@ -54,7 +54,7 @@ class Curated(Reported):
 
     @property
     def rows(self) -> Any:
-        """The chosen rows with all their columns, and row number, round, role and group; the frame type given."""
+        """The chosen rows with all their columns, and row number, round, role and group, in the type of frame given."""
         return like_given(self._data, self._run.rows, self._extra(), self._arrow)
 
     @property
@@ -70,7 +70,7 @@ class Curated(Reported):
 
     def _test_extra(self) -> JsonObject:
         tested, numbers = self._tested, self._run.test_part().numbers
-        labels = [*self._run.table.classes.tolist(), None]  # −1, a label that is no class, takes the last entry
+        labels = [*self._run.table.classes.tolist(), None]  # −1, a label that is not a class, takes the last entry
         predicted = [labels[k] for k in tested.predicted.tolist()]
         roles = np.full(len(numbers), "test")
         return {"row": numbers, "role": roles, "group": self._names(tested.group), "predicted": predicted}
@@ -111,7 +111,7 @@ class Curated(Reported):
         return summarise(facts, self._tested, self._compared)
 
     def _compared(self, groups: Sequence[str]) -> JsonObject:
-        """The rules beside each other, by the model one would deploy."""
+        """The comparison of the rules, by the model one would deploy."""
         final, rules = self.result.final, self.result.labels
         name = "chosen" if self._settings["final"] == "chosen" else "final"
         accuracy, risk = f"{name}_test_accuracy", f"{name}_test_risk"
@@ -122,14 +122,14 @@ class Curated(Reported):
         return compared(final.assign(deployed_risk=found), rules, groups, "deployed_risk")
 
     def _folds(self) -> list[int]:
-        """The fold of every chosen row where candidates were compared; none where nothing was."""
+        """The fold of every chosen row if candidates were compared; empty if not."""
         if not self.model.choice.candidates:
             return []
         run = self._run
         return folds_of(self._names(run.group_of_row), run.table.labels(run.rows), learner_seed(run.settings.seed, 0))
 
     def save(self, path: str | PathLike[str]) -> list[Path]:
-        """Write the rows (`.parquet` or `.csv`) and what goes with them; gives back the files.
+        """Write the rows (`.parquet` or `.csv`) and what goes with them; returns the files.
 
         For `train.parquet` these are also `train.test.parquet`, `train.model.zip`, `train.report.html`,
         `train.report.json` and `train.checkpoint.json`. A model that cannot be stored safely is left out.
@@ -138,7 +138,7 @@ class Curated(Reported):
         check_output(target, self._run.table.inputs)
         # Ctrl-C between two files would leave rows and report of different runs
         with hold_interrupt() as stopped:
-            # all that can fail is computed first, so that a failure leaves the files of the run before
+            # all that can fail is computed first, so that a failure leaves the files of an earlier run untouched
             rows, texts = self._arrow(), self.texts()
             test = self._test_arrow() if self.summary["test"] else None
             target.parent.mkdir(parents=True, exist_ok=True)

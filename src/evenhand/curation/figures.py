@@ -1,4 +1,4 @@
-"""How a model serves every group, from what it predicts on test rows: figures with intervals, as plain values."""
+"""How well a model serves every group, from its predictions on test rows: figures with intervals, as plain values."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 DELTA = 0.05
-"""The chance that any of the simultaneous intervals misses."""
+"""The chance that any of the simultaneous intervals misses its true value."""
 
 BINS = 10
 """Bins of predicted probabilities behind the calibration error."""
@@ -35,14 +35,14 @@ Row = JsonObject
 
 @dataclass(frozen=True)
 class Predictions:
-    """Test rows and what a model makes of them; labels are places among the classes, groups among the groups.
+    """Test rows and a model's predictions; labels are positions in the classes, groups in the list of groups.
 
     Attributes:
-        group, y, predicted: of every test row; `predicted` is −1 for a label that is no class.
-        chances: the probability of every class, (rows, classes); None where the model gives none.
+        group, y, predicted: of every test row; `predicted` is −1 for a label that is not a class.
+        chances: the probability of every class, (rows, classes); None if the model gives none.
         measure, outcomes: the risk and its value for every row.
         majority: the most frequent class among the labels the model was fitted on.
-        positive: the class whose misses are false negatives; None where no class stands out.
+        positive: the class whose misses are false negatives; None if there is no such class.
     """
 
     groups: tuple[str, ...]
@@ -61,7 +61,7 @@ class Predictions:
 
 
 def positive_place(given: Any, risk: Risk, labels: list[Any]) -> int | None:
-    """The place of the positive class: as given, that of the risk, or the second of two, as scikit-learn has it."""
+    """The position of the positive class: as given, that of the risk, or the second of two, as in scikit-learn."""
     wanted = risk.positive if given is None else given
     if wanted is None:
         return 1 if len(labels) == 2 else None
@@ -93,7 +93,7 @@ def by_group(tested: Predictions, least: int, delta: float = DELTA) -> list[Row]
 
 
 def overall(tested: Predictions) -> Row:
-    """The same figures for all test rows together; the risk is that of the test rows as they are mixed."""
+    """The same figures for all test rows together; the groups count as often as they occur in the test rows."""
     n = len(tested.y)
     if not n:
         return {"count": 0}
@@ -111,8 +111,8 @@ def picked(rows: list[Row]) -> Row | None:
 def worst_off(rows: list[Row], *, with_few: bool = False) -> JsonObject | None:
     """An interval for the largest true risk, whichever group has it: from the largest low to the largest high.
 
-    It holds whenever the groups' own intervals do. Groups with few test rows count only where asked for: of a group
-    without any the risk may be anything.
+    It holds whenever the groups' own intervals do. Groups with few test rows count only with `with_few`: the risk of a
+    group without test rows may be anything.
     """
     known = [row for row in rows if with_few or not row["few"]]
     ends = [(row["risk_low"], row["risk_high"]) for row in known]
@@ -123,7 +123,7 @@ def worst_off(rows: list[Row], *, with_few: bool = False) -> JsonObject | None:
 
 
 def risk_intervals(measure: Measure, tally: Tally, tested: Predictions, delta: float = DELTA) -> tuple[Floats, Floats]:
-    """Intervals of the groups' risks, simultaneous over groups; NaN for the log loss, which has no upper end.
+    """Intervals of the groups' risks, simultaneous over groups; NaN for the log loss, which has no upper limit.
 
     Means of class means (`balanced`) have an interval for each class, at delta over groups and classes; a class without
     test rows counts as anything between 0 and 1.
@@ -132,7 +132,7 @@ def risk_intervals(measure: Measure, tally: Tally, tested: Predictions, delta: f
         nothing = np.full(len(tested.groups), np.nan)
         return nothing, nothing
     level = 1 - delta / (len(tested.groups) * measure.strata)
-    # by what the losses may be, not by what was seen; of a function nobody knows
+    # by the values that losses may have, not by those seen; for a user's function they are not known
     if measure.table is not None and np.isin(measure.table[measure.relevant], (0.0, 1.0)).all():
         low, high = clopper_pearson(np.rint(tally.total), tally.relevant, level)
     else:
@@ -142,7 +142,7 @@ def risk_intervals(measure: Measure, tally: Tally, tested: Predictions, delta: f
 
 
 def measures(tested: Predictions, part: Any) -> Row:
-    """Further figures of some rows, named as fairlearn names them; NaN where a figure has nothing to go by."""
+    """Further figures of some rows, named as fairlearn names them; NaN if there is nothing to compute one from."""
     y, predicted = tested.y[part], tested.predicted[part]
     n, right = len(y), y == predicted
     found: Row = {"error": _ratio(n - right.sum(), n)}
@@ -164,7 +164,7 @@ def measures(tested: Predictions, part: Any) -> Row:
 
 
 def _calibration(tested: Predictions, chances: Floats, y: Ints, right: Any) -> Row:
-    """Whether probabilities mean what they say: of the positive class, or else of the class predicted."""
+    """The calibration error of the probabilities of the positive class, or else of the predicted class."""
     if tested.positive is not None:
         chance, happened = chances[:, tested.positive], y == tested.positive
     else:
@@ -183,7 +183,7 @@ def _ratio(part: Any, whole: Any) -> float:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON knows it; NaN is nothing."""
+    """A value as JSON can hold it; NaN becomes None."""
     if isinstance(value, bool | np.bool_):
         return bool(value)
     if isinstance(value, float | np.floating):

@@ -1,4 +1,4 @@
-"""Rows in and out: as the frame type that was given, and as files."""
+"""Rows in and out: in the type of frame that was given, and as files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = [
 
 
 def like_given(given: Any, rows: Ints, columns: JsonObject, arrow: Callable[[], pa.Table]) -> Any:
-    """Rows by number in the frame type that was given, with more columns; pandas where a file was given."""
+    """Rows by number in the type of frame that was given, with more columns; in pandas if a file was given."""
     if isinstance(given, pd.DataFrame):
         return given.iloc[rows].assign(**free_names(columns, list(given.columns)))
     if given is None or isinstance(given, str | PathLike | Table):
@@ -90,7 +90,7 @@ def write_rows(path: Path, rows: pa.Table) -> None:
 def write_beside(
     rows: Path, test: pa.Table | None, save_model: Callable[[Path], None] | None, texts: dict[str, str]
 ) -> list[Path]:
-    """Write what goes with the rows of this name, under the names of `outputs`; gives back the files."""
+    """Write what goes with the rows of this name, under the names of `outputs`; returns the files."""
     written = []
     if test is not None:
         written.append(rows.with_suffix(f".test{rows.suffix}"))

@@ -45,19 +45,19 @@ def todo_path(out: Path) -> Path:
 
 @dataclass
 class Labelling(Reported):
-    """A pool that is being labelled: `todo` has the rows to label next, `tell` takes their labels and goes on.
+    """A pool that is being labelled: `todo` has the rows to label next, `tell` takes their labels.
 
-    What is known so far is always there: `rows`, `test_rows`, `model`, `by_group`, `report()`, `save(path)`.
+    Results so far are available at every step: `rows`, `test_rows`, `model`, `by_group`, `report()`, `save(path)`.
 
     Attributes:
-        campaign: the campaign behind it, for everything else that can be done with one.
+        campaign: the campaign behind it, with all its methods.
         settings: what was asked for, as plain values.
         per_round: how many rows `todo` has.
         min_test: groups with fewer test rows are shown apart.
         positive: the class whose misses are false negatives; None takes the second of two.
         inputs: the files that were read, which no output may replace.
         notes: what is worth knowing about the table.
-        list_name: the name of the file that `todo` is written to; None where there is none.
+        list_name: the name of the file that `todo` is written to; None if there is none.
     """
 
     campaign: Campaign
@@ -76,7 +76,7 @@ class Labelling(Reported):
 
     @property
     def todo(self) -> pd.DataFrame:
-        """The rows to label next with all their columns, and an empty column for the label; without rows once all is done."""
+        """The rows to label next with all their columns and an empty column for the label; empty once all is done."""
         names, rows = self._to_label()
         return pd.DataFrame(rows, columns=names)
 
@@ -84,7 +84,7 @@ class Labelling(Reported):
         return self.campaign.to_label(self.campaign.open_requests)
 
     def ask(self) -> None:
-        """Fill `todo` up: rows that wait for a label stay in it."""
+        """Fill `todo` up; rows that still wait for a label stay in it."""
         size = 2 * self.settings["batch"]
         try:
             while (more := self._lacking(size)) > 0:  # requests may be smaller than a whole one, so count again
@@ -94,16 +94,16 @@ class Labelling(Reported):
             pass
 
     def _lacking(self, size: int) -> int:
-        """How many requests of this size `todo` still takes; one at least where it is empty."""
+        """How many requests of this size still fit into `todo`; at least one if it is empty."""
         waiting = sum(request.outstanding for request in self.campaign.open_requests)
         return max((self.per_round - waiting) // size, 0 if waiting else 1)
 
     def tell(self, labels: Any) -> int:
-        """Take in labels and fill `todo` up again; gives how many were new.
+        """Take in labels and fill `todo` up again; returns how many were new.
 
         Args:
-            labels: a file or frame with the columns of `todo`, of which only id and label are looked at, or a mapping from
-                ids to labels. Rows without a label wait on.
+            labels: a file or frame with the columns of `todo`, of which only id and label are read, or a mapping from
+                ids to labels. Rows without a label keep waiting.
         """
         given, written = self._read(labels)
         receipt = self.campaign.tell_labels(given, written=written)
@@ -132,7 +132,7 @@ class Labelling(Reported):
 
     @property
     def done(self) -> bool:
-        """Whether every label that the budget buys is there."""
+        """Whether every label that the budget buys has been told."""
         return not self.campaign.open_requests and self.campaign.done
 
     # ---------------------------------------------------------------- what is known so far
@@ -143,7 +143,7 @@ class Labelling(Reported):
 
     @cached_property
     def model(self) -> Any:
-        """The model fitted on every label but those for testing; it takes rows as they are. None before the first."""
+        """The model fitted on every label but those for testing; it takes rows as they are. None without labels."""
         # test labels come first, and a campaign without any other has nothing to fit on
         return self.campaign.final_model(plain=self.settings["final"] == "plain") if self.begun else None
 
@@ -160,7 +160,7 @@ class Labelling(Reported):
         roles, groups, requests, labels = zip(*facts, strict=True)
         id, label = self._columns
         ours = {"round": requests, "role": [_ROLES[role] for role in roles], "group": groups}
-        # a table may have columns called round, role or group: ours then have another name, theirs stay
+        # a table may have columns called round, role or group: they stay, and the added ones get other names
         known = pd.DataFrame({label: labels} | free_names(ours, [*frame, id, label]))
         found: pd.DataFrame = pd.concat([pd.DataFrame({id: ids}), frame, known], axis="columns")
         return found
@@ -183,7 +183,7 @@ class Labelling(Reported):
         return pd.DataFrame(rows[(self.campaign.store.state.columns or {})["features"]])
 
     def _encoder(self) -> JsonObject | None:
-        """What a stored model says of the columns it takes; the learner `table` knows them itself."""
+        """What a stored model records about its columns; the learner `table` stores this itself."""
         if isinstance(fitted(self.model), TableModel):
             return None
         columns = self.campaign.store.state.columns or {}
@@ -251,7 +251,7 @@ class Labelling(Reported):
         return summarise(facts, self._predictions, no_comparison())
 
     def _rounds(self) -> Rounds:
-        """The requests so far: whom and why, and the training rows as they were asked for."""
+        """The requests so far: the group and the reason, and the training rows as they were asked for."""
         found, groups = Rounds(), list(self.campaign.groups)
         counts, labels = [0] * len(groups), 0
         for event in self.campaign.events():
@@ -269,13 +269,13 @@ class Labelling(Reported):
             terms = {name: values.get(groups[z]) for name, values in decision.get("terms", {}).items()}
             found.terms.append({name: float(value) for name, value in terms.items() if value is not None})
             found.counts.append(list(counts))
-            # scores are in the ledger by refit, not by request; a page of rounds that are requests has none to show
+            # the ledger has scores by refit, not by request, so these rounds have none to show
             found.validation_loss.append([None] * len(groups))
             found.accuracy.append(None)
         return found
 
     def save(self, path: str | PathLike[str]) -> list[Path]:
-        """Write the rows so far and what goes with them, as `Curated.save`; gives back the files."""
+        """Write the rows so far and what goes with them, as `Curated.save` does; returns the files."""
         target = Path(path)
         check_output(target, self.inputs)
         rows, texts = _arrow(self.rows), self.texts()
@@ -287,9 +287,9 @@ class Labelling(Reported):
         return [target, *write_beside(target, test, save, texts)]
 
     def write_todo(self, path: str | PathLike[str]) -> int:
-        """Write the rows to label as CSV, with an empty column for the label; gives their number.
+        """Write the rows to label as CSV, with an empty column for the label; returns their number.
 
-        A file that holds labels nobody has given yet is not replaced.
+        A file with labels that were not told yet is not replaced.
         """
         target = Path(path)
         if target.exists():
@@ -301,9 +301,9 @@ class Labelling(Reported):
         try:
             names, values, _ = self.campaign.labels_in(path)
         except InputError:
-            raise InputError(f"{path} is there already and is no list of rows to label: move it away") from None
+            raise InputError(f"{path} is there already and is not a list of rows to label: move it away") from None
         filled = {name: value for name, value in zip(names, values, strict=True) if value is not None}
-        # a person's afternoon of work is in that file until it was given
+        # until its labels are told, the file may hold somebody's afternoon of work
         known = set(self._labelled[self._columns[0]]) if self.campaign.labels_used else set()
         if new := [name for name in filled if name not in known]:
             raise InputError(

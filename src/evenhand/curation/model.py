@@ -30,7 +30,7 @@ from evenhand.sources.table.reading import CsvFormat, read
 __all__ = ["CHUNK", "CuratedModel", "RawModel", "chances_of", "fitted", "save_model", "unstored"]
 
 CHUNK = 20_000
-"""Rows encoded at a time, so that many test rows need no room at once."""
+"""How many rows are encoded at a time, so that many test rows do not fill the memory."""
 
 _ENDINGS = {"logistic": "npz", "table": "npz", "constant": "json", "skops": "skops", "torch": "safetensors"}
 
@@ -41,7 +41,7 @@ class CuratedModel:
 
     Attributes:
         layout: which column is a number and which a category.
-        encoder: how they become features, by what the training rows show.
+        encoder: how they become features, learned from the training rows.
         classifier: what was fitted on the features.
         choice: how it was chosen among candidates, where it was.
     """
@@ -92,9 +92,9 @@ class CuratedModel:
 
     @classmethod
     def load(cls, path: str | PathLike[str], learner: Any = None) -> CuratedModel | RawModel | Model:
-        """What `save` wrote; nothing in it is run. A network also needs its learner, whose factory makes the module.
+        """Load a model that `save` wrote; no code in it is run. A network needs its learner, which makes the module.
 
-        A model of a table whose labels were made step by step has its encoder inside, and comes back as it is.
+        A model from a `Labelling` has its encoder inside and is returned as it is.
         """
         try:
             with zipfile.ZipFile(path) as archive:
@@ -118,7 +118,7 @@ class CuratedModel:
 
 @dataclass(frozen=True)
 class RawModel:
-    """A classifier that makes features of columns by itself: rows of the table go in as they are, labels come out.
+    """A classifier that makes its own features from columns: rows of the table go in as they are, labels come out.
 
     Attributes:
         columns: the columns it predicts from.
@@ -163,7 +163,7 @@ def _read(rows: Any, columns: Sequence[str], text: Sequence[str] = ()) -> pa.Tab
 
 
 def save_model(path: str | PathLike[str], classifier: Any, encoder: JsonObject | None = None) -> None:
-    """Write a model as a zip archive that anybody may open: what it is, how rows become features, and its arrays."""
+    """Write a model as a zip archive that is safe to open: what it is, how rows become features, and its arrays."""
     classifier = fitted(classifier)
     form, data = dump_model(classifier)
     name = f"classifier.{_ENDINGS[form]}"
@@ -180,17 +180,17 @@ def save_model(path: str | PathLike[str], classifier: Any, encoder: JsonObject |
 
 
 def fitted(model: Any) -> Any:
-    """The model that was fitted, without its encoder or the reason for it."""
+    """The fitted model itself, without its encoder or the reason for choosing it."""
     if isinstance(model, CuratedModel | RawModel):
-        # wrapped twice where the classifier itself was chosen among candidates
+        # wrapped twice if the classifier itself was chosen among candidates
         return fitted(model.classifier)
     return model.model if isinstance(model, FinalModel) else model
 
 
 def unstored(model: Any) -> list[str]:
-    """A note on why a model is not among the files; nothing where it is."""
+    """A list with a note on why a model is not among the files; empty if it is."""
     try:
-        # tried for real: whether skops stores an estimator is known only once it was asked to
+        # really tried: only an attempt shows whether skops can store an estimator
         dump_model(fitted(model))
     except InputError as error:
         return [f"the model is not among the files: {error}"]
@@ -198,7 +198,7 @@ def unstored(model: Any) -> list[str]:
 
 
 def chances_of(model: Any, X: Any, classes: Values) -> Floats | None:
-    """The probability of every one of these classes; 0 for one the model has not seen, None where it gives none."""
+    """The probability of each of these classes, 0 for one the model has not seen; None if it gives no probabilities."""
     if not hasattr(model, "predict_proba"):
         return None
     given = np.asarray(model.predict_proba(X))

@@ -1,4 +1,4 @@
-"""What is odd about a table, to be said in its report: giveaway columns and copied rows."""
+"""Notes for the report on what is odd about a table: columns that give the label or group away, copied rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["notes_on"]
 # enough for a share of 98 % to within a few tenths, and quick for a table of millions of rows
 SAMPLE = 20_000
 LABEL, GROUP = 0.98, 0.95
-"""From this balanced accuracy on, one column alone gives the label, or the group, away."""
+"""At this balanced accuracy or above, a single column gives the label, or the group, away."""
 LEAVES = 32
 
 
@@ -70,7 +70,7 @@ def _predicts(values: Floats | Ints, target: Ints) -> float:
 
 
 def _bins(values: Floats | Ints, half: np.ndarray) -> Ints:
-    """Numbers in steps of equal size, missing ones apart; categories as they are."""
+    """Numbers in bins of equal size, missing ones in their own bin; categories as they are."""
     if values.dtype.kind != "f":
         return np.unique(values, return_inverse=True)[1].astype(np.int64)
     known = values[half & ~np.isnan(values)]

@@ -1,4 +1,4 @@
-"""A curated set as a page: self-contained HTML with inline charts, out of plain values."""
+"""A curated set as a page: self-contained HTML with inline charts, made from plain values."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ MEASURES = {
     "mean_prediction": "mean probability",
     "calibration_error": "calibration error",
 }
-"""Further figures of a group, in the order of the page, and what heads their columns."""
+"""Further figures of a group, in the order of the page, and the headings of their columns."""
 
 
 def render(summary: JsonObject) -> str:
-    """The report as one HTML page that needs nothing else."""
+    """The report as one self-contained HTML page."""
     templates = environment()
     filters: dict[str, Callable[..., str]] = {
         "percent": lambda share: _kept(words.percent(share)),
@@ -73,13 +73,13 @@ def render(summary: JsonObject) -> str:
 
 
 def _best(summary: JsonObject) -> list[JsonObject]:
-    """The plain model and the best candidates beside it, the chosen one among them."""
+    """The plain model and the best candidates, including the chosen one."""
     candidates = (summary["choice"] or {}).get("candidates") or []
     return [*candidates[:1], *words.best_candidates(candidates)]
 
 
 def _marked(text: str, names: Sequence[str]) -> str:
-    """A sentence in which names read from right to left are marked off."""
+    """A sentence in which names in right-to-left scripts are isolated."""
     for name in names:
         if (marked := charts.isolated(name)) != name:
             text = text.replace(name, marked)
@@ -87,7 +87,7 @@ def _marked(text: str, names: Sequence[str]) -> str:
 
 
 def _kept(text: str) -> str:
-    """A text whose numbers stay beside their signs where a line ends."""
+    """A text in which a line break never separates a number from its sign or unit."""
     return text.replace(" %", "\u00a0%").replace("± ", "±\u00a0").replace(" ±", "\u00a0±")
 
 

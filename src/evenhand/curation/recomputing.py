@@ -1,6 +1,6 @@
 """A curated result computed once more from its files, by scikit-learn, scipy and Arrow alone.
 
-Nothing here uses the package's own encoder, solver or figures: that is the point of it.
+Nothing here uses the package's own encoder, solver or figures, so that the check is independent.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Files:
-    """What lies beside the rows of a curated set."""
+    """The files beside the rows of a curated set."""
 
     rows: Path
 
@@ -73,7 +73,7 @@ class Files:
         return found
 
     def model(self) -> dict[str, bytes]:
-        """The files inside the model's archive; empty where there is no model."""
+        """The files inside the model's archive; empty if there is no model."""
         path = self.beside(".model.zip")
         if not path.exists():
             return {}
@@ -95,7 +95,7 @@ def read_rows(path: Path, text: list[str]) -> pa.Table:
 
 
 def features(table: pa.Table, encoder: JsonObject) -> Floats:
-    """The rows as the encoder says: numbers shifted and scaled, gaps and categories one-hot where training knew them."""
+    """The rows encoded: numbers shifted and scaled, gaps and categories one-hot if training had them."""
     numbers = np.column_stack([np.empty((table.num_rows, 0)), *(_numbers(table.column(n)) for n in encoder["numbers"])])
     # NaN is where the cell was empty: the indicator columns below are made of the same gaps, before they are filled
     gaps = np.isnan(numbers)
@@ -119,7 +119,7 @@ def features(table: pa.Table, encoder: JsonObject) -> Floats:
 
 
 def raw_columns(table: pa.Table, encoder: JsonObject) -> pd.DataFrame:
-    """The columns as they are, for a Pipeline that makes features of them."""
+    """The columns as they are, for a Pipeline that makes its own features."""
     frame: pd.DataFrame = table.select(encoder["columns"]).to_pandas(date_as_object=False)
     for name in [name for name, kind in frame.dtypes.items() if kind.kind == "O" and kind.name == "object"]:
         # exact decimals of Parquet are numbers for a Pipeline; None would make the column one of objects
@@ -129,7 +129,7 @@ def raw_columns(table: pa.Table, encoder: JsonObject) -> pd.DataFrame:
 
 
 def table_features(table: pa.Table, data: bytes) -> Floats:
-    """Rows as the learner `table` encodes them: numbers standardised and their gaps beside them, text one-hot."""
+    """Rows as the learner `table` encodes them: numbers standardised, with a column for gaps each, text one-hot."""
     with np.load(io.BytesIO(data), allow_pickle=False) as found:
         about, centre, scale = json.loads(found["about"].tobytes()), found["centre"], found["scale"]
     parts = []
@@ -150,7 +150,7 @@ def table_features(table: pa.Table, data: bytes) -> Floats:
 
 
 def classifier_of(archive: dict[str, bytes]) -> tuple[str, bytes]:
-    """The classifier's format and arrays; that of the learner `table` lies within its own."""
+    """The classifier's format and arrays; the learner `table` keeps its classifier within its own."""
     about = json.loads(archive["about.json"])
     data = archive[about["classifier"]]
     if about["format"] != "table":
@@ -178,7 +178,7 @@ def _numbers(column: pa.ChunkedArray) -> Floats:
 
 
 def predictions(archive: dict[str, bytes], X: Floats) -> tuple[Ints, Floats | None]:
-    """Predicted classes, as places, and probabilities, from what the archive holds."""
+    """Predicted classes, as positions, and probabilities, from what the archive holds."""
     about, (form, data) = json.loads(archive["about.json"]), classifier_of(archive)
     if form == "constant":
         return np.zeros(len(X), dtype=np.int64), None
@@ -205,7 +205,7 @@ def predictions(archive: dict[str, bytes], X: Floats) -> tuple[Ints, Floats | No
 
 
 def refitted(archive: dict[str, bytes], X: Floats, y: Values, weight: Floats | None) -> Any:
-    """The model fitted again by scikit-learn; None where its kind cannot be."""
+    """The model fitted again by scikit-learn; None if it cannot fit this kind."""
     about, (form, data) = json.loads(archive["about.json"]), classifier_of(archive)
     if form == "skops":
         from skops.io import loads
@@ -227,7 +227,7 @@ def _weight_key(estimator: Any) -> str:
 
 
 def logistic(X: Floats, y: Values, weight: Floats | None, *, C: float, tol: float = 1e-10) -> LogisticRegression:
-    """Logistic regression, by the solver that is sure to arrive."""
+    """Logistic regression, by the solver that converges reliably at this number of features."""
     # Newton's steps factor a matrix of features squared: quick and exact while there are few, out of reach for many
     solver = "newton-cholesky" if X.shape[1] <= 2000 else "lbfgs"
     return LogisticRegression(C=C, solver=solver, tol=tol, max_iter=10_000).fit(X, y, weight)
@@ -239,7 +239,7 @@ def _codes(labels: Any, classes: list[Any]) -> Ints:
 
 
 def figures(y: Ints, predicted: Ints, chances: Floats | None, report: JsonObject) -> dict[str, float | None]:
-    """The figures of some test rows; labels are places among the report's classes."""
+    """The figures of some test rows; labels are positions in the report's classes."""
     classes = report["classes"]
     found: dict[str, float | None] = {"count": len(y)}
     if not len(y):
@@ -267,7 +267,7 @@ def figures(y: Ints, predicted: Ints, chances: Floats | None, report: JsonObject
 
 
 def risk_of(y: Ints, predicted: Ints, chances: Floats | None, report: JsonObject) -> tuple[float, float, float] | None:
-    """The risk of some test rows and the ends of its interval, NaN where there is none; None where it is not recomputed."""
+    """The risk of some test rows and the ends of its interval, NaN if there is none; None if it is not recomputed."""
     name, K = report["risk"], len(report["classes"])
     groups = len(report["groups"])
     level = 1 - report["delta"] / groups

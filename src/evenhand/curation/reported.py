@@ -1,4 +1,4 @@
-"""What a report gives, of rows chosen at once and of rows that are being labelled alike."""
+"""The report, shared by rows chosen at once and rows that are being labelled."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Reported"]
 
 
 class Reported(ABC):
-    """Figures and page of a summary."""
+    """The figures and the page made from a summary."""
 
     @property
     @abstractmethod
@@ -26,8 +26,8 @@ class Reported(ABC):
     def by_group(self) -> pd.DataFrame:
         """Figures of every group, as fairlearn's `MetricFrame.by_group`; index: the group's name.
 
-        `accuracy` with `low` and `high`, which hold for all groups at once with 95 % confidence; `count`, the test rows
-        behind it; how many rows train and validate; further measures.
+        The columns are `accuracy` with `low` and `high`, which hold for all groups at once with 95 % confidence;
+        `count`, the test rows behind it; how many rows train and validate; further measures.
         """
         return frame_of(self.summary["by_group"])
 
@@ -41,5 +41,5 @@ class Reported(ABC):
         return render(self.summary)
 
     def texts(self) -> dict[str, str]:
-        """The report as text, by what follows the name of the rows in the name of its file."""
+        """The report as texts, by the ending that each file adds to the name of the rows."""
         return {".report.html": self.report(), ".report.json": json.dumps(self.summary, allow_nan=False)}

@@ -1,4 +1,4 @@
-"""One run over a pool, with the row numbers, reasons and accuracies of every round; it can stop and go on."""
+"""One run over a pool, with the row numbers, reasons and accuracies of every round; it can be stopped and resumed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from evenhand.strategies.decision import KINDS
 __all__ = ["Curation", "Rounds", "hold_interrupt"]
 
 KEEP_EVERY = 5.0
-"""Seconds after which a run is kept again."""
+"""Seconds between two checkpoints of a run."""
 
 
 @dataclass
@@ -76,11 +76,11 @@ class Curation:
         on_labels: Callable[[int], None] = lambda labels: None,
         keep: Callable[[], None] = lambda: None,
     ) -> None:
-        """Go on to the end of the budget; Ctrl-C ends the run after the round it came in.
+        """Continue to the end of the budget; Ctrl-C ends the run after the current round.
 
         Args:
             on_labels: called after every round with the labels it took.
-            keep: called every few seconds, to keep what was chosen so far.
+            keep: called every few seconds, to save what was chosen so far.
         """
         kept = time.monotonic()
         # one thread: the fits are small, and more threads would change the last bits of a result that must be repeatable
@@ -97,7 +97,7 @@ class Curation:
             self.interrupted = stopped()
 
     def replay(self, earlier: Rounds, rows: Sequence[int], digest: str) -> None:
-        """Take over the rounds of an earlier run on the same pool, whose rows these were, with this fingerprint."""
+        """Repeat the rounds of an earlier run on the same pool, which chose these rows, with this fingerprint."""
         engine = self._trial.engine
         for group, labels in zip(earlier.group, earlier.labels, strict=True):
             self._keep(*self._trial.take(np.array([group]), np.array([labels - self.labels])))
@@ -116,7 +116,7 @@ class Curation:
         return int(self._trial.used[0])
 
     def _keep(self, drawn: Draw, validation: Mask) -> None:
-        """Remember the rows of a round, and which groups have nothing left after it."""
+        """Record the rows of a round, and which groups are used up after it."""
         assert drawn.rows is not None
         self._rows.append(drawn.rows)
         self._validates.append(validation)
@@ -162,7 +162,7 @@ class Curation:
 
     @cached_property
     def final(self) -> FinalModel:
-        """The model to deploy, fitted on every chosen row: the one chosen, or the plain one where that was asked for."""
+        """The model to deploy, fitted on every chosen row: the best candidate, or the plain one if `final` is plain."""
         plain: list[Any] = list(self._trial.memory.final_models())
         if self.settings.final == "chosen" and self._trial.drawn:
             return choose_models(self._trial, self.table, self._learner, plain)[0]
@@ -184,7 +184,7 @@ class Curation:
         return self._trial.stream
 
     def tested(self, model: CuratedModel | RawModel, risk: Risk, positive: int | None) -> Predictions:
-        """What a model makes of the test rows."""
+        """A model's predictions on the test rows."""
         part, classes = self.test_part(), self.table.classes
         measure = risk.for_classes(classes)
         y, m = part.y.astype(np.int64), len(self.table.groups)
@@ -211,7 +211,7 @@ class Curation:
         )
 
     def record(self) -> Record:
-        """The run as a simulation of one trial would tell it."""
+        """The run as the record of a simulation with one trial."""
         rounds, m = self.rounds, len(self.table.groups)
         risk = self.settings.risk
         accuracy = [[None] * m if found is None else found for found in rounds.accuracy]
@@ -234,7 +234,7 @@ class Curation:
         )
 
     def _final(self, name: str, models: Sequence[Any]) -> dict[str, Floats]:
-        """Test accuracy of a model, and its risk where that is not the error, as a record names them."""
+        """Test accuracy of a model, and its risk if that is not the error, under the names of a record."""
         accuracy, risk = self._trial.tested(models)
         return {f"{name}_accuracy": np.asarray(accuracy)} | ({} if risk is None else {f"{name}_risk": risk})
 
@@ -247,7 +247,7 @@ def _plain(values: Floats) -> list[float | None]:
 def hold_interrupt() -> Iterator[Callable[[], bool]]:
     """Turns the first Ctrl-C into a flag, so that nothing is left half done; the second one interrupts at once."""
     stop = False
-    # Python takes signals in the main thread only; elsewhere Ctrl-C is not ours to hold
+    # Python handles signals in the main thread only; elsewhere Ctrl-C cannot be held back
     if threading.current_thread() is not threading.main_thread():
         yield lambda: False
         return

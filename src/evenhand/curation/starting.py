@@ -1,4 +1,4 @@
-"""Labelling begun, or taken up again from the ledger file beside the output."""
+"""Begins a labelling, or resumes it from the ledger file beside the output."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def ledger_path(out: Path) -> Path:
 
 @dataclass(frozen=True)
 class Plan:
-    """What labels are made for.
+    """What a labelling is about.
 
     Attributes:
         data: the table or its path.
         label: the column to fill.
         groups: the columns that tell the group.
-        budget: labels to make, those for testing among them.
-        test_labels: how many of them only test.
+        budget: labels to make, including those for testing.
+        test_labels: how many of them are for testing only.
         campaign: further settings of the campaign, by name.
         table: settings of the table, by name.
         final: the model to deploy, chosen or plain.
@@ -64,7 +64,7 @@ class Plan:
     final: str = "chosen"
 
     def plain(self) -> JsonObject:
-        """The plan as plain values, by which a resumed one is known again."""
+        """The plan as plain values, by which a resumed one is recognised."""
         # objects have no equality that survives a process: they are compared by a text that lasts
         own = {key: value for key, value in self.campaign.items() if key not in ("strategy", "learner", "risk")}
         texts = {key: lasting_text(self.campaign[key]) for key in ("strategy", "learner", "risk")}
@@ -77,7 +77,7 @@ class Plan:
 
 
 def start(plan: Plan, out: Path | None, *, per_round: int | None, min_test: int, positive: Any) -> Labelling:
-    """The labelling of a table: begun, or gone on with where its ledger lies beside `out`."""
+    """Begin the labelling of a table, or resume it if its ledger lies beside `out`."""
     inputs = (Path(plan.data),) if isinstance(plan.data, str | Path) else ()
     if out is not None:
         check_output(out, inputs)
@@ -159,7 +159,7 @@ def _begun(plan: Plan, out: Path | None, settings: dict[str, Any], notes: Sequen
 
 
 def _discard(campaign: Campaign, out: Path | None) -> None:
-    """Remove what a labelling that could not begin has written: the next try begins anew."""
+    """Remove the files of a labelling that could not begin, so that the next try starts afresh."""
     if out is not None:
         campaign.release()
         for path in (ledger_path(out), checkpoint_path(out)):
@@ -191,7 +191,7 @@ def _kept(out: Path) -> JsonObject:
 
 
 def _resumed(plan: Plan, out: Path, settings: dict[str, Any]) -> Campaign:
-    """The campaign there is, once plan and table are known to be the same; only the budget may grow."""
+    """Open the campaign, after checking that plan and table are the same; only the budget may grow."""
     kept = _kept(out)
     was = kept["settings"]
     differ = [key for key in settings.keys() | was.keys() if settings.get(key) != was.get(key) and key != "budget"]
@@ -201,7 +201,7 @@ def _resumed(plan: Plan, out: Path, settings: dict[str, Any]) -> Campaign:
         raise InputError(f"cannot go on, the settings differ: {said}. Only the budget may change, and only grow.")
     _check_pool(plan.data, kept["pool"])
     own = plan.campaign["learner"]
-    # one that no text describes is given again
+    # an object that no text describes has to be given again
     given = {} if own is None or describe_learner(as_learner(as_raw(own))) else {"learner": as_raw(own)}
     campaign = Campaign.open(f"sqlite:///{ledger_path(out)}", NAME, **given)
     if settings["budget"] > was["budget"]:
@@ -211,7 +211,7 @@ def _resumed(plan: Plan, out: Path, settings: dict[str, Any]) -> Campaign:
 
 
 def _pool_facts(data: Any) -> JsonObject:
-    """What tells whether the table is still the same: of a file also its size and time, which are quick to compare."""
+    """What shows whether the table is still the same; for a file also its size and time, which are quick to compare."""
     if isinstance(data, str | Path):
         return {**stamp(Path(data)), "digest": digest_of_files(Path(data))}
     return {"digest": fingerprint(data)}

@@ -1,4 +1,4 @@
-"""Everything a report shows, as plain values: what the page, the terminal and the JSON file have in common."""
+"""Everything a report shows, as plain values that the page, the terminal and the JSON file share."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class Facts:
         settings: what was asked for, as plain values.
         labels: labels spent.
         counts: by role (train, validation, …) how many rows of each group were taken; `pool` how many there are.
-        min_test: groups with fewer relevant test rows are shown apart.
+        min_test: groups with fewer relevant test rows are shown separately.
         rounds: the choices and their reasons.
-        choice: how the model was chosen, where it was.
+        choice: how the model was chosen, if it was.
         progress: budget, rows to label and whether all is done, while labels are made.
     """
 
@@ -103,7 +103,7 @@ def summarise(
 
 
 def costs_of(measure: Measure) -> list[list[float]] | None:
-    """What every confusion costs, the dearest 1, by true and predicted class; None for other risks."""
+    """The cost of every confusion, scaled to at most 1, by true and predicted class; None for other risks."""
     if measure.risk.name != "costs" or measure.table is None:
         return None
     found: list[list[float]] = measure.table[:, :-1].tolist()

@@ -1,4 +1,4 @@
-"""Whether the labels of a table are still to be made, told without reading all of it."""
+"""Finds out whether a table's labels are still to be made, without reading all of it."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class Labels(NamedTuple):
 
 
 def labels_in(data: Any, label: str, form: JsonMapping) -> Labels:
-    """How many rows have a label; a column that is not there has none, unless its name looks like a slip."""
+    """How many rows have a label: none if the column does not exist, unless its name looks like a typing error."""
     check_effects([data], form)
-    # the label's column alone is read of a file: a table of ten million rows is told apart in seconds
+    # only the label's column of a file is read, which takes seconds for ten million rows
     if not isinstance(data, str | Path):
         frame = read(data, CsvFormat())
         return _counted(

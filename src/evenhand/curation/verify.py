@@ -1,4 +1,4 @@
-"""Whether a curated result holds: every figure of its report against its files, recomputed by scikit-learn."""
+"""Verifies a curated result: every figure of its report is recomputed from its files by scikit-learn."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = ["Check", "verify"]
 
 CLOSE = 1e-9
 REFIT = 1e-4
-"""How far probabilities of a model fitted again may lie from those of the stored one."""
+"""How far the probabilities of a refitted model may lie from those of the stored one."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Check:
 
     Attributes:
         name: what it is.
-        ok: whether it agrees; None where it could not be recomputed.
+        ok: whether it agrees; None if it could not be recomputed.
         found: what was found, in words.
     """
 
@@ -88,7 +88,7 @@ def _encoding(archive: dict[str, bytes]) -> tuple[Callable[[pa.Table], Any], lis
 
 
 def _rows_of(path: Path) -> Path:
-    """The rows, whichever of the files or their folder was named."""
+    """The path of the rows, whichever of the files, or their folder, was named."""
     if path.is_dir():
         found = sorted(path.glob("*.report.json"))
         if len(found) != 1:
@@ -106,7 +106,7 @@ def _rows_of(path: Path) -> Path:
 
 
 def _column(table: pa.Table, name: str) -> list[Any]:
-    """A bookkeeping column, by its own name or the one it has where that was taken."""
+    """A bookkeeping column, by its usual name or the one used if that was taken."""
     own = f"evenhand_{name}"
     found: list[Any] = table.column(own if own in table.column_names else name).to_pylist()
     return found
@@ -186,7 +186,7 @@ def _candidates(report: JsonObject, archive: dict[str, bytes], X: Floats, y: Int
 
 
 def _labels(values: list[Any], classes: list[Any]) -> Ints:
-    """Places of labels among the classes; CSV files hold text."""
+    """Positions of labels among the classes; CSV files hold text."""
     place = {str(label).lower(): k for k, label in enumerate(classes)}
     # exact first: classes that differ only in case are different; a spreadsheet may have made true of True
     exact = {str(label): k for k, label in enumerate(classes)}
@@ -272,7 +272,7 @@ def _trials(report: JsonObject) -> Iterator[Check]:
 
 
 def _is_first_trial(report: JsonObject) -> bool:
-    """Whether trial 0 of the first rule has the risks of the model reported, where it is among the trials."""
+    """Whether trial 0 of the first rule, if there, has the risks of the reported model."""
     found = report["comparison"]
     risks = {row["group"]: row["risk"] for row in report["by_group"]}
     own = [row for row in found["by_trial"] if row["trial"] == 0 and row["strategy"] == found["rules"][0]]

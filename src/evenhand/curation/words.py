@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 WIDTH = 0.03
-"""Half the width of an interval that is narrow enough to plan with."""
+"""Half the width of an interval narrow enough to be useful."""
 
 _SHORT = {"fnr": "false negatives", "fpr": "false positives"}
 
@@ -104,7 +104,7 @@ def best_candidates(candidates: Sequence[JsonObject], most: int = 4) -> list[Jso
 
 
 def joined(names: Sequence[str], most: int = 3) -> str:
-    """Names in a sentence, the first few of them; semicolons part those that have commas themselves.
+    """The first few names as part of a sentence, separated by semicolons if a name contains a comma.
 
     >>> joined(["a", "b", "c", "d"], most=2), joined(["sex=f, age=1", "sex=m, age=1"])
     ('a, b and 2 more', 'sex=f, age=1; and sex=m, age=1')
@@ -213,7 +213,7 @@ def _against_others(s: JsonObject) -> Iterator[str]:
 
 
 def _halves(s: JsonObject) -> Iterator[str]:
-    """What the second half of the labels brought the worst-off group."""
+    """A sentence on what the second half of the labels brought the worst-off group."""
     rounds, place = s["rounds"], s["groups"].index(s["worst"]["group"])
     tested = [i for i, found in enumerate(rounds["accuracy"]) if found is not None and found[place] is not None]
     half = [i for i in tested if rounds["labels"][i] <= s["labels"] / 2]

@@ -1,7 +1,7 @@
 """Data sets ready to draw from.
 
-`load("adult")` and `load("german")` come with the package (CC BY 4.0). `load("fashion-mnist")` and `load("cifar10")`
-are downloaded once; `load("utkface")` is handed out by its owners.
+`load("adult")` and `load("german")` are bundled with the package (CC BY 4.0). `load("fashion-mnist")` and
+`load("cifar10")` are downloaded once; `load("utkface")` must be requested from its owners.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def adult(**settings: Any) -> Table:
 
     Race and sex are features only with `use_group_as_feature=True`.
     """
-    settings.pop("data_dir", None)  # Nothing to look for: the files are in the package.
+    settings.pop("data_dir", None)  # no data folder is needed: the files are in the package
     use = settings.get("use_group_as_feature", False)
     groups = settings.pop("groups", "race and sex")
     features = [name for name in COLUMNS[:-1] if use or name not in {"race", "sex"}]

@@ -1,4 +1,4 @@
-"""CIFAR-10 as five pairs: which of its pair is it?"""
+"""CIFAR-10 as five pairs of classes: the task is to tell the two of a pair apart."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _FOLDER = "cifar-10-batches-bin"
 
 
 def cifar10(data_dir: str | Path | None = None, **settings: Any) -> Images:
-    """CIFAR-10 as a source, first of a pair is 0, second 1; settings as for `Images`."""
+    """CIFAR-10 as a source: the first of each pair has label 0, the second label 1; settings as for `Images`."""
     folder = data_folder(data_dir) / _FOLDER
     if not all((folder / batch.name).exists() for batch in BATCHES):
         _unpack(find((ARCHIVE,), "cifar10", data_dir)[0], folder)

@@ -1,4 +1,4 @@
-"""Data files by name: from a folder of the user's, or downloaded once from their canonical place and checked."""
+"""Data files by name: from a user's folder, or downloaded once from their official address and checked."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True)
 class Remote:
-    """A file of a data set: its name, where it comes from, its SHA-256 or MD5 as published."""
+    """A file of a data set: its name, its address, its published SHA-256 or MD5."""
 
     name: str
     url: str
@@ -35,7 +35,7 @@ class Remote:
 
 
 def data_folder(data_dir: str | Path | None) -> Path:
-    """The folder data sets are looked for and kept in: the one given, `EVENHAND_DATA`, or a cache in the home folder."""
+    """The folder for data sets: the one given, that of `EVENHAND_DATA`, or a cache in the home folder."""
     named = data_dir or os.environ.get("EVENHAND_DATA")
     return Path(named) if named else Path.home() / ".cache" / "evenhand"
 

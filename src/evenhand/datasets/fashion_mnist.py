@@ -1,4 +1,4 @@
-"""FashionMNIST as five pairs of garments: which of its pair is it?"""
+"""FashionMNIST as five pairs of garments: the task is to tell the two of a pair apart."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ FILES = tuple(
 
 
 def fashion_mnist(data_dir: str | Path | None = None, **settings: Any) -> Images:
-    """FashionMNIST as a source, first of a pair is 0, second 1; settings as for `Images`."""
+    """FashionMNIST as a source: the first of each pair has label 0, the second label 1; settings as for `Images`."""
     images, labels, test_images, test_labels = (read_images(path) for path in find(FILES, "fashion_mnist", data_dir))
     test = (test_images, *as_pairs(test_labels, FASHION_PAIRS))
     transform = {"mean": (0.2860,), "std": (0.3530,)}
@@ -44,7 +44,7 @@ def fashion_mnist(data_dir: str | Path | None = None, **settings: Any) -> Images
 
 
 def as_pairs(label: Values, pairs: dict[str, tuple[int, int]]) -> tuple[Ints, NDArray[np.str_]]:
-    """Which of its pair every image is, and the pair."""
+    """For every image, which of its pair it shows (0 or 1), and the pair."""
     y, group = np.zeros(10, dtype=np.int64), np.empty(10, dtype=object)
     for name, (first, second) in pairs.items():
         y[second] = 1
@@ -53,7 +53,10 @@ def as_pairs(label: Values, pairs: dict[str, tuple[int, int]]) -> tuple[Ints, ND
 
 
 def read_images(path: Path) -> Bytes:
-    """The images or labels of an IDX file: two zero bytes, the type, the number of dimensions, each as a big-endian number, the bytes."""
+    """The images or labels of an IDX file.
+
+    The file has two zero bytes, the type, the number of dimensions, each of these as a big-endian number, and the data.
+    """
     content = gzip.decompress(path.read_bytes())
     dimensions = content[3]
     shape = np.frombuffer(content, ">u4", count=dimensions, offset=4)

@@ -55,7 +55,7 @@ def german(**settings: Any) -> Table:
     Every trial has a new random 70/30 split of all rows, as in the paper; `stratify=True` holds 30 % out of each group.
     Personal status, which tells the sex, is a feature only with `use_group_as_feature=True`.
     """
-    settings.pop("data_dir", None)  # Nothing to look for: the files are in the package.
+    settings.pop("data_dir", None)  # no data folder is needed: the files are in the package
     use = settings.get("use_group_as_feature", False)
     groups = settings.pop("groups", "sex")
     features = [name for name in COLUMNS[:-1] if use or name != "personal-status"]

@@ -36,8 +36,8 @@ def utkface(data_dir: str | Path | None = None, *, split: str = "random", **sett
 
     Args:
         data_dir: a folder with the owners' folders `UTKFace` and `crop_part1`, or with the packed Parquet file.
-        split: `"random"` tests on 30 % of each group and sex, drawn anew for each trial, one of several exact twins
-            kept and none whose labels contradict each other; `"crop_part1"` trains on faces outside `crop_part1`
+        split: `"random"` tests on 30 % of each group and sex, drawn again for each trial; of exact twins it keeps one,
+            or none if their labels contradict each other; `"crop_part1"` trains on faces outside `crop_part1`
             that have no exact twin in it, and tests on those in it; `"paper"` trains on all of them, test faces
             included, as the paper does.
         settings: as for `Images`.
@@ -109,7 +109,7 @@ def _digests(faces: _Faces) -> NDArray[np.str_]:
 
 
 def _one_of_twins(faces: _Faces, known: Mask) -> Mask:
-    """Of faces with the very same bytes the first, or none where sex or race differ."""
+    """Of faces with identical bytes, keep the first, or none if sex or race differ."""
     rows = np.flatnonzero(known)
     _, first, twins = np.unique(_digests(faces)[rows], return_index=True, return_inverse=True)
     said = faces.sex[rows] + 2 * faces.race[rows]

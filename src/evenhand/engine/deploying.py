@@ -20,7 +20,7 @@ __all__ = ["choose_models"]
 
 
 def choose_models(block: Trials, source: Source, learner: Learner, plain: Sequence[Model]) -> list[FinalModel]:
-    """The models chosen on everything each trial has drawn, as a campaign's `final_model` chooses; `plain` is kept else."""
+    """Each trial's final model, chosen on everything it has drawn, as `Campaign.final_model` chooses; else `plain`."""
     classes, names = np.asarray(source.classes), np.asarray(source.groups)
     # the order of the draws, so that a campaign told the
     # same rows fits on the same matrix to the last bit

@@ -23,14 +23,14 @@ __all__ = ["Engine"]
 
 
 class Engine:
-    """Arrays with a leading trial axis T and the groups last, and the three steps that move them on.
+    """Arrays with a leading trial axis T and the groups last, and the three steps that update them.
 
-    A simulation runs a block of trials in lockstep; a campaign with the same seed chooses the same.
+    A simulation runs a block of trials in lockstep; a campaign with the same seed makes the same choices.
 
     Args:
         groups: the names of the groups.
         strategy: which group next.
-        memory: the example sets and their models; None where somebody else trains and reports losses.
+        memory: the example sets and their models; None if the user trains models elsewhere and reports losses.
         trials: the numbers of the trials, which their random numbers depend on.
         seed: the run's seed.
         warmup: warm-up rounds, groups in turn.
@@ -95,13 +95,13 @@ class Engine:
         )
 
     def choose(self) -> Decision:
-        """The strategy's decision for every trial; a strategy that is no `Rule` is asked trial by trial."""
+        """The strategy's decision for every trial; a strategy that is not a `Rule` is called trial by trial."""
         standing, uniforms = self.standing(), self.uniforms()
-        # our rules use the last axis only; a function of the user's is written for one campaign
+        # built-in rules use the last axis only; a user's function is written for one campaign
         if isinstance(self.strategy, Rule):
             return self.strategy(standing, uniforms)
         single = [Decision.checked(self.strategy(standing.trial(j), uniforms[j])) for j in range(len(self.trials))]
-        # without terms: strategies of users may give other ones in every trial
+        # without terms: a user's strategy may return other terms in every trial
         index, code = (np.array([getattr(d, name) for d in single]) for name in ("index", "code"))
         return Decision(self.groups, index, code)
 
@@ -110,7 +110,7 @@ class Engine:
         return self._uniforms.at(self.asked)
 
     def roles(self, trial: Ints, group: Ints) -> Mask:
-        """Which of these new rows validate: by the seed and how many of their group came before."""
+        """Which of these new rows validate: decided by the seed and by how many rows of their group came before."""
         cell = trial * len(self.groups) + group
         total = np.bincount(cell, minlength=self.counts.size)
         # roles depend on a row's place in its group, so rows
@@ -122,7 +122,7 @@ class Engine:
         return roles(self._role_states[cell], before + within, self.validation)
 
     def record(self, trial: Ints, group: Ints, X: Features, y: Ints, validation: Mask | None = None) -> Mask:
-        """Take in new labelled rows; gives back which of them validate."""
+        """Take in new labelled rows; returns which of them validate."""
         if validation is None:
             validation = self.roles(trial, group)
         if self.memory is not None:
@@ -131,7 +131,7 @@ class Engine:
         return validation
 
     def tally(self, trial: Ints, group: Ints, validation: Mask) -> None:
-        """Count new rows in."""
+        """Add new rows to the counts."""
         cell = trial * len(self.groups) + group
         held = np.bincount(cell[validation], minlength=self.counts.size).reshape(self.counts.shape)
         arrived = np.bincount(cell, minlength=self.counts.size).reshape(self.counts.shape)
@@ -140,7 +140,7 @@ class Engine:
         self.fresh |= arrived > 0
 
     def refit(self) -> bool:
-        """Fit and score where examples arrived since the last refit; says whether there was anything to do."""
+        """Fit and score the trials that got examples since the last refit; returns whether there were any."""
         if self.memory is None or not self.fresh.any():
             return False
         self.memory.fit()

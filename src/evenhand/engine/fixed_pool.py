@@ -17,14 +17,14 @@ from evenhand.uniforms import GRADIENT_STEPS, Uniforms, role_states, roles
 __all__ = ["PooledTrials"]
 
 _EXPLORE, _WHICH, _TIE = 0, 1, 3
-"""Places of a round's uniforms; all others say which examples are drawn."""
+"""What three of a round's uniforms are for, by position; all others say which examples are drawn."""
 
 
 class PooledTrials(Trials):
-    """Trials whose labels are all there before the first round.
+    """Trials that buy all their labels before the first round.
 
-    The pool of a trial is the first examples of every group, so it is made of what other strategies meet. The counts
-    are those of the examples stepped on: the mixture the model has learnt from.
+    The pool of a trial is the first examples of every group, so it holds examples that other strategies meet too. The
+    counts are of the examples that steps were taken on: the mixture the model has learnt from.
     """
 
     memory: PoolMemory
@@ -44,7 +44,7 @@ class PooledTrials(Trials):
         return PoolMemory(source.classes, source.groups, len(trials), strategy.rate, self.measure)
 
     def shares(self, population: Floats) -> Ints:
-        """Pairs of labels bought of every group: its share of the budget rounded down, but one at least."""
+        """Pairs of labels bought from every group: its share of the budget rounded down, but at least one."""
         pairs = np.maximum(np.floor(population * self.settings.budget / 2).astype(np.int64), 1)
         while pairs.sum() > self.settings.budget // 2:  # many groups with tiny shares: the largest one pays for them
             pairs[np.argmax(pairs)] -= 1

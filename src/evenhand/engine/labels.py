@@ -14,7 +14,7 @@ __all__ = ["Labels", "read_labels"]
 
 
 class Labels:
-    """The classes known so far; `fixed` ones refuse any other label."""
+    """The classes known so far; if they are `fixed`, any other label is refused."""
 
     def __init__(self, classes: Iterable[Any] | None = None, *, fixed: bool = True) -> None:
         given = [] if classes is None else _plain(list(classes))
@@ -33,7 +33,7 @@ class Labels:
         return labels
 
     def learn(self, labels: Sequence[object]) -> bool:
-        """Take in labels; says whether there was a new class among them."""
+        """Take in labels; returns whether there was a new class among them."""
         new = set(labels) - set(self.classes)
         if new:
             self.classes = _sorted([*self.classes, *new])

@@ -32,7 +32,7 @@ __all__ = ["Record", "Round", "Settings", "each_round", "run_block"]
 class Record:
     """What happened in a block of T trials over R rounds; NaN where nothing was computed, −1 where nothing chosen.
 
-    `risk`, `final_risk` and `chosen_risk` are test risks, as the accuracies are for the error; None if that is the risk.
+    `risk`, `final_risk` and `chosen_risk` are test risks; None if the risk is the error, which the accuracies show.
     """
 
     groups: tuple[str, ...]
@@ -53,13 +53,13 @@ class Record:
 
 @dataclass(frozen=True)
 class Round:
-    """A round that is done: what was chosen and drawn, and by trial and group what was measured after it.
+    """A finished round: what was chosen and drawn, and what was measured after it, by trial and group.
 
     Attributes:
         step: the decisions and the rows.
-        losses: mean validation losses, None where the models were not scored.
-        accuracy: test accuracy, None where it was not taken.
-        risk: test risk, None where it was not taken or is the error.
+        losses: mean validation losses; None if the models were not scored.
+        accuracy: test accuracy; None if it was not measured.
+        risk: test risk; None if it was not measured or is the error.
     """
 
     step: Step
@@ -71,15 +71,15 @@ class Round:
 def each_round(
     block: Trials, *, first: int = 0, score: bool = False, test: bool = True, test_risk: bool = True
 ) -> Iterator[Round]:
-    """Every round until all trials are over, yielded as they complete: the caller keeps what it needs and may stop.
+    """Yield rounds as they complete, until all trials are over; the caller keeps what it needs and may stop early.
 
     Args:
         block: the trials.
-        first: how many rounds they have behind them.
+        first: how many rounds they have already made.
         score: whether to score after every round, although the strategy and the tests may not need it.
-        test: whether to take test accuracy at the rounds the settings name. A group that runs low gives short rounds, so
-            there may be more of them than the budget has full ones: those are tested too.
-        test_risk: whether to take the test risk there too, where it is not the error.
+        test: whether to measure test accuracy at the rounds the settings name. A group that runs low gives short
+            rounds, so there may be more rounds than the budget has full ones: those are tested too.
+        test_risk: whether to measure the test risk there too, if it is not the error.
     """
     test_risk = test_risk and not block.settings.risk.is_error
     tested = block.settings.evaluated(block.rounds)
@@ -175,7 +175,7 @@ def run_block(
 
 @dataclass(frozen=True)
 class _Forms:
-    """Closed forms for the linear rules of a block: none, accuracies, or also the risk."""
+    """Closed forms for the linear rules of a block: none, for accuracies only, or also for the risk."""
 
     accuracies: ExactStream | None
     confusions: ConfusionStream | None

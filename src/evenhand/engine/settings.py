@@ -1,4 +1,4 @@
-"""Checks of what a campaign or a simulation is given, with errors for the person who reads them."""
+"""Checks of the settings of a campaign or a simulation, with errors written for the person who reads them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["as_population", "as_seed", "check_settings", "forced_warning", "learner_seed"]
 
 MOST_LABELS = 10**15
-"""The largest budget: beyond it counts would not fit the databases' numbers."""
+"""The largest budget: larger counts would not fit the databases' integers."""
 
 
 def check_settings(
@@ -32,7 +32,7 @@ def check_settings(
     simulated: bool = False,
     risk: Risk = ERROR,
 ) -> tuple[str, ...]:
-    """The group names as a tuple, after checking everything; some strategies can only be `simulated`."""
+    """Check everything and return the group names as a tuple; some strategies can only be `simulated`."""
     if isinstance(groups, str):
         raise InputError(f"groups must be a list of names, not the text {groups!r}")
     if not isinstance(groups, Iterable):
@@ -51,7 +51,7 @@ def check_settings(
     if len({name.strip() for name in names}) < len(names):
         raise InputError(f"two groups differ only by blanks: {', '.join(map(repr, names))}")
     if not callable(strategy) or isinstance(strategy, type):
-        raise InputError(f"{strategy!r} is no strategy: give e.g. Optimistic(), or a callable (standing, uniforms)")
+        raise InputError(f"{strategy!r} is not a strategy: give e.g. Optimistic(), or a callable (standing, uniforms)")
     if getattr(strategy, "buys_first", False) and not simulated:
         raise InputError(f"{strategy} asks for no group, it buys all labels at once: compare it by simulate")
     if risk.name == "log" and getattr(strategy, "bound", None) is not None:
@@ -92,7 +92,7 @@ def as_population(
     groups: tuple[str, ...],
     strategy: Strategy,
 ) -> Floats | None:
-    """The shares in the order of the groups, summing to one; an error if the strategy needs them and they lack."""
+    """The shares in the order of the groups, summing to one; an error if the strategy needs them and has none."""
     if population is None:
         if getattr(strategy, "needs_population", False):
             raise InputError(
@@ -113,7 +113,7 @@ def as_population(
 
 
 def forced_warning(strategy: Strategy, groups: int, examples: float) -> str | None:
-    """What to say when forced exploration alone would eat more than half of the training examples."""
+    """The warning for a budget more than half of which forced exploration alone would use up; None if it would not."""
     xi = getattr(strategy, "xi", None)
     if xi is None or groups < 2:
         return None

@@ -42,19 +42,19 @@ class Settings:
 
     @property
     def rounds(self) -> int:
-        """How many rounds the budget buys; fewer than two labels left end it."""
+        """How many rounds the budget buys; it ends when fewer than two labels are left."""
         # the last round is cut to what is left and needs a pair, hence not simply rounded up
         return (self.budget + 2 * self.batch - 2) // (2 * self.batch)
 
     def rounds_of(self, strategy: Strategy) -> int:
-        """The rounds of a strategy, which may have several for each of these."""
+        """How many rounds a strategy makes; it may make several for each round the budget buys."""
         return self.rounds * int(getattr(strategy, "passes", 1))
 
     def evaluated(self, rounds: int | None = None) -> Mask:
-        """Which rounds are tested, of these or of all the budget buys: evenly spaced, the last one always."""
+        """Which of `rounds` (by default all the budget buys) are tested: evenly spaced, always with the last one."""
         rounds = self.rounds if rounds is None else rounds
         chosen = np.zeros(rounds, dtype=bool)
-        # one point more, without the first: so many tests, evenly spaced up to the last round
+        # one point more, and the first one dropped: evenly spaced tests up to the last round
         chosen[np.linspace(0, rounds - 1, min(max(self.evaluate, 1), rounds) + 1).round().astype(int)[1:]] = 1
         chosen[-1] = True
         return chosen
@@ -97,7 +97,7 @@ class Trials:
         )
         self.used = np.zeros(len(trials), dtype=np.int64)
         self.drawn: list[Draw] = []
-        """All draws, where the final model will be chosen from them."""
+        """All draws, kept only if the final model will be chosen on them."""
 
     def make_memory(self, source: Source, strategy: Strategy, learner: Learner, trials: Sequence[int]) -> Memory:
         """The example sets and models of these trials."""
@@ -107,14 +107,14 @@ class Trials:
             len(source.groups),
             risk=self.settings.risk,
             trials=len(trials),
-            # by the first trial: a learner that uses its seed fits one trial at a time, so a block of it is that trial
+            # named by the first trial: a learner that uses its seed fits one trial at a time, so a block is that trial
             seed=learner_seed(self.settings.seed, trials[0]),
             names=tuple(source.groups),
             run=f"{source.name} {getattr(strategy, '__name__', strategy)} seed {self.settings.seed} trial {trials[0]}",
         )
 
     def sizes(self) -> Ints:
-        """Labels of the next round, 0 where a trial is over; groups with less than a pair left are offered no more."""
+        """Labels of the next round, 0 if a trial is over; groups with less than a pair left are no longer offered."""
         left = self.stream.left()
         if left is not None:
             # a request is at least a pair, one to train and one to validate
@@ -133,7 +133,7 @@ class Trials:
         return Step(decision, chosen, drawn, validation)
 
     def take(self, group: Ints, size: Ints) -> tuple[Draw, Mask]:
-        """Draw from these groups and record what came."""
+        """Draw from these groups and record the rows."""
         drawn = self.stream.draw(group, size)
         # kept only then: all rows of a long simulation take more memory than its models
         if self.settings.final == "chosen":
@@ -162,7 +162,7 @@ class Trials:
 
 
 def open_stream(source: Source, learner: Any, seed: int, trials: Sequence[int]) -> Stream:
-    """The draws of a source as the learner takes them: columns as they are for one that needs them, else numbers."""
+    """The draws of a source in the form the learner takes: columns as they are if it needs them, else numbers."""
     if not needs_columns(learner):
         return source.open(seed, trials)
     if not isinstance(source, HasColumns):
@@ -173,7 +173,7 @@ def open_stream(source: Source, learner: Any, seed: int, trials: Sequence[int]) 
 
 
 def check_tests(name: str, stream: Stream, risk: Risk) -> RiskStream:
-    """A source's stream, once it can test models by another risk than the error."""
+    """The stream of a source, after checking that it can test models by this risk."""
     if not isinstance(stream, RiskStream):
         raise InputError(
             f"the source {name} tests accuracy only, not the risk {str(risk)!r}: its streams need accuracies_and_risks(models, measure); "

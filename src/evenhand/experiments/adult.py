@@ -33,7 +33,7 @@ def find(runs: Runs, scale: str) -> Findings:
     found = runs["adult"]
     figure, (ax,) = panels(["Adult"], "labels", "test accuracy of the worst group")
     draw_worst(ax, found)
-    # with all of Adult white men are the worst-off group: what they reach is what no rule can beat
+    # trained on all of Adult, white men are the worst-off group: no rule can beat what they reach
     top = ceilings(open_study_source(STUDY))["white men"]
     ax.axhline(top[1], color="#444444", linewidth=1, linestyle="--", label="all of Adult")
     ax.set_ylim(0.68, 0.82)

@@ -1,4 +1,4 @@
-"""What an experiment is, and what it finds: a figure, a table, numbers beside the paper's, values that claims are judged by."""
+"""Experiments and their findings: a figure, a table, numbers to compare with the paper's, values that decide claims."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Measured:
-    """What the test of one claim goes by.
+    """The values that the test of one claim uses.
 
     Args:
         values: by the comparison's name, one value per trial.
@@ -50,19 +50,19 @@ class Measured:
     note: str = ""
 
     def to_dict(self) -> JsonObject:
-        """Plain values, for JSON."""
+        """The values as plain values, for JSON."""
         return {"untested": self.untested, "note": self.note, "values": {k: list(v) for k, v in self.values.items()}}
 
 
 def measured(values: Mapping[str, ArrayLike], untested: str = "", note: str = "") -> Measured:
-    """Values as they are kept: rounded first, so that whoever judges the kept ones comes to the same verdict."""
+    """Values as they are stored: rounded first, so that judging the stored ones gives the same verdict."""
     kept = {name: np.atleast_1d(np.round(np.asarray(given, float), 6)).tolist() for name, given in values.items()}
     return Measured(kept, untested, note)
 
 
 @dataclass(frozen=True)
 class Findings:
-    """What came out of an experiment; `measured` holds by claim what its test goes by."""
+    """The findings of an experiment; `measured` has, by claim, the values that its test uses."""
 
     figure: Figure
     table: pd.DataFrame
@@ -78,12 +78,12 @@ class Experiment:
     Args:
         id: its name on the command line.
         title: what it shows.
-        paper: what the paper says of it, in our words.
+        paper: what the paper says about it, in our words.
         studies: what is run, by name.
-        find: from the runs and the scale's name to the findings.
+        find: a function from the runs and the scale's name to the findings.
         tests: the claims, each with what makes it hold, fail or stay open.
         note: settings the paper leaves open and what they are here.
-        optional: whether the findings are worth having when some study's data are absent.
+        optional: whether the findings are useful even if some study's data are missing.
     """
 
     id: str
@@ -100,7 +100,7 @@ class Experiment:
         return {name: study.at(scale, trials, seed, image_rounds) for name, study in self.studies.items()}
 
     def claims(self, found: Mapping[str, Measured]) -> list[Claim]:
-        """The verdict on every claim that something was measured for."""
+        """The verdict on every claim that has measured values."""
         known = {test.claim: test for test in self.tests}
         if strange := found.keys() - known.keys():
             raise KeyError(f"{self.id} has no test of {min(strange)!r}")

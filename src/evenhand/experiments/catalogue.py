@@ -36,7 +36,7 @@ def experiments() -> dict[str, Experiment]:
 
 
 def choose(ids: Sequence[str]) -> list[Experiment]:
-    """The experiments with these ids, all of them without any.
+    """The experiments with these ids; all of them if no id is given.
 
     >>> [experiment.id for experiment in choose(["fig-adult"])]
     ['fig-adult']

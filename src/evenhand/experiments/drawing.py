@@ -1,4 +1,4 @@
-"""The pictures of the experiments, drawn alike."""
+"""The figures of the experiments, drawn in one style."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_band", "draw_groups", "draw_mixture", "draw_share", "draw_worst", "panels", "watermark"]
 
-# more are not seen, and make an SVG of megabytes
+# more points cannot be seen, and would make an SVG of megabytes
 _POINTS = 200
 
 

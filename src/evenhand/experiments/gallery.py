@@ -1,4 +1,4 @@
-"""One page with every figure beside what the paper says of it."""
+"""One page with every figure and what the paper says about it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["render"]
 
 
 def render(entries: Mapping[str, object]) -> str:
-    """The gallery of these entries of `results.json`, as HTML that stands beside the figures."""
+    """The gallery of these entries of `results.json`, as HTML for the folder of the figures."""
     from evenhand.report.pages import environment
 
     templates = environment()

@@ -40,7 +40,7 @@ def image_study(source: str, rules: Iterable[str] = RULES) -> Study:
 
 
 def too_short(record: Record) -> str:
-    """Why a run has no verdict, if it has none."""
+    """Why a run is too short for a verdict; empty if it is not."""
     return f"fewer than {LEAST} rounds" if len(record.labels) < LEAST else ""
 
 
@@ -66,7 +66,7 @@ def find_worst(name: str, paper: Paper, test: Test, runs: Runs, scale: str) -> F
 
 
 def find_groups(name: str, runs: Runs, scale: str) -> Findings:
-    """Every group's accuracy, A_opt beside Uniform."""
+    """Every group's accuracy, A_opt compared with Uniform."""
     found = {label: runs[name][label] for label in ("A_opt", "Uniform")}
     figure, axes = panels(list(found), "round", "test accuracy")
     for ax, record in zip(axes, found.values(), strict=True):

@@ -1,4 +1,4 @@
-"""Verdicts again, from the values of every trial that a run left in `verdicts.json`."""
+"""Computes verdicts again, from the values of every trial that a run stored in `verdicts.json`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ABOUT = (
 
 
 def read_values(folder: Path) -> JsonObject:
-    """By experiment and claim, what its test goes by; nothing where nothing was kept."""
+    """By experiment and claim, the values that its test uses; empty if nothing was stored."""
     path = folder / VALUES
     if not path.exists():
         return {}

@@ -1,4 +1,4 @@
-"""What the figures read off records, by `simulation.metrics`, and tidy tables of means."""
+"""What the figures take from records, by `simulation.metrics`, and tidy tables of means."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def worst(record: Record, at: int | None = None) -> Floats:
 
 
 def final_gap(record: Record) -> Floats:
-    """Accuracy of the best group less that of the worst at the end, (trials,)."""
+    """Accuracy of the best group minus that of the worst at the end, (trials,)."""
     return metrics.gap(record.accuracy[-1])
 
 
 def tested_rounds(record: Record) -> Ints:
-    """The rounds after which test accuracy was taken."""
+    """The rounds after which test accuracy was measured."""
     return np.flatnonzero(~np.isnan(record.accuracy).all(axis=(1, 2)))
 
 
@@ -61,7 +61,7 @@ def _row(record: Record, labels: int | None) -> int:
 
 
 def gains(runs: Mapping[str, Record], a: str, b: str, at: int | None = None) -> Floats:
-    """Worst-group accuracy of a less that of b in every trial that both have."""
+    """Worst-group accuracy of a minus that of b in every trial that both have."""
     first, second = (pd.Series(worst(runs[label], at), index=runs[label].trials) for label in (a, b))
     found = (first - second).dropna().to_numpy()
     assert len(found), "the two strategies share no trial"
@@ -69,25 +69,25 @@ def gains(runs: Mapping[str, Record], a: str, b: str, at: int | None = None) -> 
 
 
 def gains_between(runs: Mapping[str, Record], a: str, b: str, low: float, high: float) -> Floats:
-    """The same, in the mean over the tested rounds with so many labels; every trial's own mean."""
+    """The same as every trial's mean over the tested rounds with `low` to `high` labels."""
     known = [np.isfinite(runs[label].accuracy).all(axis=(1, 2)) for label in (a, b)]
     rounds = np.flatnonzero(known[0] & known[1])
     # a block of trials spends its labels in step; the slowest says where a round stands
     labels = runs[a].labels[rounds].min(axis=1)
     chosen = rounds[(labels > low) & (labels <= high)]
-    # so short a run has no such rounds: its last one, which no verdict rests on
+    # a run this short has no such rounds: its last round is used, and no verdict rests on it
     chosen = chosen if len(chosen) else rounds[-1:]
     means = [pd.Series(metrics.worst(runs[x].accuracy[chosen]).mean(axis=0), index=runs[x].trials) for x in (a, b)]
     return np.asarray((means[0] - means[1]).dropna().to_numpy())
 
 
 def half_gap(paper: Mapping[str, tuple[float, float]], other: str = "Uniform") -> float:
-    """Half of what A_opt is ahead of another rule in the paper: less than that is not what the paper saw."""
+    """Half of A_opt's lead over another rule in the paper: a smaller lead does not confirm the paper."""
     return round((paper["A_opt"][0] - paper[other][0]) / 2, 6)
 
 
 def mean_number(name: str, values: Floats, paper: float | None = None, paper_sd: float | None = None) -> Number:
-    """Mean and standard deviation over trials, beside the paper's."""
+    """Mean and standard deviation over trials, together with the paper's."""
     mean, sd = map(float, metrics.spread(values))
     return Number(name, mean, sd if len(values) > 1 else None, paper, paper_sd)
 
@@ -112,7 +112,7 @@ def curves(runs: Mapping[str, Record], **columns: str) -> pd.DataFrame:
 
 
 def ceilings(source: Any, trials: int = 1) -> dict[str, tuple[float, float]]:
-    """For every group: accuracy of a logistic rule trained on its whole pool alone, and on everybody's."""
+    """For every group, the accuracy of a logistic rule trained on its whole pool alone, and on all groups' pools."""
     from evenhand.engine.memories.rows import stack
     from evenhand.learners import Logistic
 

@@ -21,7 +21,7 @@ HARDER = Test(
     (Above("share of v at the peak, instance I", 0.5), Above("share of u at the peak, instance II", 0.5)),
     exact=True,
 )
-# 0.23 is given to two figures; more than one off in the second is not "about" it
+# 0.23 is given to two digits; a number that is off by more than one in the second is not "about" 0.23
 PEAK = Test(
     "In instance I the best share of u is about 0.23",
     (Within("share of u at the peak, instance I", 0.01, 0.23),),
@@ -41,7 +41,7 @@ def curve(model: SyntheticModel1, values: int, examples: int) -> pd.DataFrame:
         n = round(pi * examples)
         X = np.vstack([draws[0].X[:n], draws[1].X[: examples - n]])
         y = np.concatenate([draws[0].y[:n], draws[1].y[: examples - n]])
-        # from the rule of the mixture beside it: a thousand fits that start near their optimum
+        # each fit starts from the rule of the neighbouring mixture, near its optimum: there are a thousand
         rule = Logistic().fit(X, y, previous=rule)
         trained.append(model.linear_accuracies(rule.coef_[0], rule.intercept_[0]))
     columns: JsonObject = {"source": model.name, "share_of_u": share}

@@ -1,4 +1,4 @@
-"""The folder an experiment ends in: figures, CSV, `results.json`, the values of every trial that verdicts go by, the gallery."""
+"""The output folder: figures, CSV, `results.json`, the values of every trial that verdicts use, the gallery."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Output:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         results = folder / "results.json"
-        # a folder of somebody else's must not fill up with figures
+        # a folder with other things in it must not fill up with figures
         if folder.exists() and any(folder.iterdir()) and not results.exists() and not (folder / "trials").exists():
             raise InputError(f"{folder} is not empty and holds no earlier reproduction: choose another folder")
         folder.mkdir(parents=True, exist_ok=True)
@@ -45,13 +45,13 @@ class Output:
         self.measured = read_values(folder)
 
     def has(self, name: str, key: str | None = None) -> bool:
-        """Whether an experiment's findings are there with all files; with a key, those of this very experiment."""
+        """Whether an experiment's findings exist with all files; with a key, they must be of just this experiment."""
         entry = self.entries.get(name, {})
         there = "key" in entry and all((self.folder / f"{name}.{kind}").exists() for kind in _FORMATS)
         return there and key in (None, entry["key"])
 
     def enter(self, experiment: Experiment, options: Options, findings: Findings | None = None, **details: Any) -> None:
-        """Take an experiment in, with its findings where there are any: the figure and the table are written at once."""
+        """Add an experiment, with its findings if there are any: the figure and the table are written at once."""
         entry = self._about(experiment, options) | details
         if findings is not None:
             if options.scale == "quick":

@@ -41,7 +41,7 @@ STILL = Test(
 
 
 def find(runs: Runs, scale: str) -> Findings:
-    """Where the bold forms end, and whether they still move."""
+    """Where the rules that explore too much end, and whether they still move."""
     found, long = runs["I"], runs[LONG]
     fair = float(SyntheticModel1.instance("I").pi_star()[0])
     figure, axes = panels(["2,000 labels", "20,000 labels"], "round", "share of u")

@@ -55,7 +55,7 @@ class Options:
 
 @dataclass
 class Outcome:
-    """What became of one experiment: `done`, `kept` (nothing was left to do), `skipped` or `failed`."""
+    """The outcome of one experiment: `done`, `kept` (nothing was left to do), `skipped` or `failed`."""
 
     experiment: str
     status: str = "done"
@@ -120,7 +120,7 @@ def _one(experiment: Experiment, output: Output, store: Store, options: Options,
 
 
 def _absent(studies: Mapping[str, Study]) -> dict[str, str]:
-    """The studies whose data or extras are not there, and how to get them."""
+    """The studies whose data or extras are missing, and how to get them."""
     absent = {}
     for name, study in studies.items():
         try:
@@ -172,7 +172,7 @@ def _run(
             outcome.ran += len(record.trials)
         for trial, error in failed.items():
             place = f"{name}/{block.label}/{trial}"
-            # one trial fails alone: whoever looks into it needs that trial, in this process, with its traceback
+            # the command runs the failed trial alone, in one process, with its traceback
             command = f'evenhand reproduce {experiment} {options.arguments()} --repeat "{place}"'
             about = {"study": name, "strategy": block.label, "trial": trial, "seed": block.settings.seed}
             outcome.failures.append(about | {"error": error, "command": command})
@@ -180,7 +180,7 @@ def _run(
 
 
 def collect(studies: Mapping[str, Study], store: Store) -> dict[str, dict[str, Record]]:
-    """What is kept of every study's strategies; one without any trial is left out."""
+    """The stored trials of every study's strategies; a strategy without any is left out."""
     runs: dict[str, dict[str, Record]] = {}
     for name, study in studies.items():
         kept = {label: store.get(study.settings(label), study.numbers()) for label in study.strategies}

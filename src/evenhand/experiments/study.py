@@ -36,10 +36,10 @@ class Study:
         learner: a learner as text.
         batch: examples of each role a round draws.
         warmup: warm-up rounds.
-        evaluate: rounds at which test accuracy is taken.
+        evaluate: at how many rounds test accuracy is measured.
         block: trials run together in lockstep; 1 for learners that fit one trial at a time.
         source_settings: what the source is opened with.
-        risk: what worse off means, as text.
+        risk: what "worse off" means, as text.
         positive: the class that `fnr` and `fpr` are about.
     """
 
@@ -62,8 +62,10 @@ class Study:
     def at(
         self, scale: str, trials: int | None = None, seed: int | None = None, image_rounds: int | None = None
     ) -> Study:
-        """The study at a scale, with other trials, another seed where they are given; with `image_rounds`, images have so
-        many, and one trial if nothing else is said."""
+        """The study at a scale, with another number of trials or another seed if given.
+
+        With `image_rounds`, image studies have that many rounds, and one trial unless another number is given.
+        """
         changes: JsonObject = dict(self.quick) if scale == "quick" else {}
         if trials is not None:
             changes["trials"] = trials
@@ -82,7 +84,7 @@ class Study:
         return self.learner.partition(":")[0] == "network"
 
     def settings(self, label: str) -> JsonObject:
-        """All that decides a trial's result, apart from its number."""
+        """All settings that a trial's result depends on, apart from its number."""
         return {
             "schema": _SCHEMA,
             # trials of another version are run again: what is kept must be what this code gives
@@ -102,7 +104,7 @@ class Study:
         }
 
     def _risk(self) -> JsonObject:
-        """The risk as plain values; nothing for the error, so that its trials keep the keys they have."""
+        """The risk as plain values; empty for the error, so that the keys of its trials stay the same."""
         risk = as_risk(self.risk, self.positive)
         return {} if risk.is_error else risk.settings()
 
@@ -127,13 +129,13 @@ class Study:
 
 
 def open_study_source(study: Study) -> Source:
-    """The study's source, opened once a process."""
+    """The study's source, opened once per process."""
     # a worker runs many blocks of a study; reading its table each time would take longer than the trials
     return _source(study.source, tuple(sorted(study.source_settings.items())))
 
 
 def open_study(study: Study) -> tuple[Source, Any]:
-    """The study's source and learner; raises, with what to do, where the data or the extra it needs is not there."""
+    """The study's source and learner; if data or an extra is missing, the error says what to do."""
     source = open_study_source(study)
     return source, learner_for(source, study.learner)
 

@@ -1,4 +1,4 @@
-"""table-final: accuracy of the worst group at the end, on every data set that is there."""
+"""table-final: accuracy of the worst group at the end, on every data set that is available."""
 
 from __future__ import annotations
 

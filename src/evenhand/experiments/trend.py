@@ -1,4 +1,4 @@
-"""fig-trend: SyntheticModel2, where the worst group no longer gains and A_opt+ looks elsewhere."""
+"""fig-trend: SyntheticModel2, where the worst group no longer improves and A_opt+ turns to the other group."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def draw_data(ax: Axes) -> None:
         drawn = stream.draw(np.array([z]), np.array([300]))
         for label, face in ((0, "none"), (1, colour)):
             x, y = drawn.X[drawn.y == label].T
-            # u's two labels lie on the same points: drawn apart, or one would hide the other
+            # u's two labels lie on the same points: they are drawn apart, or one would hide the other
             y = y + (0.25 * (label - 0.5) if group == "u" else 0)
             ax.scatter(x, y, s=12, facecolors=face, edgecolors=colour, linewidths=0.7, label=f"{group}, label {label}")
     ax.set(title="SyntheticModel2 (u's labels drawn apart)", aspect="equal")

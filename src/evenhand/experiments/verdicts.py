@@ -1,7 +1,8 @@
-"""Verdicts by tests that are written down before the numbers: what makes a claim hold, fail, or stay open.
+"""Verdicts by tests that are fixed before the numbers are seen: what makes a claim hold, fail, or stay open.
 
-A claim is a list of comparisons. Each takes one value per trial, makes an interval of them, and says what the interval
-has to do. All intervals on the page share an error probability of 5 %, so that with 95 % all of them cover at once.
+A claim is a list of comparisons. Each takes one value per trial, computes an interval from them, and says what the
+interval has to show. All intervals on the page share an error probability of 5 %, so that with 95 % all of them cover
+at once.
 """
 
 from __future__ import annotations
@@ -223,5 +224,5 @@ def _one(test: Test, comparison: Comparison, values: Values) -> tuple[Comparison
 
 
 def count(tests: Sequence[Test]) -> int:
-    """How many of these comparisons are of samples."""
+    """How many comparisons of these tests rest on samples."""
     return sum(len(test.comparisons) for test in tests if not test.exact)

@@ -31,11 +31,11 @@ __all__ = [
 
 
 def as_learner(given: Any, risk: Risk = ERROR) -> Any:
-    """A copy of a learner, a bare scikit-learn classifier wrapped; refuses one without the probabilities a risk needs."""
+    """A copy of a learner; wraps a bare scikit-learn classifier, refuses one without the probabilities a risk needs."""
     if isinstance(given, type):
         raise InputError(f"give an object, {given.__name__}(), not the class {given.__name__}")
     if not hasattr(given, "fit"):
-        raise InputError(f"{given!r} is no learner: it has no fit(X, y); use Logistic() or SklearnLearner(...)")
+        raise InputError(f"{given!r} is not a learner: it has no fit(X, y); use Logistic() or SklearnLearner(...)")
     # our own two have scikit-learn's interface as well, and are learners as they are
     bare = hasattr(given, "get_params") and not isinstance(given, Logistic | Minimax)
     learner = SklearnLearner(given) if bare else deepcopy(given)

@@ -13,7 +13,7 @@ __all__ = ["Learner", "Model"]
 class Model(Protocol):
     """A trained classifier.
 
-    For the log loss it also has `predict_proba` or, precise where probabilities are tiny, `predict_log_proba`.
+    For the log loss it also needs `predict_proba` or `predict_log_proba`; the latter is precise for tiny probabilities.
     """
 
     @property
@@ -29,9 +29,9 @@ class Learner(Protocol):
     """Something that can be fitted; `previous` is the model it may start from.
 
     A learner with `needs_groups = True` is also given `groups=`, the group of every row; one with `needs_columns = True`
-    gets the columns of a table as they are, in a pandas frame. One whose `fit` has no `sample_weight` works everywhere
-    but where rows are weighted.
+    gets the columns of a table as they are, in a pandas frame. One whose `fit` has no `sample_weight` works except
+    where rows are weighted.
     """
 
     def fit(self, X: Any, y: Any, *, sample_weight: Any = None, previous: Any = None, seed: int = 0) -> Model:
-        """The model fitted on the rows of X with labels y, each counted as often as its weight says."""
+        """Fit a model on the rows of X with labels y; each row counts as often as its weight says."""

@@ -1,4 +1,4 @@
-"""How sure worst-group risks are: rows drawn again within groups, the same ones for every model."""
+"""How uncertain worst-group risks are: bootstrap samples within groups, the same ones for every model."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from evenhand.risks import Outcomes
 __all__ = ["deviation", "worst_risks"]
 
 DRAWS = 200
-_ROOM = 2_000_000  # counts held at a time
+_ROOM = 2_000_000  # counts kept in memory at a time
 
 
 def worst_risks(cross: CrossFit, models: Sequence[Outcomes], draws: int = DRAWS) -> Floats:
-    """The worst group's risk of every model on so many bootstrap samples, (draws, J).
+    """The worst group's risk of every model on `draws` bootstrap samples, (draws, J).
 
-    Groups without relevant rows do not count; a sample without any is NaN. The seed is fixed: the same outcomes give the
-    same numbers.
+    Groups without relevant rows do not count; a sample without any such row is NaN. The seed is fixed, so the same
+    outcomes give the same numbers.
     """
     # the same draws for every model, so that their difference varies less than either
     rng = np.random.default_rng(0)
@@ -52,7 +52,7 @@ def deviation(drawn: Floats) -> Floats:
 def _group(
     rng: np.random.Generator, values: Floats, relevant: Floats, stratum: Ints, strata: int, draws: int
 ) -> Floats:
-    """Risks of one group on every bootstrap sample; NaN without relevant rows."""
+    """Risks of one group on every bootstrap sample; NaN where a sample has no relevant rows."""
     n = len(values)
     step = max(1, _ROOM // n)
     # how often each row comes, not which rows come: one product gives all sums

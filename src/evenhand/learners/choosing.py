@@ -1,7 +1,7 @@
-"""The model to deploy: plain, or with groups re-weighted and regularised otherwise where that serves the worst-off better.
+"""The model to deploy: plain, or with other group weights and regularisation if that serves the worst-off group better.
 
-Candidates are compared by their worst group's risk on rows they were not fitted on. The plain model is left only for one
-that is better by more than a standard error of the difference, so that nothing is lost where there is nothing to gain.
+Candidates are compared by their worst group's risk on rows they were not fitted on. Another model replaces the plain
+one only if it is better by more than a standard error of the difference: without a gain, nothing changes.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ FOLDS = 5
 STRENGTHS = {0.0: "none", 0.5: "half", 1.0: "full"}
 PENALTIES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 FEW_PENALTIES = (0.1, 1.0, 10.0)
-"""For learners that have no quick way to be fitted again under other weights."""
+"""Penalties to try with learners that cannot be refitted quickly under other weights."""
 _ROUNDS, _FEW_ROUNDS, _RATE = 30, 10, 2.0
 _FLATTERED = 0.5
-"""Risks in sample below this part of those out of fold say nothing: the weights are then found out of fold."""
+"""If risks in sample are below this fraction of those out of fold, the weights are found out of fold instead."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Candidate:
         C: the inverse of the penalty's strength; None where the learner has none.
         risk: the worst group's risk, with its standard error `se`.
         gain: how much lower that is than the plain model's, with its standard error `gain_se`.
-        by_group: every group's risk; NaN without relevant examples.
+        by_group: every group's risk; NaN for a group without relevant examples.
     """
 
     strength: float
@@ -60,21 +60,21 @@ class Candidate:
 
     @property
     def name(self) -> str:
-        """Such as `half weights, C=3`."""
+        """The candidate's name, such as `half weights, C=3`."""
         weights = "plain" if self.strength == 0 else f"{STRENGTHS[self.strength]} weights"
         return weights if self.C is None else f"{weights}, C={self.C:g}"
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Which model was chosen and why. Its risks are those of a selection: an indication, never a claim.
+    """Which model was chosen and why. The choice was made by these risks: they are an indication, never a claim.
 
     Attributes:
         chosen: what the model is, such as `plain` or `half weights, C=3`.
         why: the reason in a sentence.
         risk: what "worse off" means here.
         weights: every group's weight under full re-weighting; empty where none was tried.
-        candidates: what was compared, the plain model first; empty where nothing was.
+        candidates: what was compared, the plain model first; empty if nothing was compared.
     """
 
     chosen: str
@@ -130,7 +130,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class FinalModel:
-    """A model to deploy, with the reason for it in `choice`; everything else is the model's own.
+    """A model to deploy, with the reason for it in `choice`; all other attributes are those of the model.
 
     Attributes:
         model: the fitted model itself.
@@ -172,11 +172,11 @@ def fit_chosen(
     Args:
         learner: what is trained.
         X, y, groups: the rows, their labels and their groups.
-        risk: what worse off means.
-        classes: the labels there may be, where more are known than these rows have.
-        seed: of folds and fits.
-        plain: compare nothing.
-        fitted: the plain model, where it is there already.
+        risk: what "worse off" means.
+        classes: the labels there may be, if more are known than occur in these rows.
+        seed: the seed of folds and fits.
+        plain: whether to skip the comparison and fit the plain model.
+        fitted: the plain model, if it is already fitted.
     """
     y = np.asarray(y)
     fitted = fit_learner(learner, X, y, groups, seed=seed) if fitted is None else fitted
@@ -196,7 +196,7 @@ def fit_chosen(
 
 
 def _compare(learner: Any, rows: Rows, measure: Measure, names: Values, seed: int) -> tuple[Choice, Candidate | None]:
-    """What is chosen, and the candidate where it is not the plain model."""
+    """The choice, and the chosen candidate if it is not the plain model."""
     reason = why_plain(learner, rows.y, len(names))
     if reason is not None:
         return Choice("plain", reason, str(measure.risk)), None
@@ -216,7 +216,7 @@ def _compare(learner: Any, rows: Rows, measure: Measure, names: Values, seed: in
 
 
 def why_plain(learner: Any, y: Values, groups: int) -> str | None:
-    """Why nothing is compared; None where something is."""
+    """The reason why no candidates are compared; None if they are."""
     name = type(getattr(learner, "estimator", learner)).__name__
     if getattr(learner, "needs_groups", False):
         return f"{name} is trained for the worst-off group already"
@@ -232,7 +232,7 @@ def why_plain(learner: Any, y: Values, groups: int) -> str | None:
 
 
 def _weights(learner: Any, rows: Rows, measure: Measure, cross: CrossFit, groups: int, seed: int) -> Floats:
-    """Group weights by risks in sample, which vary less, or out of fold where the learner fits its rows too closely."""
+    """Group weights from risks in sample, which vary less, or out of fold if the learner fits its rows too closely."""
     settings: dict[str, Any] = {"rounds": _ROUNDS if _is_quick(learner) else _FEW_ROUNDS, "rate": _RATE, "seed": seed}
     shares = np.bincount(rows.group, minlength=groups) / len(rows.y)
     within = CrossFit(learner, rows, measure, groups, 0, seed)
@@ -247,7 +247,7 @@ def _is_quick(learner: Any) -> bool:
 
 
 def _without_zeros(X: Any) -> Any:
-    """The columns of a matrix that are not zero everywhere: of categories those that occur; anything else as it is."""
+    """A matrix without columns that are all zero, such as categories that do not occur; other kinds of X unchanged."""
     if not isinstance(X, np.ndarray) and not hasattr(X, "tocsr"):
         return X
     used = np.asarray(abs(X).sum(axis=0)).ravel() > 0
@@ -277,7 +277,7 @@ def _candidates(cross: CrossFit, q: Floats, penalties: Sequence[float | None], n
 
 
 def _decide(plain: Candidate, best: Candidate) -> tuple[Candidate, str]:
-    """The best candidate where its lead is beyond a standard error, else the plain model; and why."""
+    """The best candidate if its lead exceeds a standard error, else the plain model; and why."""
     if best is plain or best.gain <= 0:
         return plain, "no candidate has a lower worst-group risk on rows it was not fitted on"
     found = f"the worst group's risk is {best.gain:.4f} ± {best.gain_se:.4f} below the plain model's"

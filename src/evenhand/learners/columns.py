@@ -1,4 +1,4 @@
-"""Whether a learner takes the columns of a table as they are, by name, and which ones it names."""
+"""Whether a learner takes a table's columns unencoded, by name, and which ones it names."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ __all__ = ["check_columns", "needs_columns", "selects_columns"]
 
 
 def needs_columns(learner: Any) -> bool:
-    """Whether a learner is to be given a table's columns as they are, in a frame, and not numbers made of them.
+    """Whether a learner gets a table's columns as they are, in a frame, instead of encoded as numbers.
 
-    A learner of your own says so with `needs_columns = True`. A scikit-learn Pipeline does where a ColumnTransformer in it
+    A custom learner says so with `needs_columns = True`. A scikit-learn Pipeline gets them if a ColumnTransformer in it
     selects columns by name or by type.
     """
     own = getattr(learner, "needs_columns", None)
@@ -44,7 +44,7 @@ def selects_columns(estimator: Any) -> bool:
 
 
 def check_columns(learner: Any, there: Sequence[str], left_out: Mapping[str, str]) -> None:
-    """Refuse a learner that names a column it will not get; `left_out` says why a column of the table is no feature."""
+    """Refuse a learner that names a column it will not get; `left_out` says why a column is not a feature."""
     estimator = getattr(learner, "estimator", learner)
     for name in dict.fromkeys(_wanted(estimator)):
         if name in there:

@@ -31,7 +31,7 @@ __all__ = [
 
 
 class Rows(NamedTuple):
-    """Labelled rows: features, labels, the place of each one's group, and how often each counts."""
+    """Labelled rows: features, labels, the position of each row's group, and how often each row counts."""
 
     X: Features
     y: Values
@@ -39,12 +39,12 @@ class Rows(NamedTuple):
     weight: Floats
 
     def at(self, places: Ints) -> Rows:
-        """Some of them."""
+        """The rows at these places."""
         return Rows(take_rows(self.X, places), self.y[places], self.group[places], self.weight[places])
 
 
 def group_places(groups: object, n: int) -> tuple[Values, Ints]:
-    """The groups' names, sorted, and the place of every row's group among them."""
+    """The groups' names, sorted, and the position of every row's group among them."""
     if groups is None:
         raise InputError("the group of every row is needed: give groups=...")
     given = np.asarray(groups)
@@ -70,7 +70,7 @@ def make_folds(group: Ints, label: Ints, folds: int, seed: int) -> Ints:
 
 
 def group_weights(rows: Rows, q: Floats, strength: float = 1.0) -> Floats:
-    """The weight of every row when group z counts q_z: 1 + strength·(q_z·n/n_z − 1), times its own, with the same sum."""
+    """Every row's weight if group z counts q_z: its own times 1 + strength·(q_z·n/n_z − 1), with the sum unchanged."""
     size = np.bincount(rows.group, rows.weight, len(q))
     factor = np.divide(q * size.sum(), size, out=np.ones(len(q)), where=size > 0)
     weight = rows.weight * (1.0 + strength * (factor - 1.0))[rows.group]
@@ -94,14 +94,14 @@ class Refits(Protocol):
         """The model of the last fit; None before the first."""
 
     def outcomes(self, weight: Floats, C: float | None, measure: Measure, X: Features, y: Ints) -> Outcomes:
-        """What the model under these weights does on other rows; `y` are places in the measure's classes.
+        """Outcomes on other rows of the model under these weights; `y` are positions in the measure's classes.
 
-        `C` stands for the learner's own where it has one.
+        `C` replaces the learner's own, if it has one.
         """
 
 
 class _AnyRefits:
-    """Any learner, fitted anew each time; one that goes on from its model does."""
+    """Any learner, fitted again each time; an incremental learner continues from its previous model."""
 
     def __init__(self, learner: Any, X: Features, y: Values, seed: int) -> None:
         self.learner, self.X, self.y, self.seed = learner, X, y, seed
@@ -116,25 +116,25 @@ class _AnyRefits:
 
 
 def refits_of(learner: Learner, X: Features, y: Values, seed: int, tol: float | None = None) -> Refits:
-    """Refits of this learner: its own where it has a quick way, `learner.refits(X, y, tol)`."""
+    """Refits of this learner; if it has a quick method of its own, `learner.refits(X, y, tol)`, that is used."""
     own = getattr(learner, "refits", None)
     found: Refits = _AnyRefits(learner, X, y, seed) if own is None else own(X, y, tol)
     return found
 
 
 class FoldRefits(Protocol):
-    """Fits with each fold left out in turn, all in one go, on fixed rows under changing weights."""
+    """Fits with each fold left out in turn, all at once, on fixed rows under changing weights."""
 
     @property
     def last(self) -> Model | None:
         """A model of the last fits; None before the first."""
 
     def outcomes(self, weight: Floats, C: float | None, measure: Measure, y: Ints) -> Outcomes:
-        """What happens on every row to the model without its fold; `weight` is (rows, folds), `y` and `C` as in `Refits`."""
+        """Outcomes on every row of the model without its fold; `weight` is (rows, folds), the rest as in `Refits`."""
 
 
 class _Apart:
-    """Any learner, fold after fold, each fitted on rows of its own; in sample with no folds."""
+    """Any learner, fold after fold, each fitted on its own copy of the rows; without folds, in sample."""
 
     def __init__(self, learner: Any, rows: Rows, measure: Measure, fold: Ints | None, seed: int, tol: float) -> None:
         self.measure, self.codes = measure, measure.codes(rows.y)
@@ -163,7 +163,7 @@ class _Apart:
 
 
 class _Together:
-    """All folds in one go, for a learner that can: rows that are left out have weight 0."""
+    """All folds at once, for a learner that can do so: rows that are left out have weight 0."""
 
     def __init__(self, refits: FoldRefits, rows: Rows, measure: Measure, fold: Ints) -> None:
         self.refits, self.measure, self.codes = refits, measure, measure.codes(rows.y)
@@ -179,10 +179,10 @@ class _Together:
 
 
 class CrossFit:
-    """A learner fitted on all folds but one, and its outcomes on that one, for any weights; in sample with no folds.
+    """A learner fitted on all folds but one, and its outcomes on that one, for any weights; without folds, in sample.
 
-    `tol` is the tolerance of fits without a fold, which compare weights and need not be exact. In sample the fit is the
-    answer, and the learner's own tolerance holds.
+    `tol` is the tolerance of the fits that leave a fold out; they compare weights and need not be exact. In sample the
+    fit itself is the result, so the learner's own tolerance applies.
     """
 
     def __init__(
@@ -202,11 +202,11 @@ class CrossFit:
 
     @property
     def last(self) -> Model | None:
-        """A model under the weights last asked for, of all rows but one fold's."""
+        """A model under the last weights, fitted on all rows but one fold's."""
         return self._fits.last
 
     def outcomes(self, q: Floats, strength: float = 1.0, C: float | None = None) -> Outcomes:
-        """What the models under these group weights do on the rows held out, in the order of the rows."""
+        """Outcomes of the models under these group weights on the held-out rows, in the order of the rows."""
         return self._fits.outcomes(q, strength, C)
 
     def risks(self, outcomes: Outcomes) -> Floats:

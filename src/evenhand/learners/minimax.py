@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 __all__ = ["Minimax", "Weighting", "find_weights"]
 
 _LEAST = 1e-6
-"""No group's weight falls below this, so that a class that only it has stays known."""
+"""No group's weight falls below this, so that the model still knows a class that only this group has."""
 _TOL = 1e-5
-"""Of fits out of fold: what is left moves a risk by less than one row does, and the weights are a mean over rounds."""
+"""The tolerance of fits out of fold: the remaining error moves a risk by less than one row does."""
 
 
 class Weighting:
@@ -56,7 +56,7 @@ class Weighting:
 
     @property
     def last(self) -> Model | None:
-        """A model under the weights last measured."""
+        """A model under the last weights that were measured."""
         return self._cross.last
 
     def measure(self, q: Floats) -> Floats:
@@ -73,7 +73,7 @@ class Weighting:
         return self._risks[-1]
 
     def multiply(self, rounds: int, rate: float) -> None:
-        """Multiplicative weights: q ∝ q·exp(η_t·risk) with η_t ∝ 1/√t; the average of the later half is kept."""
+        """Run multiplicative weights: q ∝ q·exp(η_t·risk) with η_t ∝ 1/√t; the average of the later half is kept."""
         logs = np.log(np.maximum(self.q, _LEAST))
         size = 0.0
         for t in range(1, rounds + 1):
@@ -86,7 +86,7 @@ class Weighting:
         self.q = self.weights[rounds // 2 :].mean(axis=0)
 
     def polish(self) -> None:
-        """Go on to the maximum of min_f Σ q_z L_z(f), whose gradient the risks are."""
+        """Continue to the maximum of min_f Σ q_z L_z(f), a function of q whose gradient is the risks."""
         self.q = maximise(self.measure, self.q)
 
 
@@ -102,7 +102,7 @@ def find_weights(
     seed: int,
     cross: CrossFit | None = None,
 ) -> Weighting:
-    """Group weights under which the worst group's risk is smallest, as far as the learner lets them."""
+    """Group weights under which the worst group's risk is smallest, as far as the learner allows."""
     shares = np.bincount(rows.group, rows.weight, groups) / rows.weight.sum()
     if cross is None:
         cross = CrossFit(learner, rows, measure, groups, folds, seed, _TOL)
@@ -129,11 +129,11 @@ class Minimax(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         risk: what is made small for the worst-off group: `"error"`, `"log"`, `"fnr"`, `"fpr"`, `"balanced"`,
             `Costs(...)` or a function `(model, X, y)`.
         positive: the positive class, for `"fnr"` and `"fpr"`.
-        folds: on how many parts risks are measured by models fitted on the others; 0 measures them in sample, which for
-            `risk="log"` gives the exact minimax of the learner's own loss.
+        folds: the number of folds; risks are measured on each fold by a model fitted on the others. 0 measures them in
+            sample, which for `risk="log"` gives the exact minimax of the learner's own loss.
         rounds: how many weights are tried; the average of the later half is used.
-        rate: how fast the weights move; the default was measured on thirteen sources. They get about as far in a
-            quarter of the rounds at twice the rate.
+        rate: how fast the weights move; the default was measured on thirteen sources. At twice the rate they get about
+            as far in a quarter of the rounds.
 
     Attributes:
         weights_: each group's weight q, a Series.
@@ -204,7 +204,7 @@ class Minimax(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         return self
 
     def _checked(self) -> tuple[Any, Risk]:
-        """The learner and the risk, once all settings are as they should be."""
+        """The learner and the risk, after all settings were checked."""
         from evenhand.learners import Logistic, as_learner
 
         learner = as_learner(Logistic() if self.learner is None else self.learner)
@@ -240,7 +240,7 @@ class Minimax(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         self.history_ = pd.DataFrame(columns)
 
     def _final(self, learner: Any, rows: Rows, found: Weighting, previous: Any, seed: int) -> Any:
-        """The model of all rows; a learner that goes on from its model takes a step under the weights of every round."""
+        """The model of all rows; an incremental learner takes one step under the weights of every round."""
         # a network takes one small step a fit: under the last weights alone it would hardly have moved
         model, steps = getattr(previous, "model_", None), found.weights
         if not getattr(learner, "incremental", False):
@@ -262,7 +262,7 @@ class Minimax(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
 
     @property
     def gives_probabilities(self) -> bool:
-        """Whether the log loss can be had."""
+        """Whether the learner gives probabilities, which the log loss needs."""
         learner = self.learner
         return learner is None or bool(getattr(learner, "gives_probabilities", hasattr(learner, "predict_proba")))
 

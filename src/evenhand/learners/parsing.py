@@ -1,4 +1,4 @@
-"""Learners written as text: `logistic:C=1`, a scikit-learn class by its import path, or a factory of your own."""
+"""Learners written as text: `logistic:C=1`, a scikit-learn class by its import path, or a user's factory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from evenhand.notation import parse_settings
 __all__ = ["ALLOWED", "describe_learner", "parse_learner"]
 
 ALLOWED = ("sklearn.",)
-"""Import paths a text may name begin with one of these; all else needs `factory:` and the allow-list."""
+"""A text may name import paths that begin with one of these; all others need `factory:` and the allow-list."""
 
 
 def parse_learner(text: str) -> Any:
@@ -88,7 +88,7 @@ def _made(text: str) -> Any:
         return found
     from evenhand.learners.torch.learner import TorchLearner
 
-    # every trial and every refit from the start needs a new module: the factory is kept, not what it gave
+    # every trial and every fit from scratch needs a new module: the factory is kept, not the module it made
     return TorchLearner(extending.parse_factory(text))
 
 
@@ -97,7 +97,7 @@ def _why_no_learner(found: Any) -> str | None:
 
 
 def _is_module(found: Any) -> bool:
-    """Whether this is a torch module, told without importing torch."""
+    """Whether this is a torch module; torch itself is not imported for the test."""
     return hasattr(found, "parameters") and not hasattr(found, "get_params")
 
 
@@ -117,5 +117,5 @@ def _classifier(path: str) -> Any:
     except (ImportError, AttributeError):
         raise InputError(f"scikit-learn has no {path!r}") from None
     if not (isinstance(found, type) and hasattr(found, "fit") and is_classifier(found())):
-        raise InputError(f"{path!r} is no classifier")
+        raise InputError(f"{path!r} is not a classifier")
     return found

@@ -1,4 +1,4 @@
-"""How strongly a learner is regularised: `C`, where it has one, and the same learner with another."""
+"""How strongly a learner is regularised: its `C`, if it has one, and a copy with another value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shares that sum to one: the maximum of a concave function of them, from its gradient alone."""
+"""The maximum of a concave function of shares that sum to one, found from its gradient alone."""
 
 from __future__ import annotations
 

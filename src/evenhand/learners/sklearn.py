@@ -21,7 +21,7 @@ __all__ = ["ConstantModel", "SklearnLearner", "SklearnModel"]
 
 @dataclass(frozen=True)
 class ConstantModel:
-    """The classifier of the only class seen: probability (k+1)/(k+2) after k examples."""
+    """Always predicts the only class seen, with probability (k+1)/(k+2) after k examples."""
 
     label: Any
     examples: int
@@ -46,7 +46,7 @@ class ConstantModel:
 
 @contextmanager
 def _failing(estimator: Any, what: str) -> Iterator[None]:
-    """What a classifier refuses becomes a `LearnerError`: it is the learner's failure, not ours."""
+    """Turn an error of the classifier into a `LearnerError`: it is the learner that failed, not Evenhand."""
     try:
         yield
     except (ValueError, TypeError) as error:
@@ -81,10 +81,10 @@ class SklearnLearner:
 
     Args:
         estimator: the classifier.
-        update: `"refit"` fits a clone from scratch; `"partial_fit"` goes on from the previous model with one
+        update: `"refit"` fits a clone from scratch; `"partial_fit"` continues from the previous model with one
             `partial_fit` over the whole training set.
-        columns: `"raw"` gives the classifier the columns of a table as they are, in a pandas frame; `"encoded"` numbers,
-            with text one-hot. `"auto"` gives raw columns where a ColumnTransformer selects them by name or type.
+        columns: `"raw"` gives the classifier a table's columns as they are, in a pandas frame; `"encoded"` gives it
+            numbers, with text one-hot; `"auto"` gives raw columns if a ColumnTransformer selects them by name or type.
     """
 
     estimator: Any
@@ -113,7 +113,7 @@ class SklearnLearner:
 
     @property
     def gives_probabilities(self) -> bool:
-        """Whether the log loss can be had."""
+        """Whether the classifier gives probabilities, which the log loss needs."""
         return hasattr(self.estimator, "predict_proba")
 
     @property
@@ -130,7 +130,7 @@ class SklearnLearner:
         previous: Model | None = None,
         seed: int = 0,
     ) -> SklearnModel | ConstantModel:
-        """A fitted clone; the constant classifier while there is one class only."""
+        """Fit a clone; while there is only one class, the model always predicts that class."""
         from copy import deepcopy
 
         more = self._weighted(sample_weight, np.size(y))
@@ -139,9 +139,9 @@ class SklearnLearner:
         if len(seen) == 1:
             return ConstantModel(seen[0], np.size(y))
         with _failing(self.estimator, f"fit on {np.size(y)} rows"):
-            # a class that the model does not know cannot be added to it: it begins anew
+            # a new class cannot be added to a fitted model: a new one is started
             if self.incremental and isinstance(previous, SklearnModel) and np.isin(seen, previous.classes).all():
-                # partial_fit changes the estimator, and the previous model may still be asked
+                # partial_fit changes the estimator, and the previous model may still be in use
                 estimator = deepcopy(previous.estimator)
                 return SklearnModel(estimator.partial_fit(X, y, **more))
             estimator = self._fresh(seed)
@@ -150,7 +150,7 @@ class SklearnLearner:
             return SklearnModel(estimator.fit(X, y, **more))
 
     def _weighted(self, sample_weight: ArrayLike | None, n: int) -> dict[str, Any]:
-        """The weights by the keyword the classifier takes them by; refused where it takes none."""
+        """The weights under the keyword that the classifier expects; refused if it takes none."""
         if sample_weight is None:
             return {}
         key = self._weight_key()

@@ -1,4 +1,4 @@
-"""Fitted models as bytes that anybody may load: plain arrays, `skops`, `safetensors`; never a pickle."""
+"""Fitted models as bytes that are safe to load: plain arrays, `skops`, `safetensors`; never a pickle."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def dump_model(model: Model) -> tuple[str, bytes]:
         )
     if isinstance(model, TableModel):
         return "table", _table(model)
-    # what predicts is the model within; how it was found is in the ledger
+    # only the model inside predicts; how it was chosen is in the ledger
     if isinstance(model, Minimax | FinalModel):
         return dump_model(model.model_ if isinstance(model, Minimax) else model.model)
     if isinstance(model, SklearnModel):

@@ -83,7 +83,7 @@ def fit_learner(
     previous: Model | None = None,
     seed: int = 0,
 ) -> Any:
-    """A fit that hands over weights where there are any, and the groups to a learner that needs them."""
+    """Fit a learner, handing over weights if there are any, and the groups if the learner needs them."""
     more = {} if sample_weight is None else {"sample_weight": sample_weight}
     if getattr(learner, "needs_groups", False):
         more["groups"] = groups

@@ -1,4 +1,4 @@
-"""Pictures of the theory: promise, lower bound and simulated excess risk against the budget; the front of group risks."""
+"""Figures of the theory: promise, lower bound and simulated excess risk against the budget; the group risks' front."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING

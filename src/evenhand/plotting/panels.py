@@ -21,7 +21,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8
 def panels(
     count: int, x: str, y: str, *, title: str = "", width: float = 4.8, sharey: bool = True
 ) -> tuple[Figure, list[Axes]]:
-    """A figure with so many panels in a row; `width` is that of one among several, in inches."""
+    """A figure with `count` panels in a row; `width` is the width of one panel if there are several, in inches."""
     figure = Figure(figsize=(6.4 if count == 1 else width * count, 4.0), layout="constrained")
     axes = list(np.atleast_1d(figure.subplots(1, count, sharey=sharey)))
     if title:

@@ -1,4 +1,4 @@
-"""Pictures of a result, drawn with matplotlib."""
+"""Figures of a result, drawn with matplotlib."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _measured(result: Result) -> str:
 def _band(ax: Axes, series: pd.Series, label: str, colour: str, limits: tuple[float, float] | None = (0, 1)) -> None:
     """Mean over trials with a band of one standard deviation; `series` is indexed by trial and labels.
 
-    The last of several rounds with as many labels counts; a strategy that bought all at once is a point.
+    Of several rounds with the same number of labels the last one counts; a strategy that bought all at once is a point.
     """
     # a rule with several passes has many rounds at the same number of labels
     last = series.dropna().groupby(level=[0, 1]).last()
@@ -95,12 +95,12 @@ def plot_groups(result: Result, strategies: Sequence[str] | None = None) -> Figu
 
 
 def _limits(result: Result) -> tuple[float, float] | None:
-    """Where a band is cut off: the log loss has no upper end."""
+    """Where a band is cut off: the log loss has no upper limit."""
     return None if result.settings["risk"] == "log" else (0, 1)
 
 
 def _free_corner(result: Result) -> Literal["upper right", "lower right"]:
-    """Accuracies rise, risks fall."""
+    """The corner for the legend: accuracies rise and risks fall, so they leave different corners free."""
     return "lower right" if result.measured == "test_accuracy" else "upper right"
 
 

@@ -1,1 +1,1 @@
-"""What reports and pages share: charts as inline SVG, and the templates they stand in."""
+"""What reports and pages share: charts as inline SVG, and templates."""

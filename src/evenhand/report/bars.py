@@ -1,4 +1,4 @@
-"""Bars: a row for every name, its parts one after the other."""
+"""Bar charts: a row for every name, with the parts of its bar one after the other."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MOST_NAME = 0.42
 
 @dataclass(frozen=True)
 class Bar:
-    """A row: the parts of its bar, what stands at its end, and whether it is the one meant."""
+    """A row: the parts of its bar, the text at its end, and whether it is highlighted."""
 
     name: str
     parts: tuple[float, ...]
@@ -46,7 +46,7 @@ def bars(
     form: Callable[[float], str] = lambda value: f"{value:.3g}",
     width: int = WIDTH,
 ) -> str:
-    """A bar for each row; parts below 0 go to the left. One part is drawn in the row's own colour, several have a key."""
+    """A bar for each row; parts below 0 go to the left. A single part has the row's colour, several have a legend."""
     if not rows:
         return ""
     several = len(parts) > 1

@@ -1,4 +1,4 @@
-"""The charts of a campaign: each drawn for a page or a telephone, and its numbers as a table."""
+"""The charts of a campaign: each drawn for a page or a phone, and its numbers as a table."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_PEOPLE = 6
 _POINTS = 6000
 _DAY = 86400.0
 HERO, HALF, FULL = 430, 490, 980
-"""How wide charts are drawn: in the box of the next request, beside another, and alone."""
+"""The widths of charts: in the box of the next request, beside another chart, and alone."""
 Table = tuple[list[str], list[list[Any]]]
 REASONS = {
     "warm-up": "first examples of every group", "forced": "too few examples so far", "explore": "drawn to explore",
@@ -35,7 +35,7 @@ REASONS = {
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart: its title, how it is drawn at a width, its numbers, and how wide it stands on a page."""
+    """A chart: its title, a function that draws it at a width, its numbers, and its width on a page."""
 
     title: str
     draw: Callable[[CampaignView, int], str]
@@ -82,7 +82,7 @@ def _why(view: CampaignView, width: int) -> str:
 
 
 def _parts(view: CampaignView) -> dict[str, dict[str, float]]:
-    """What decides on the next group: the terms of its score, chances, or how many examples every group has."""
+    """What decides on the next group: the terms of the score, probabilities, or how many examples every group has."""
     coming = view.next
     if coming is None:
         return {}
@@ -93,7 +93,7 @@ def _parts(view: CampaignView) -> dict[str, dict[str, float]]:
 
 
 def _plain(name: str, values: dict[str, float | None]) -> dict[str, float]:
-    """A term's numbers; counts are turned round, since rules that want the fewest score by the negative count."""
+    """A term's numbers; counts change their sign, since rules that want the fewest score by the negative count."""
     found = {group: 0.0 if value is None else value for group, value in values.items()}
     return {group: -value for group, value in found.items()} if name == "count" else found
 
@@ -108,9 +108,9 @@ def _why_numbers(view: CampaignView) -> Table:
 
 
 def _past(view: CampaignView) -> list[Any]:
-    """The moments whose groups are those of today, before the first pool there are none; labels never go back.
+    """The past moments that have the present groups, with labels that never decrease; there are none before a pool.
 
-    After a refund there are fewer labels than before: what lies beyond them is left out.
+    After a refund there are fewer labels than before: moments with more labels than now are left out.
     """
     found: list[Any] = []
     for point in reversed(view.points or ()):
@@ -151,7 +151,7 @@ def _risk(view: CampaignView, width: int) -> str:
     points = [point for point in _past(view) if any(value is not None for value in point.risk)]
     if not points:
         return ""
-    # so many numbers in all: with many groups every line has fewer points
+    # the limit is for all lines together: with many groups every line has fewer points
     changed = [
         p for before, p in zip([None, *points[:-1]], points, strict=True) if before is None or p.risk != before.risk
     ]

@@ -47,18 +47,18 @@ SIDE = 0.32
 DASHES = ("", "7 4", "2 3", "9 3 2 3", "12 4", "4 2", "1 4", "6 2 1 2")
 MOST_MARKS = 80
 TONE = 100
-"""From here on `colour` means a tone of grey-blue: for whatever is no group, since a group's colour is its own."""
+"""From here on `colour` means a shade of grey-blue, for anything that is not a group: groups have their own colours."""
 TONES = 6
 END = 230
-"""Room beside a chart for names at the ends of its lines."""
+"""The space beside a chart for names at the ends of its lines."""
 
 
 @dataclass(frozen=True)
 class Line:
     """One series; `low` and `high` make a band around it.
 
-    `colour` is a place in the palette, by default the series' own place; `faint` lines are thin, grey and have no key.
-    `tips` are shown where the mouse rests on a point; `note` stands behind the name.
+    `colour` is a position in the palette, by default that of the series; `faint` lines are thin and grey and not in the
+    legend. `tips` are shown when the mouse rests on a point; `note` follows the name.
     """
 
     name: str
@@ -75,7 +75,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Interval:
-    """A row of marks: a main value with its interval, and others to compare it with; `said` stands at its end."""
+    """A row of marks: a main value with its interval, and others to compare it with; `said` is the text at its end."""
 
     name: str
     value: float
@@ -100,7 +100,7 @@ def lines(
     ends: bool = False,
     width: int = WIDTH,
 ) -> str:
-    """Series against a common axis, told apart by colour and by dashes, bands behind.
+    """A line chart: series on a common axis, in different colours and dashes, with bands behind them.
 
     With `ends`, names stand where the lines end instead of in a legend, and no line is dashed.
     """
@@ -116,7 +116,7 @@ def lines(
     key, top = legend(names, lambda k, x, y: _line_key(series[named[k]], named[k], x, y), width) if names else ([], 26)
     x_range = (min(p[0] for p in points), max(p[0] for p in points))
     if x_range[0] == x_range[1] and x_marks is None:
-        # one moment alone: at the left, the way to its name would look like a past
+        # a single moment: at the left, the line to its name would look like a history
         x_range = (min(0.0, x_range[0]), max(0.0, x_range[1]))
     heights = y_range or padded([v for p in points for v in p[1:]])
     plane = Plane(x_range, heights, top, 230, room_left(heights, y_format), width - END * ends)
@@ -181,7 +181,7 @@ def _drawn_line(
 
 
 def colour_of(i: int) -> str:
-    """The class that gives a place in the palette its colour; -1 is the grey of everything else."""
+    """The CSS class for a position in the palette; -1 is the grey of everything else."""
     return "rest" if i < 0 else f"t{(i - TONE) % TONES}" if i >= TONE else f"s{i % COLOURS}"
 
 
@@ -252,9 +252,9 @@ def intervals(
     target: tuple[float, str] | None = None,
     width: int = WIDTH,
 ) -> str:
-    """A row for each name: the value as a dot with its interval, others as hollow shapes.
+    """A row for each name: the value as a dot with its interval, other values as hollow shapes.
 
-    Names stand beside their rows, or above them where one is too long for that. `target` is an upright line and its name.
+    Names are beside their rows, or above them if one is too long for that. `target` is a vertical line and its name.
     """
     shown = [row for row in rows if not math.isnan(row.value)]
     if not shown:
@@ -295,7 +295,7 @@ def intervals(
 
 
 def _columns(plane: Plane, x_label: str) -> list[str]:
-    """Upright lines with their numbers below."""
+    """Vertical grid lines with their numbers below."""
     parts = []
     for value in ticks(*plane.x, about=plane.marks):
         x, _ = plane.at(value, 0)

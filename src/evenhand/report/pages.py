@@ -1,4 +1,4 @@
-"""The one environment of all templates: pages of the server, and reports that are files."""
+"""The environment of all templates: pages of the server, and reports that are files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 
 def environment(*folders: Path) -> Environment:
-    """Templates out of these folders, and those that reports and pages share."""
+    """Templates from these folders, and those that reports and pages share."""
     loader: BaseLoader = ChoiceLoader([FileSystemLoader(folder) for folder in (*folders, TEMPLATES)])
     found = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     found.filters |= {"count": _count, "percent": _percent, "time": _time, "colour": colour_of, "isolated": isolated}
@@ -31,12 +31,12 @@ def environment(*folders: Path) -> Environment:
 
 @cache
 def look() -> str:
-    """The style sheet of all pages and reports."""
+    """The style sheet that all pages and reports share."""
     return (TEMPLATES / "look.css").read_text(encoding="utf-8")
 
 
 def both(draw: Callable[[int], str], width: int = WIDTH) -> Markup:
-    """A chart drawn for a page and once more for a telephone, where its letters would be too small; one is shown."""
+    """A chart drawn twice, for a page and for a phone, where its letters would be too small; one of them is shown."""
     wide = draw(width)
     if not wide:
         return Markup("")
@@ -44,12 +44,12 @@ def both(draw: Callable[[int], str], width: int = WIDTH) -> Markup:
 
 
 def campaign_report(view: CampaignView, made: str) -> str:
-    """A campaign's page as one file that needs nothing else."""
+    """A campaign's page as one self-contained file."""
     return environment().get_template("campaign_report.html").render(v=view, made=made)
 
 
 def _drawn(name: str, view: CampaignView, width: int | None = None) -> Markup:
-    """A chart of a campaign, both ways; empty where there is nothing to draw."""
+    """A chart of a campaign, for page and phone; empty if there is nothing to draw."""
     return both(lambda width: CHARTS[name].draw(view, width), width or CHARTS[name].width)
 
 
@@ -58,7 +58,7 @@ def _count(value: float | None) -> str:
 
 
 def _rounded(value: float | None) -> str:
-    """A rate that people plan with: whole where it is large."""
+    """A rate for planning, rounded to a whole number if it is large."""
     return "—" if value is None else f"{value:,.0f}" if value >= 10 or value == 0 else f"{value:.1f}"
 
 
@@ -72,7 +72,7 @@ def _percent(value: float | None) -> str:
 
 
 def _time(moment: str | None, kind: str = "") -> Markup:
-    """A moment that a script may show in the viewer's zone; without one it is in UTC."""
+    """A moment that a script may show in the viewer's time zone; without the script it is in UTC."""
     if moment is None:
         return Markup("—")
     shown = moment.replace("T", " ").removesuffix("Z")[:16]

@@ -1,4 +1,4 @@
-"""What charts are put together from: a plane with axes, legends, texts that are wrapped, round numbers."""
+"""The parts of a chart: a plane with axes, legends, wrapped text, round numbers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = [
 ]  # fmt: skip
 
 WIDTH, NARROW = 760, 360
-"""The width of a chart on a page, and on a telephone."""
+"""The width of a chart on a page, and on a phone."""
 LEFT, RIGHT = 56, 36
 LINE = 18
 COLOURS = 8
@@ -23,7 +23,7 @@ MOST_POINTS = 300
 # titles of several charts on one page need different ids
 _ids = count(1)
 T = TypeVar("T")
-# letters read from right to left, and marks that turn the direction of what follows
+# letters of right-to-left scripts, and marks that change the direction of what follows
 _TURNING = frozenset({"R", "AL", "AN", "RLO", "RLE", "RLI", "LRO", "LRE", "LRI", "FSI"})
 
 
@@ -57,7 +57,7 @@ def number(value: float) -> str:
 
 
 def width_of(text: str) -> float:
-    """About how wide a text is drawn; rather too wide, so that nothing is cut off.
+    """An estimate of how wide a text is drawn; rather too wide, so that nothing is cut off.
 
     >>> width_of("abc") < width_of("ABC") < width_of("漢字漢")
     True
@@ -66,7 +66,7 @@ def width_of(text: str) -> float:
 
 
 def isolated(name: str) -> str:
-    """A name that is read from right to left, marked off so that the numbers beside it keep their places.
+    """A name; one in a right-to-left script is isolated, so that the numbers beside it keep their places.
 
     >>> isolated("women"), len(isolated("نساء"))
     ('women', 6)
@@ -98,7 +98,7 @@ def wrapped(text: str, width: float) -> list[str]:
 
 
 def shortened(lines: list[str], most: int = 2) -> list[str]:
-    """The first lines of a long text; the whole is shown where the mouse rests, and in the table beside.
+    """The first lines of a long text; the whole text is shown when the mouse rests on it, and in the table.
 
     >>> shortened(["one", "two", "three"])
     ['one', 't…']
@@ -107,7 +107,7 @@ def shortened(lines: list[str], most: int = 2) -> list[str]:
 
 
 def text_at(kind: str, lines: Sequence[str], x: float, y: float, *, anchor: str = "start", whole: str = "") -> str:
-    """Lines of text one below the other; `whole` is shown where the mouse rests on it."""
+    """Lines of text one below the other; `whole` is shown when the mouse rests on it."""
     tip = f"<title>{escape(whole)}</title>" if whole else ""
     if len(lines) == 1:
         inside = escape(lines[0])
@@ -118,7 +118,7 @@ def text_at(kind: str, lines: Sequence[str], x: float, y: float, *, anchor: str 
 
 
 class Plane:
-    """Where data stand in the picture."""
+    """Where data are drawn in the picture."""
 
     def __init__(
         self, x: tuple[float, float], y: tuple[float, float], top: int, height: int, left: int, width: int
@@ -145,7 +145,7 @@ class Plane:
         y_format: Callable[[float], str],
         x_marks: Sequence[tuple[float, str]] | None = None,
     ) -> list[str]:
-        """Lines across with their numbers, numbers below, and what the axes are; `x_marks` stand instead of round numbers."""
+        """Grid lines with their numbers, numbers below, and the axis labels; `x_marks` replace round numbers."""
         parts = []
         for value in ticks(*self.y):
             _, y = self.at(self.x[0], value)
@@ -190,7 +190,7 @@ def legend(names: Sequence[str], draw: Callable[[int, float, float], str], room:
 
 
 def thinned(values: Sequence[T], most: int = MOST_POINTS) -> list[T]:
-    """At most so many of the values, evenly spaced, first and last among them."""
+    """At most `most` of the values, evenly spaced, including the first and the last."""
     if len(values) <= most:
         return list(values)
     return [values[round(i * (len(values) - 1) / (most - 1))] for i in range(most)]
@@ -204,5 +204,5 @@ def padded(values: Sequence[float]) -> tuple[float, float]:
 
 
 def room_left(heights: tuple[float, float], y_format: Callable[[float], str]) -> int:
-    """Room for the numbers beside the y axis."""
+    """The space for the numbers beside the y axis."""
     return max(LEFT, 16 + int(max((width_of(y_format(value)) for value in ticks(*heights)), default=0)))

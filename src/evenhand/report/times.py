@@ -1,4 +1,4 @@
-"""Moments below a chart: round ones, written short."""
+"""Round moments for the time axis of a chart, in short form."""
 
 from __future__ import annotations
 

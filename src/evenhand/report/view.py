@@ -1,4 +1,4 @@
-"""A campaign as its page and its report show it: plain values, in the order they are shown."""
+"""What a campaign's page and its report show, as plain values in the order they are shown."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 __all__ = ["Alert", "CampaignView", "Collector", "GroupRow", "Next", "colours_for", "written"]
 
 OTHERS = -1
-"""The colour of groups that share one."""
+"""The colour that less important groups share."""
 PERCENT = "\u00a0%"
 _OWN = 8
 
@@ -26,8 +26,8 @@ class Alert:
 class Next:
     """The request that would be made now, and why.
 
-    `why` is one plain sentence, `words` all there is to say. `terms` has for every group the parts of its score; `chances`
-    each group's chance where the choice is drawn. `unscored` labels came since the last fit, which an ask makes up for first.
+    `why` is one plain sentence, `words` the full explanation. `terms` has the parts of every group's score; `chances`
+    each group's probability if the choice is drawn. `unscored` labels came since the last fit; an ask refits first.
     """
 
     group: str
@@ -42,7 +42,7 @@ class Next:
 
 @dataclass(frozen=True)
 class GroupRow:
-    """One group: what it has, how it is served, what may be claimed."""
+    """One group: its examples, how well it is served, what may be claimed."""
 
     name: str
     colour: int
@@ -64,7 +64,7 @@ class GroupRow:
 
 @dataclass(frozen=True)
 class Collector:
-    """Somebody who collects: totals, what was left out, and labels a day of late."""
+    """Somebody who collects labels: totals, what was left out, and recent labels per day."""
 
     name: str
     requests: int
@@ -78,19 +78,19 @@ class Collector:
 
 @dataclass(frozen=True)
 class CampaignView:
-    """All that a campaign's page shows.
+    """Everything that a campaign's page shows.
 
     Attributes:
         name, status: the campaign's name and `Campaign.status()`.
         now: when this was looked at, in seconds since 1970.
         risk: what "worse off" means, in words; `is_rate`: whether it is a share, shown in per cent.
-        next: the request to come; None where there is nothing to ask.
+        next: the next request; None if there is nothing to ask.
         terms: the names of the parts of a score, in words.
-        groups: one row a group, in the campaign's order.
+        groups: one row per group, in the campaign's order.
         worst: the group worst off by the newest scores; None before there are any.
         points: moments of the past (`evenhand.campaign.history.Point`), oldest first; None while they are being read.
-        pace, finish: labels a day, and when the budget is spent at that pace.
-        collectors, decisions, deliveries: who collects, and what happened of late, newest first.
+        pace, finish: labels per day, and when the budget will be spent at that pace.
+        collectors, decisions, deliveries: who collects, and what happened recently, newest first.
         alerts: what to know now.
         last: the time of the last event.
     """
@@ -119,7 +119,7 @@ class CampaignView:
         return self.status["closed"] is not None
 
     def value(self, risk: float | None) -> str:
-        """A risk as it is written: per cent, or a number."""
+        """A risk as text: per cent, or a number."""
         return written(risk, self.is_rate)
 
     def colour(self, group: str) -> int:
@@ -139,7 +139,7 @@ def written(risk: float | None, is_rate: bool) -> str:
 
 
 def colours_for(groups: Sequence[str], important: Sequence[str]) -> dict[str, int]:
-    """A colour for every group: its own where there are few groups, else own ones for the most important.
+    """A colour for every group: each has its own if there are few groups, else only the most important ones have.
 
     >>> colours_for(["u", "v"], ["v"])
     {'u': 0, 'v': 1}

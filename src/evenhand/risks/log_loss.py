@@ -1,4 +1,4 @@
-"""Errors and log losses of single examples, from a model or from what it computed."""
+"""Errors and log losses of single examples, from a model or from its outputs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ UNSEEN = -float(np.log(1e-15))
 
 
 def is_wrong(model: Any, X: Any, y: ArrayLike) -> Mask:
-    """Which examples a model errs on; `y` are labels."""
+    """Which examples a model gets wrong; `y` are labels."""
     return np.asarray(np.asarray(model.predict(X)) != np.asarray(y))
 
 
@@ -37,8 +37,8 @@ def log_losses(model: Any, X: Any, y: ArrayLike) -> Floats:
 def of_log_chances(logs: Floats, column: Ints) -> Floats:
     """Log losses from the log-probabilities of a model's classes, (n, K), and the column of each label.
 
-    Column −1 is a label the model has never seen: it costs what is left of the probability where only one class was
-    seen, else the log loss of 1e-15.
+    Column −1 is a label the model has never seen. If it has seen only one class, such a label has the probability that
+    this class leaves; else it has 1e-15.
     """
     found = -logs[np.arange(len(column)), column]
     # log(1 − p) without the cancellation of 1 − p where p is nearly 1
@@ -47,5 +47,5 @@ def of_log_chances(logs: Floats, column: Ints) -> Floats:
 
 
 def margin_log_losses(margin: Floats, positive: Mask) -> Floats:
-    """Log losses of two classes from the log odds of the second, and whether that is the label."""
+    """Log losses for two classes, from the log odds of the second class and whether it is the label."""
     return np.asarray(np.logaddexp(0.0, np.where(positive, -margin, margin)))

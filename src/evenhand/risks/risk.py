@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 NAMES = ("error", "log", "fnr", "fpr", "balanced")
-"""The risks that a name alone describes."""
+"""The risks that need nothing but their name."""
 
 ABOUT_POSITIVE = ("fnr", "fpr")
 """Those that also need the positive class."""
@@ -46,7 +46,7 @@ TREND_IS_ACCURACY = ("error", "log")
 """Risks whose trend is that of the accuracy, as the paper has it; for others it is that of 1 − risk."""
 
 OwnRisk = Callable[[Any, Any, Any], tuple[ArrayLike, ArrayLike]]
-"""A risk of the user's own: `(model, X, y)` gives a number in [0, 1] for every example, and which are relevant."""
+"""A custom risk: `(model, X, y)` returns a number in [0, 1] for every example, and which examples are relevant."""
 
 
 @dataclass(frozen=True)
@@ -65,26 +65,26 @@ class Risk:
 
     @property
     def title(self) -> str:
-        """What it is called where people read it."""
+        """The name shown to people."""
         return title_of(self.name)
 
     @property
     def is_error(self) -> bool:
-        """Whether it is the plain error, 1 − accuracy."""
+        """Whether this is the plain error, 1 − accuracy."""
         return self.name == "error"
 
     @property
     def claimed(self) -> Risk:
-        """The risk that certificates are about: the error instead of the log loss, which has no upper end."""
+        """The risk that certificates are about: the error in place of the log loss, which has no upper limit."""
         return ERROR if self.name == "log" else self
 
     @property
     def running(self) -> Risk:
-        """The risk of the running statement: the error where a group's risk is no mean of numbers in [0, 1]."""
+        """The risk of the running statement: the error, if a group's risk is not a mean of numbers in [0, 1]."""
         return ERROR if self.name in ("log", "balanced") else self
 
     def for_classes(self, classes: Sequence[Any] | Values, *, final: bool = True) -> Measure:
-        """The risk for these classes, sorted; `final=False` where more classes may come."""
+        """The risk for these sorted classes; `final=False` if more classes may still appear."""
         labels = np.asarray(classes).tolist()
         K = len(labels)
         if self.function is not None or self.name == "log":
@@ -103,7 +103,7 @@ class Risk:
         return Measure(self, tuple(labels), wrong, np.ones(K, dtype=bool))
 
     def _position(self, labels: list[Any], final: bool) -> int:
-        """The place of the positive class; −1 where it may still come."""
+        """The position of the positive class; −1 if it may still appear."""
         # by value and kind first: True equals 1 in Python
         wanted = self.positive
         exact = [k for k, label in enumerate(labels) if label == wanted and type(label) is type(wanted)]
@@ -143,7 +143,7 @@ class Risk:
 
 
 def is_same_class(label: Any, wanted: Any) -> bool:
-    """Whether a class is the one that somebody names, perhaps as text in a shell.
+    """Whether a class is the one that somebody named, perhaps as text on a command line.
 
     >>> is_same_class(1, "1"), is_same_class(True, "true"), is_same_class("Ill", "ill")
     (True, True, False)
@@ -154,7 +154,7 @@ def is_same_class(label: Any, wanted: Any) -> bool:
 
 
 def _read_only(values: Any) -> Any:
-    """The same array, which a function that is handed it cannot change."""
+    """The same array as a read-only view, so that a user's function cannot change it."""
     if not isinstance(values, np.ndarray):
         return values
     view = values.view()
@@ -163,7 +163,7 @@ def _read_only(values: Any) -> Any:
 
 
 def title_of(text: str) -> str:
-    """What a risk is called where people read it, from its text; `own:` is how a ledger marks a function of the user's."""
+    """A risk's name as shown to people, from its text; in a ledger `own:` marks a user's function."""
     return _TITLES.get(text.partition(":")[0], text.removeprefix("own:"))
 
 
@@ -176,7 +176,7 @@ def Costs(matrix: ArrayLike, classes: Sequence[Any] | None = None) -> Risk:
     """What each confusion costs: a row for every true class, a column for every predicted one.
 
     Rows and columns are in the order of `classes`, or of the campaign's or source's classes. Costs are scaled so that
-    the dearest is 1.
+    the highest is 1.
 
     >>> str(Costs([[0, 1], [5, 0]]))
     'costs:0,1;5,0'
@@ -230,12 +230,12 @@ def _read(given: str | Risk | OwnRisk) -> Risk:
             return Costs([row.split(",") for row in given.removeprefix("costs:").split(";")])
         if is_factory(given):
             return Risk(
-                given, function=make(given, "risk", lambda found: None if callable(found) else "it is no function")
+                given, function=make(given, "risk", lambda found: None if callable(found) else "it is not a function")
             )
     elif callable(given) and not isinstance(given, type):
         name = getattr(given, "__name__", type(given).__name__)
         if name in (*NAMES, "costs"):
-            raise InputError(f"your function is named {name!r}, as a risk of ours is: give it another name")
+            raise InputError(f"your function is named {name!r}, like a built-in risk: give it another name")
         return Risk(name, function=given)
     raise InputError(
         f"unknown risk {given!r}: use {', '.join(map(repr, NAMES))}, Costs(...), 'costs:0,1;5,0' or a function "
@@ -247,7 +247,7 @@ def _read(given: str | Risk | OwnRisk) -> Risk:
 class Measure:
     """A risk for given classes: the loss of every true class by predicted class, and which classes are relevant.
 
-    `table` is None for the log loss and for a function of the user's own, which need the model. Its last column is for a
+    `table` is None for the log loss and for a user's function, which need the model. Its last column is for a
     prediction that is none of the classes.
     """
 
@@ -263,16 +263,16 @@ class Measure:
 
     @property
     def strata(self) -> int:
-        """How many means a group's risk is the mean of: the classes for the balanced error, else one."""
+        """How many means a group's risk averages: one per class for the balanced error, else one."""
         return max(len(self.classes), 1) if self.risk.name == "balanced" else 1
 
     def codes(self, labels: ArrayLike) -> Ints:
-        """The place of every label among the classes, −1 for one that is not there."""
+        """The position of every label among the classes, −1 for a label that is not a class."""
         place = {label: k for k, label in enumerate(self.classes)}
         return np.array([place.get(label, -1) for label in np.asarray(labels).tolist()], dtype=np.int64)
 
     def of_codes(self, y: Ints, predicted: Ints, values: Floats | None = None) -> Outcomes:
-        """Outcomes from the places of true and predicted classes; `values` where these are not enough."""
+        """Outcomes from the positions of true and predicted classes; `values` are losses, if those are not enough."""
         if values is None:
             if self.table is None:
                 raise InputError(f"the risk {self.risk.name!r} needs the model, not only what it predicts")
@@ -293,10 +293,10 @@ class Measure:
         return self.of_codes(codes, predicted, log_losses(model, X, labels) if self.table is None else None)
 
     def _own(self, model: Any, X: Any, y: Values) -> tuple[Floats, Mask]:
-        """What the user's function gives, checked."""
+        """What the user's function returns, checked."""
         assert self.risk.function is not None
         what = f"the risk {self.risk.name!r}"
-        # sparse or not is our affair: a risk that looks at features may rely on an array
+        # sparse rows are an internal detail: a risk that looks at features may rely on an array
         rows = X.toarray() if hasattr(X, "toarray") else _read_only(X)
         try:
             found: Any = self.risk.function(model, rows, _read_only(y))
@@ -321,7 +321,7 @@ class Measure:
         return np.where(relevant, values, 0.0), relevant
 
     def of_confusion(self, chances: Floats) -> Floats:
-        """Risks from the chance of every true and predicted class together, (…, K, K); NaN without relevant ones."""
+        """Risks from the chance of every true and predicted class together, (…, K, K); NaN if none is relevant."""
         if self.table is None:
             raise InputError(f"the risk {self.risk.name!r} cannot be had from confusions")
         cost = (chances * self.table[:, :-1]).sum(axis=-1)
@@ -335,7 +335,7 @@ class Measure:
         return np.asarray(np.where(total > 0, mean, np.nan))
 
     def tally(self, outcomes: Outcomes, cell: Ints, cells: int, weight: Floats | None = None) -> Tally:
-        """Sums by cell, such as groups or groups of trials; `weight` is how often each example counts."""
+        """Sums by cell, such as a group or a group in a trial; `weight` is how often each example counts."""
         size, n = (cells, self.strata), cells * self.strata
         place = cell * self.strata + outcomes.stratum
         counted = np.ones(len(cell)) if weight is None else weight

@@ -1,4 +1,4 @@
-"""How a model does on examples, one by one and in sums by group."""
+"""How well a model does on examples, one by one and in sums by group."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["Outcomes", "Tally", "accuracy_of"]
 
 
 class Outcomes(NamedTuple):
-    """How a model does on examples, one number each.
+    """How well a model does on each of some examples.
 
     Attributes:
         values: the loss of each example.
         relevant: which of them the risk is about.
-        wrong: which of them it errs on.
+        wrong: which of them the model gets wrong.
         stratum: the class of each where class means are averaged, else 0.
     """
 
@@ -55,7 +55,7 @@ class Tally(NamedTuple):
         return cls(np.zeros((cells, strata)), *whole)
 
     def copy(self) -> Tally:
-        """The same sums in arrays of their own."""
+        """A copy of the sums."""
         return Tally(self.total.copy(), self.relevant.copy(), self.wrong.copy(), self.n.copy())
 
     @property
@@ -65,12 +65,12 @@ class Tally(NamedTuple):
 
     @property
     def accuracy(self) -> Floats:
-        """The share of each cell's examples that are predicted right; NaN without any."""
+        """The share of each cell's examples that are predicted correctly; NaN for a cell without examples."""
         return np.asarray(np.where(self.n > 0, (self.n - self.wrong) / np.maximum(self.n, 1), np.nan))
 
     @property
     def mean(self) -> Floats:
-        """The risk of each cell, the mean of its strata that have examples; NaN without any."""
+        """The risk of each cell, the mean of its strata that have examples; NaN if none has."""
         some = self.relevant > 0
         means = np.where(some, self.total / np.maximum(self.relevant, 1), 0.0)
         parts = some.sum(axis=-1)
@@ -78,7 +78,7 @@ class Tally(NamedTuple):
 
     @property
     def loss_sum(self) -> Floats:
-        """The risk times the examples behind it: for one stratum simply the sum of the losses."""
+        """The risk times the number of examples behind it; with one stratum this is the sum of the losses."""
         if self.total.shape[-1] == 1:
             return np.asarray(self.total[..., 0])
         # the mean of class means is no sum over examples; times

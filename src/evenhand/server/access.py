@@ -23,7 +23,7 @@ __all__ = ["Admin", "Collecting", "Leading", "Parts", "Seat", "Viewing", "anybod
 
 @dataclass(frozen=True)
 class Parts:
-    """What a server is made of, for those who answer requests."""
+    """The parts of a server that the handlers of requests use."""
 
     settings: Settings
     campaigns: Campaigns
@@ -34,28 +34,28 @@ class Parts:
 
 @dataclass(frozen=True)
 class Seat:
-    """A campaign, and somebody who may do something with it."""
+    """A campaign together with the grant of the person who uses it."""
 
     campaign: Campaign
     grant: Grant
     parts: Parts
 
     def collector(self, given: str | None) -> str:
-        """In whose name: a collector's is the token's; who leads may act for others."""
+        """The name to act under: a collector acts under the token's name, a lead may act for others."""
         return given if given is not None and self.grant.may(Role.lead) else self.grant.name
 
     def check_own(self, number: int) -> None:
-        """Refuse a request that was given to somebody else, unless they lead."""
+        """Refuse a request that was given to somebody else, unless the grant is a lead's."""
         if self.grant.may(Role.lead):
             return
         with self.campaign.store.ledger.reading(self.campaign.store.number) as reader:
-            # a request that was never made goes on: the campaign refuses it in its own words
+            # a request that was never made passes here: the campaign refuses it in its own words
             asked = reader.events(kinds=("asked",), request=number)
         if asked and asked[0].actor != self.grant.name:
             raise Problem(403, f"request {number} was given to somebody else", "access")
 
     def check_own_examples(self, ids: Sequence[str]) -> None:
-        """Refuse examples that were handed out to somebody else, unless they lead."""
+        """Refuse examples that were handed out to somebody else, unless the grant is a lead's."""
         if self.grant.may(Role.lead):
             return
         with self.campaign.store.ledger.reading(self.campaign.store.number) as reader:
@@ -75,7 +75,7 @@ def parts_of(request: Request) -> Parts:
 
 
 def grant_of(request: Request) -> Grant:
-    """Who asks; refused without a token where one is needed."""
+    """The grant of a request; refused without a token if one is needed."""
     found: Grant | None = request.state.grant
     if found is None:
         raise Problem(401, "give a token: Authorization: Bearer evh_…", "access", {"WWW-Authenticate": "Bearer"})
@@ -83,7 +83,7 @@ def grant_of(request: Request) -> Grant:
 
 
 def anybody(role: Role) -> Callable[[Request], Awaitable[Grant]]:
-    """A dependency: somebody who has this role on some campaign."""
+    """A FastAPI dependency that requires this role on some campaign."""
 
     async def found(request: Request) -> Grant:
         grant = grant_of(request)
@@ -91,7 +91,7 @@ def anybody(role: Role) -> Callable[[Request], Awaitable[Grant]]:
             raise Problem(403, f"this needs the role {role.name}, and the token has {grant.role.name}", "access")
         return grant
 
-    found.__doc__ = role.name  # the reference of the API says it of every operation
+    found.__doc__ = role.name  # the API reference shows it for every operation
     return found
 
 
@@ -100,11 +100,11 @@ def _seat(role: Role) -> Callable[[str, Request], Awaitable[Seat]]:
         name: Annotated[str, Path(description="the campaign's name, or `~` and its number")], request: Request
     ) -> Seat:
         grant, parts = grant_of(request), parts_of(request)
-        # threads are for the database: nearly always there is nothing to ask it
+        # a thread is needed only to ask the database, which is rarely necessary
         number = parts.campaigns.known(name)
         if number is None:
             number = await anyio.to_thread.run_sync(parts.campaigns.number, name)
-        if grant.campaign not in (None, number):  # whose names others have is nobody's business
+        if grant.campaign not in (None, number):  # a token must not reveal which other campaigns exist
             raise NotFound(f"there is no campaign {name!r}")
         if not grant.may(role):
             raise Problem(403, f"this needs the role {role.name}, and the token has {grant.role.name}", "access")

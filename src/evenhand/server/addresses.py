@@ -1,7 +1,7 @@
 """Addresses that webhooks may be sent to: public ones, unless the operator allows a host.
 
-A name is resolved once, every address it has is looked at, and the connection is made to that very address: a name that
-points elsewhere a moment later gains nothing.
+A name is resolved once, all its addresses are checked, and the connection is made to the checked address: changing what
+the name points to a moment later gains nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _TRANSLATED = ipaddress.ip_network("64:ff9b::/96")
 
 
 def checked_address(url: str, allowed: Sequence[str] = ()) -> str:
-    """The address of a URL's host; refused where it is private, link-local, loopback or otherwise not public."""
+    """The address of a URL's host; refused if it is private, link-local, loopback or otherwise not public."""
     try:
         parsed = httpx.URL(url)
     except (httpx.InvalidURL, TypeError):
@@ -47,7 +47,7 @@ def checked_address(url: str, allowed: Sequence[str] = ()) -> str:
 def _is_public(address: str) -> bool:
     found = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(found, ipaddress.IPv6Address):
-        # ways to write an address of the other kind: what counts is where the packets arrive in the end
+        # IPv6 addresses that stand for an IPv4 address: what counts is where the packets finally arrive
         if found.sixtofour is not None or found.teredo is not None or found in _TRANSLATED:
             return False
         mapped = found.ipv4_mapped
@@ -56,7 +56,7 @@ def _is_public(address: str) -> bool:
 
 
 class _Pinned(httpcore.AsyncNetworkBackend):
-    """Connects to one address, whatever the host is called; the certificate is still the host's."""
+    """Connects to one address, whatever the host's name; the certificate must still be the host's."""
 
     def __init__(self, address: str) -> None:
         self._address, self._real = address, httpcore.AnyIOBackend()
@@ -74,5 +74,5 @@ class _Transport(httpx.AsyncHTTPTransport):
 
 
 def pinned(address: str, *, timeout: float) -> httpx.AsyncClient:
-    """A client that reaches every host at this address, which was looked at before, and follows nobody elsewhere."""
+    """A client that connects to this checked address for every host, and follows no redirects."""
     return httpx.AsyncClient(transport=_Transport(address), timeout=timeout, follow_redirects=False, trust_env=False)

@@ -35,11 +35,11 @@ __all__ = ["create_app"]
 _LOG = logging.getLogger("evenhand.server")
 _THREADS = 40
 _PATIENCE = 15.0
-"""Seconds that a step waits for a database another process writes: somebody sits before the page."""
+"""Seconds that a step waits while another process writes to the database: somebody is waiting for the page."""
 
 
 def create_app(settings: Settings) -> FastAPI:
-    """An ASGI application over the campaigns of a database; the database is made if it is not there."""
+    """An ASGI application for the campaigns of a database; the database is made if it does not exist."""
     ledger = DatabaseLedger(settings.url, create=True, patience=_PATIENCE)
     observer, tokens = Observer(), Tokens(ledger)
 
@@ -83,7 +83,7 @@ def create_app(settings: Settings) -> FastAPI:
 
 
 def _operators(app: FastAPI, ledger: DatabaseLedger, observer: Observer) -> None:
-    """What operators' tools look at."""
+    """Routes for operators: health, readiness, metrics."""
 
     @app.get("/health", tags=["operation"], include_in_schema=False)
     async def health() -> Response:
@@ -96,7 +96,7 @@ def _operators(app: FastAPI, ledger: DatabaseLedger, observer: Observer) -> None
         try:
             ledger.campaigns()
         except LedgerError as error:
-            _LOG.warning("not ready: %s", error)  # who asks may be anybody: the words stay in the log
+            _LOG.warning("not ready: %s", error)  # anybody may ask this: the details stay in the log
             return problem(503, "the database does not answer", "database", {"Retry-After": "2"})
         return Json({"status": "ready"})
 

@@ -1,4 +1,4 @@
-"""What comes in and goes out: JSON, and tables as CSV, JSON lines or Parquet, never larger than memory bears."""
+"""What comes in and goes out: JSON, and tables as CSV, JSON lines or Parquet, of limited size."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Key = Annotated[
 
 
 class Json(Response):
-    """Plain values as JSON; numbers read back exactly, and what is no number is null."""
+    """Plain values as JSON; numbers read back exactly, and NaN and infinities become null."""
 
     media_type = "application/json"
 
@@ -55,7 +55,7 @@ class Route(APIRoute):
     """A route whose JSON bodies are read safely."""
 
     def get_route_handler(self) -> Any:
-        """The handler, given our kind of request."""
+        """The handler, which is given this module's kind of request."""
         handle = super().get_route_handler()
 
         async def answer(request: Request) -> Response:
@@ -66,17 +66,17 @@ class Route(APIRoute):
 
 
 def as_once(key: str | None, grant: Grant, request: Request, body: object) -> Once | None:
-    """The idempotency key, everybody's own, with a digest of what is asked for, so that it is not used for two things."""
+    """The idempotency key under the user's name, with a digest of the request, so that it serves one purpose only."""
     if key is None:
         return None
-    # a key that comes again with another body is a slip of the client, not a repetition
+    # a key that comes again with another body is a client's mistake, not a repetition
     about = f"{request.method} {request.url.path} {body!r}".encode()
-    # under the name of who asks: two clients may choose the same key
+    # under the user's name: two clients may choose the same key
     return Once(f"{grant.name}: {key}", hashlib.blake2b(about, digest_size=12).hexdigest())
 
 
 def unchanged(request: Request, tag: str) -> Response | None:
-    """The answer that nothing has changed since; None where something has."""
+    """The answer 304 if nothing has changed; None if something has."""
     sent = request.headers.get("if-none-match", "")
     # may be a list, and weak or strong: proxies change W/ as they like
     if f'"{tag}"' in sent:
@@ -93,7 +93,7 @@ def table_body(description: str, *, json: dict[str, Any] | None = None) -> dict[
 
 
 def file_kind(request: Request) -> str | None:
-    """The ending of a table's file by its content type; None for JSON."""
+    """The file ending for a table's content type; None for JSON."""
     kind = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
     if kind == "application/json":
         return None
@@ -103,7 +103,7 @@ def file_kind(request: Request) -> str | None:
 
 
 async def table_file(request: Request, kind: str, limits: Limits) -> Path:
-    """The body as a file, which goes when the request is answered; Parquet is known to be readable and not too large."""
+    """The body as a file, deleted once the request is answered; a Parquet file is checked for readability and size."""
     incoming: Incoming = request.state.incoming
     path = await incoming.path(kind)
     if kind == ".parquet":

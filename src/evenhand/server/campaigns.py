@@ -14,7 +14,7 @@ __all__ = ["Campaigns"]
 
 _NUMBERED = re.compile(r"~[0-9]{1,18}")
 _MOST = 200
-"""Campaigns kept open; the one not used for longest is let go, and opening it again costs milliseconds."""
+"""How many campaigns stay open; the least recently used one is closed, and reopening it takes milliseconds."""
 
 
 class Campaigns:
@@ -28,8 +28,8 @@ class Campaigns:
         self._numbers: dict[str, int] = {}
 
     def known(self, name: str) -> int | None:
-        """The number of a campaign that was asked for before; None where the database has to be asked."""
-        # a campaign that is called like a number has a number too, which is the way to it
+        """The number of a campaign that was asked for before; None if only the database knows it."""
+        # a campaign whose name looks like a number is reached by its own number
         return None if _NUMBERED.fullmatch(name) else self._numbers.get(name)
 
     def number(self, name: str) -> int:
@@ -49,7 +49,7 @@ class Campaigns:
         return self.by_number(self.number(name))
 
     def opened(self, number: int) -> Campaign | None:
-        """A campaign that is open."""
+        """A campaign by its number, if it is open."""
         with self._lock:
             if number not in self._open:
                 return None

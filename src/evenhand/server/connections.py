@@ -1,4 +1,4 @@
-"""Connections that cannot be held for nothing: slow heads, floods of headers, readers that stopped, too many at once.
+"""Limits on connections: slow headers, floods of headers, clients that stop reading, too many at once.
 
 The HTTP server underneath has no limits of its own for these; each limit here is a few lines around it.
 """
@@ -28,13 +28,13 @@ __all__ = [
 ]
 
 HEAD_SECONDS = 10.0
-"""How long a client may take to send the head of a request."""
+"""How long a client may take to send a request's headers."""
 HEAD_BYTES = 32_768
-"""The most that the address and the headers of a request may have."""
+"""The most bytes that a request's address and headers may have."""
 STALLED_SECONDS = 30.0
-"""How long a client may leave unread what it was sent, or go on with a body that nobody reads any more."""
+"""How long a client may leave an answer unread, or keep sending a body that is no longer read."""
 MOST_CONNECTIONS = 4000
-"""Connections at once; above it the one that has waited longest without a request is closed for each new one."""
+"""How many connections at once; beyond it, each new one closes the one that has been idle longest."""
 
 _waiting: OrderedDict[Connection, None] = OrderedDict()
 
@@ -49,7 +49,7 @@ class Connection(HttpToolsProtocol):
         self._head, self._in_head, self._in_body = 0, True, False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Wait for the first request, not for long."""
+        """Wait a limited time for the first request."""
         super().connection_made(transport)
         _waiting[self] = None
         self._timer = self.loop.call_later(HEAD_SECONDS, self._give_up)
@@ -71,7 +71,7 @@ class Connection(HttpToolsProtocol):
         self._start(HEAD_SECONDS)
 
     def data_received(self, data: bytes) -> None:
-        """Take in bytes as long as the head they belong to is not too long."""
+        """Take in bytes, unless the headers they belong to are too long."""
         self._head += len(data) if self._in_head else 0
         super().data_received(data)
         if self._in_head and self._head > HEAD_BYTES:
@@ -80,12 +80,12 @@ class Connection(HttpToolsProtocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take in a header."""
         super().on_header(name, value)
-        # thousands of short headers in one packet pass the check of a head that is not complete yet
+        # thousands of short headers in one packet pass the check of incomplete headers
         if len(self.headers) > 200:
             self._refuse_head()
 
     def on_headers_complete(self) -> None:
-        """Hand the request on."""
+        """Pass the request on."""
         self._in_head, self._in_body, self._head = False, True, 0
         self._stop()
         if self.transport.is_closing():
@@ -115,11 +115,11 @@ class Connection(HttpToolsProtocol):
         super().on_response_complete()
         if self._in_body:
             self._start(STALLED_SECONDS)
-        elif self.cycle.response_complete:  # no request came behind this one already
+        elif self.cycle.response_complete:  # the client has not already sent the next request
             _waiting[self] = None
 
     def pause_writing(self) -> None:
-        """The client reads too slowly: it gets some time to go on."""
+        """The client reads too slowly: give it some time to catch up."""
         super().pause_writing()
         if self._stalled is None:
             self._stalled = self.loop.call_later(STALLED_SECONDS, self._give_up)
@@ -132,7 +132,7 @@ class Connection(HttpToolsProtocol):
             self._stalled = None
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is no HTTP in the one shape of all errors."""
+        """Answer something that is not HTTP, in the format of all errors."""
         self._answer(400, "this is not HTTP as it should be")
 
     def _refuse_head(self) -> None:

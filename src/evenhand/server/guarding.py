@@ -1,4 +1,4 @@
-"""What every request passes first: host, cross-site posts, who asks, the size of its body; and the headers of every answer."""
+"""Checks of every request: host, cross-site posts, grant, size of the body; and the headers of every answer."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LOG = logging.getLogger("evenhand.server")
 COOKIE = "evenhand_session"
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _PUBLIC = ("/login", "/static/", "/share/", "/ready")
-# what a browser does to get a new session, whatever the old one is worth
+# how a browser gets a new session, even if the old one is no longer valid
 _FRESH = ("/login", "/static/", "/share/")
 _FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "via")
 _UPLOAD = "/pool"
@@ -52,13 +52,13 @@ def route_of(scope: Scope) -> str:
 
 
 class UnderPath:
-    """ASGI middleware that tells everything inside which path a proxy puts before all others."""
+    """ASGI middleware that notes the path prefix under which a proxy serves the application."""
 
     def __init__(self, app: ASGIApp, root_path: str) -> None:
         self._app, self._root = app, root_path
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Note the path; the proxy passes paths on whole, so they stay as they are."""
+        """Note the prefix; the proxy passes paths on unchanged, so they stay as they are."""
         await self._app({**scope, "root_path": self._root}, receive, send)
 
 
@@ -73,7 +73,7 @@ class Guard:
             self._hosts.add(settings.host.lower())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Look at a request, hand it on or answer it, and complete the answer."""
+        """Check a request, pass it on or refuse it, and complete the answer."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -119,11 +119,11 @@ class Guard:
             self._observer.answered(scope, status, time.perf_counter() - started)
 
     async def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
-        """The answer to a request that goes no further; None lets it pass."""
+        """The answer to a request that is refused; None lets it pass."""
         path = route_of(scope)
         if path == "/health":
             return None
-        # probes come by number, and whether the server is ready is no secret
+        # health probes use an IP address as host, and whether the server is ready is not a secret
         if path != "/ready" and _host(headers) not in self._hosts:
             detail = f"this server is not known as {headers.get('host', '')[:200]!r}: start it with --allowed-host"
             return problem(421, detail, "access")
@@ -154,7 +154,7 @@ class Guard:
         return refused
 
     async def _grant(self, scope: Scope, headers: Headers, bearer: str | None, cookie: str | None) -> Grant | None:
-        """Who asks: by token, by session, or from this machine."""
+        """The grant of a request: by token, by session, or because it comes from this machine."""
         for text in (bearer, cookie):
             if text is not None:
                 return await anyio.to_thread.run_sync(self._tokens.find, text)
@@ -204,6 +204,6 @@ def _is_cross_site(headers: Headers) -> bool:
 
 
 def is_tls(request: HTTPConnection) -> bool:
-    """Whether the browser came by TLS; behind a proxy its word is enough to ask for more care, not less."""
+    """Whether the browser used TLS; a proxy's header is trusted here, since it can only make things stricter."""
     forwarded = request.headers.get("x-forwarded-proto", "") + request.headers.get("forwarded", "")
     return request.url.scheme == "https" or "https" in forwarded.lower()

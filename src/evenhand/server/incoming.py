@@ -1,4 +1,4 @@
-"""Bodies as they come in: whole before anybody reads them, on disk once they are large, a few large ones at a time.
+"""Bodies of requests: received whole before they are read, on disk if they are large, a few large ones at a time.
 
 So a slow client holds a file and a connection, never memory or a thread, and the memory that reading takes has a bound.
 """
@@ -21,7 +21,7 @@ __all__ = ["Incoming", "Room"]
 SMALL = 2**16
 """Bodies up to this size stay in memory."""
 BODY_SECONDS = 30.0
-"""How long a body may take, besides what its size takes at the slowest rate there may be."""
+"""How long a body may take, in addition to what its size takes at the slowest allowed rate."""
 SLOWEST = 50_000
 """The slowest rate of a large body, in bytes a second."""
 _LARGE = 2**20
@@ -32,14 +32,14 @@ _CHUNK = 2**20
 
 
 class Room:
-    """What all bodies share: disk, and turns at being read."""
+    """What all bodies share: disk space, and turns at being read."""
 
     def __init__(self) -> None:
         self.medium, self.large = asyncio.Semaphore(_SMALL_READERS), asyncio.Semaphore(_LARGE_READERS)
         self.on_disk = 0
 
     def take(self, count: int) -> None:
-        """Use so many more bytes of disk."""
+        """Use `count` more bytes of disk."""
         if self.on_disk + count > _ON_DISK:
             raise HTTPException(503, "too many large bodies at once: try again", {"Retry-After": "5"})
         self.on_disk += count
@@ -49,7 +49,7 @@ class Incoming:
     """The body of one request.
 
     Args:
-        headers, receive: the request's.
+        headers, receive: those of the request.
         room: shared by all requests.
         limit: the most bytes it may have.
     """
@@ -63,7 +63,7 @@ class Incoming:
         self._turns = AsyncExitStack()
 
     async def receive(self) -> Message:
-        """The next part of the body; after it, what the client does."""
+        """The next part of the body; after its end, whether the client has gone."""
         if not self.whole:
             await self._take_in()
         if self._given:

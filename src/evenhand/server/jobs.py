@@ -1,4 +1,4 @@
-"""What a worker process does: everything that fits."""
+"""The jobs of a worker process: everything that fits models."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["begin", "certify", "close", "dump", "refit", "verify"]
 
 
 def begin() -> None:
-    """Start a worker: Ctrl-C is for the server, which ends its workers, and fits give way to those who wait for answers."""
+    """Start a worker: it ignores Ctrl-C, which the server handles, and runs at a lower priority than the server."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(5)
     threading.Thread(target=_end_with_server, daemon=True).start()
@@ -26,7 +26,7 @@ def begin() -> None:
 
 
 def _end_with_server() -> None:
-    """A server that was killed ends nobody: its workers see that it is gone and go too."""
+    """End this worker when its server is gone: a server that was killed cannot end its workers."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
@@ -38,7 +38,7 @@ def _ledger(url: str) -> Ledger:
     return open_ledger(url)
 
 
-# fitted models live in these objects: kept open, the next refit goes on from the last one
+# fitted models live in these objects: kept open, the next refit continues from the last one
 @lru_cache(maxsize=50)
 def _campaign(url: str, name: str) -> Campaign:
     return Campaign.open(_ledger(url), name)
@@ -55,7 +55,7 @@ def certify(url: str, name: str, target: float | None, settings: dict[str, Any])
 
 
 def close(url: str, name: str, reason: str, by: str | None, once: Once | None) -> None:
-    """End a campaign, with the choice of the model to deploy."""
+    """End a campaign; the model to deploy is chosen now."""
     _campaign(url, name).close(reason, by=by, once=once)
 
 
@@ -65,7 +65,7 @@ def verify(url: str, name: str) -> dict[str, Any]:
 
 
 def dump(url: str, name: str, which: str) -> tuple[str, bytes, dict[str, Any] | None] | None:
-    """A model as bytes that anybody may load: its format, the bytes, and for the final one its choice."""
+    """A model as bytes that are safe to load: its format, the bytes, and for the final model its choice."""
     from evenhand.learners.storing import dump_model
 
     campaign = _campaign(url, name)

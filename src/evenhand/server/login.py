@@ -1,4 +1,4 @@
-"""A token exchanged for a session in a browser, and links that share a campaign."""
+"""Signing in: a token is exchanged for a browser session; and links that share a campaign."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TRIES, _WINDOW_SECONDS, _CLIENTS = 10, 60.0, 10_000
 
 
 class FailedLogins:
-    """How often each client gave a wrong token lately."""
+    """How often each client gave a wrong token recently."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -60,7 +60,7 @@ _failed = FailedLogins()
 
 @router.get("/login")
 def login_page(request: Request, next: Annotated[str, Query(max_length=2000)] = "") -> Response:
-    """Where a token is typed in; `next` is the page one wanted to see."""
+    """The page where a token is typed in; `next` is the page to return to."""
     return _page(request, None, next=_own(next))
 
 
@@ -70,7 +70,7 @@ def login(
     token: Annotated[str, Form(max_length=200)] = "",
     next: Annotated[str, Form(max_length=2000)] = "",
 ) -> Response:
-    """A session in exchange for a token."""
+    """Exchange a token for a session."""
     client = request.client.host if request.client is not None else "nobody"
     _failed.check(client)
     grant = parts_of(request).tokens.find(token.strip())
@@ -94,7 +94,7 @@ def logout(request: Request) -> Response:
 
 @router.get("/share/{token}")
 def shared(request: Request, token: str) -> Response:
-    """Follow a link that shares a campaign: a session that can look at it and do nothing else."""
+    """Follow a link that shares a campaign: start a session that can view it and do nothing else."""
     client = request.client.host if request.client is not None else "nobody"
     _failed.check(client)
     parts = parts_of(request)
@@ -105,7 +105,7 @@ def shared(request: Request, token: str) -> Response:
     name = parts.campaigns.by_number(grant.campaign).name
     path = f"/campaigns/{quote(name, safe='')}"
     mine = request.state.grant
-    # who may look at it anyway keeps the session, and what it may do
+    # somebody who may view it anyway keeps the present session and its rights
     if mine is not None and mine.campaign in (None, grant.campaign):
         return RedirectResponse(f"{parts.settings.root_path}{path}", 303)
     return _begin(request, grant, path)
@@ -128,7 +128,7 @@ def _begin(request: Request, grant: Grant, path: str) -> Response:
 
 
 def _own(path: str) -> str:
-    """A path of this server's pages; anything else might lead elsewhere."""
+    """The path if it is one of this server's pages; anything else might lead to another site."""
     return path if path.startswith("/campaigns/") and "\\" not in path and path.isprintable() else "/"
 
 

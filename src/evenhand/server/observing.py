@@ -1,4 +1,4 @@
-"""What an operator sees: metrics for Prometheus, and a line of JSON in the log for every request."""
+"""Metrics for Prometheus, and a line of JSON in the log for every request."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SECRET = re.compile(r"evh_[^/]*")
 
 
 class Observer:
-    """Counts requests, labels, refits and webhooks, and writes a line a request."""
+    """Counts requests, labels, refits and webhooks, and logs one line per request."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -33,7 +33,7 @@ class Observer:
         self.streams = Gauge("evenhand_streams", "open event streams", registry=self.registry)
 
     def answered(self, scope: Scope, status: int, seconds: float) -> None:
-        """Note a request that was answered."""
+        """Count and log a request that was answered."""
         # the route, not the path: names of campaigns and share links stay out of metrics
         route = getattr(scope.get("route"), "path", "none")
         self.requests.labels(scope["method"] if scope["method"] in _METHODS else "other", route, status).inc()
@@ -68,7 +68,7 @@ class _Json(logging.Formatter):
 
 
 def log_as_json() -> None:
-    """Write the log as one JSON object a line, to standard error."""
+    """Write the log to standard error, one JSON object per line."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Json())
     for name in ("evenhand.server", "uvicorn.error"):

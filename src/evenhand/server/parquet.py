@@ -1,7 +1,7 @@
-"""Parquet from outside, first read in a process of its own that may die of it.
+"""Parquet files from outside are first read in a separate process, which may crash without harm.
 
-A file of a few kilobytes can unpack to terabytes, and what it says of its own size need not be true. So it is unpacked
-once, a little at a time, where memory has a limit; only a file that comes through is read by the server.
+A file of a few kilobytes can unpack to terabytes, and what it says about its own size need not be true. So it is
+unpacked once, a little at a time, in a process with limited memory; the server reads only files that pass.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _TOO_LARGE, _UNUSABLE = 3, 4
 
 
 def rehearse(path: Path, limits: Limits) -> None:
-    """Refuse a Parquet file that cannot be read, or that would unpack to more than memory bears."""
+    """Refuse a Parquet file that cannot be read, or that would unpack to more than these limits."""
     command = [sys.executable, "-P", "-m", "evenhand.server.parquet", str(path), *map(str, limits)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, errors="replace")
@@ -48,7 +48,7 @@ def rehearse(path: Path, limits: Limits) -> None:
 
 
 def _main(path: str, limits: Limits) -> int:
-    """Unpack a file under a limit of memory; how it went is the exit code."""
+    """Unpack a file with limited memory; the exit code tells the outcome."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -76,7 +76,7 @@ def _main(path: str, limits: Limits) -> int:
 
 
 def _plain(column: Any) -> Any:
-    """A column with every value written out: a dictionary of one long text stands for as many of it as there are rows."""
+    """A column with every value written out: in a dictionary, one long text may stand for as many copies as rows."""
     return column.dictionary_decode() if hasattr(column, "dictionary_decode") else column
 
 

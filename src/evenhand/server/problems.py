@@ -1,4 +1,4 @@
-"""Errors in one shape, `application/problem+json`, that carry what the command line's exit codes say."""
+"""Errors as `application/problem+json`, including the exit code that the command line would have."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 
 
 class Problem(EvenhandError):
-    """An answer that is an error: a status, what to say, and what a program reads."""
+    """An error to answer with: a status, a message for people, and a code for programs."""
 
     def __init__(self, status: int, detail: str, code: str = "input", headers: dict[str, str] | None = None) -> None:
         super().__init__(detail)
@@ -70,13 +70,13 @@ class Problem(EvenhandError):
 
 
 def problem(status: int, detail: str, code: str, headers: dict[str, str] | None = None, **more: Any) -> Response:
-    """The answer in its one shape."""
+    """The error as a response of type `application/problem+json`."""
     body = {"title": _TITLES.get(status, "error"), "status": status, "detail": detail, "code": code, **more}
     return Response(orjson.dumps(body, default=str), status, headers, "application/problem+json")
 
 
 def answer(error: EvenhandError) -> Response:
-    """What an error of Evenhand's comes to over HTTP."""
+    """The HTTP response for an error that Evenhand raised."""
     detail = str(error)
     if isinstance(error, Problem):
         return problem(error.status, detail, error.code, error.headers)
@@ -100,12 +100,12 @@ def answer(error: EvenhandError) -> Response:
 
 
 def status_of(error: EvenhandError) -> int:
-    """The status that an error has over HTTP."""
+    """The HTTP status of an error."""
     return answer(error).status_code
 
 
 def handle_errors(app: FastAPI) -> None:
-    """Answer every error in the one shape."""
+    """Make the application answer every error as `application/problem+json`."""
 
     @app.exception_handler(EvenhandError)
     async def ours(request: Request, error: EvenhandError) -> Response:

@@ -21,7 +21,7 @@ _GRACE_SECONDS = 10
 
 
 def run(settings: Settings, ready: Callable[[str], None]) -> None:
-    """Listen and answer; `ready` is told the address. Refuses to be reached from elsewhere while there is no token."""
+    """Run the server; `ready` is called with the address. Without a token it refuses to listen beyond this machine."""
     if settings.root_path and not settings.root_path.startswith("/"):
         raise InputError(f"--root-path {settings.root_path!r} must begin with /")
     with DatabaseLedger(settings.url, create=True) as ledger:
@@ -42,7 +42,7 @@ def run(settings: Settings, ready: Callable[[str], None]) -> None:
     log_as_json()
     allow_connections()
     app = create_app(settings)
-    # the headers of a proxy are not believed: who comes through one needs a token anyway
+    # a proxy's headers are not trusted: everybody who comes through one needs a token anyway
     config = uvicorn.Config(
         app, http=Connection, ws="none", log_config=None, access_log=False, proxy_headers=False, server_header=False,
         timeout_keep_alive=30, timeout_graceful_shutdown=_GRACE_SECONDS, backlog=512,

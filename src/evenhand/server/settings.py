@@ -1,4 +1,4 @@
-"""What a server is started with."""
+"""The settings of a server."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ _MIB = 2**20
 
 @dataclass(frozen=True)
 class Settings:
-    """What a server is started with.
+    """The settings of a server.
 
     Attributes:
         url: the database, `sqlite:///file.db` or `postgresql://…`.
         host, port: where it listens.
-        root_path: the path it is reached under behind a proxy, such as `/evenhand`.
-        allowed_hosts: names it is reached by, besides those of this machine's loopback.
+        root_path: the path under which a proxy serves it, such as `/evenhand`.
+        allowed_hosts: host names it may be reached by, besides those of this machine's loopback.
         webhook_hosts: hosts that webhooks may be sent to although their addresses are private.
-        max_body: the largest body of a request in bytes; `max_upload`: of a pool.
-        max_wait: seconds that an ask waits for a refit at most.
-        workers: processes that fit.
+        max_body: the largest body of a request in bytes; `max_upload`: that of a pool.
+        max_wait: how many seconds an ask waits for a refit at most.
+        workers: how many processes fit models.
     """
 
     url: str

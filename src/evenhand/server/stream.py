@@ -1,4 +1,4 @@
-"""What is new in a campaign, as server-sent events."""
+"""New events of a campaign, as server-sent events."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _AT_ONCE = 200
 
 
 class Newest:
-    """The newest event of each campaign that somebody follows, looked up once a second for all who do."""
+    """The newest event of each campaign that somebody follows, looked up once a second for all followers."""
 
     def __init__(self) -> None:
         self._found: dict[int, tuple[float, int]] = {}
         self._locks: dict[int, asyncio.Lock] = {}
 
     async def of(self, campaign: Campaign) -> int:
-        """The number of the newest event; a second old at most."""
+        """The number of the newest event, at most a second old."""
         number, now = campaign.store.number, asyncio.get_running_loop().time()
         async with self._locks.setdefault(number, asyncio.Lock()):
             at, seq = self._found.get(number, (-1.0, 0))
@@ -41,9 +41,10 @@ class Newest:
 
 
 async def news(seat: Seat, after: int, stopping: asyncio.Event, newest: Newest) -> AsyncIterator[bytes]:
-    """The events after a number, each as it comes; a comment now and then shows that the stream lives.
+    """Yield the events after a number as they come; a comment now and then shows that the stream is alive.
 
-    An event `away`, without a number, says that the database cannot be reached. The stream ends when the server stops, and when whoever reads may not look any more.
+    An event `away`, without a number, says that the database cannot be reached. The stream ends when the server stops,
+    or when the grant behind it is no longer valid.
     """
     campaign, streams = seat.campaign, seat.parts.observer.streams
     streams.inc()

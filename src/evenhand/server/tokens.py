@@ -25,7 +25,7 @@ _T, _C = schema.tokens.c, schema.campaigns.c
 _SHAPE = re.compile(r"evh_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 SESSION_SECONDS = 12 * 3600.0
 _PARENT = schema.tokens.alias()
-# built once: every request asks it
+# built once, because every request runs this query
 _FIND = (
     select(_T.id, _T.digest, _T.name, _T.role, _T.campaign, _T.kind, _T.expires, _T.revoked)
     .add_columns(_PARENT.c.expires, _PARENT.c.revoked)
@@ -45,11 +45,11 @@ class Role(IntEnum):
 
 @dataclass(frozen=True)
 class Grant:
-    """Who asks, and what they may do.
+    """Who makes a request, and what they may do.
 
     Attributes:
-        id: the token's; None for somebody on this machine without one.
-        name: who: the collector's name, and the actor of what they do.
+        id: the token's id; None for somebody on this machine without a token.
+        name: the collector's name, and the actor in the events of what they do.
         role: what they may do.
         campaign: the number of the one campaign it is for; None is all of them.
         kind: `token`, `share`, `session`, or `local`.
@@ -62,7 +62,7 @@ class Grant:
     kind: str = "token"
 
     def may(self, role: Role, campaign: int | None = None) -> bool:
-        """Whether this grant is enough for a role, on a campaign where one is named."""
+        """Whether this grant includes a role, on a campaign if one is named."""
         return self.role >= role and (campaign is None or self.campaign in (None, campaign))
 
 
@@ -82,7 +82,7 @@ class Tokens:
         kind: str = "token",
         parent: str | None = None,
     ) -> tuple[str, dict[str, Any]]:
-        """A new token: its text, which cannot be had again, and what the database knows of it."""
+        """Make a token: its text, which cannot be shown again, and the record that the database keeps."""
         check_text(name, "the token's name")
         if role is Role.admin and campaign is not None:
             raise InputError("an admin is for all campaigns: name none, or choose the role lead")
@@ -96,19 +96,19 @@ class Tokens:
         return f"evh_{number}_{secret}", self._shown(row, None)
 
     def find(self, text: str) -> Grant | None:
-        """Who has this token; None if nobody has it, or has it any more."""
+        """The grant of a token; None if it does not exist or is no longer valid."""
         if (shape := _SHAPE.fullmatch(text)) is None:
             return None
         with self._ledger.transaction(writing=False) as connection:
             row = connection.execute(_FIND, {"number": shape[1]}).first()
-        # compared even where there is none, so that time does not tell which ids exist
+        # compared even if there is no such token, so that the time taken does not reveal which ids exist
         same = hmac.compare_digest(_digest(shape[2]), row[1] if row is not None else _digest(""))
         if row is None or not same or not _is_valid(row[6:8]) or not _is_valid(row[8:10]):
             return None
         return Grant(row[0], row[2], Role[row[3]], row[4], row[5])
 
     def still_valid(self, grant: Grant) -> bool:
-        """Whether a grant that was found before has neither ended nor been revoked since."""
+        """Whether a grant found earlier has neither expired nor been revoked since."""
         if grant.id is None:
             return True
         with self._ledger.transaction(writing=False) as connection:
@@ -116,7 +116,7 @@ class Tokens:
         return row is not None and _is_valid(row[6:8]) and _is_valid(row[8:10])
 
     def session(self, grant: Grant) -> str:
-        """A token for a browser in exchange for another, with the same rights; it ends with that one."""
+        """Exchange a token for a browser session with the same rights; the session ends with the token."""
         ended = delete(schema.tokens).where(_T.kind == "session", _T.expires < time.time())
         with self._ledger.transaction(writing=True) as connection:  # a link that is followed often leaves many
             connection.execute(ended)
@@ -126,7 +126,7 @@ class Tokens:
         return text
 
     def revoke(self, number: str) -> None:
-        """Make a token worthless, with the sessions that came of it."""
+        """Revoke a token, together with the sessions that were started with it."""
         change = update(schema.tokens).where(or_(_T.id == number, _T.parent == number), _T.revoked.is_(None))
         with self._ledger.transaction(writing=True) as connection:
             known = connection.execute(select(_T.id).where(_T.id == number)).first()
@@ -144,7 +144,7 @@ class Tokens:
             return [self._shown(dict(row), row["campaign_name"]) for row in connection.execute(question).mappings()]
 
     def any(self) -> bool:
-        """Whether there is a token that works."""
+        """Whether there is a valid token."""
         now = time.time()
         valid = select(func.count()).where(
             _T.kind == "token", _T.revoked.is_(None), or_(_T.expires.is_(None), _T.expires > now)

@@ -1,4 +1,4 @@
-"""Tables in JSON whose columns say what they hold: read with care, since anybody may have written them."""
+"""Tables in JSON with a type for every column; every value is checked, since anybody may have written them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ARROW = {"text": pa.string(), "category": pa.string(), "bool": pa.bool_()}
 
 
 def typed_table(columns: Mapping[str, Sequence[Any]], types: Mapping[str, ColumnType]) -> pa.Table:
-    """The columns as an Arrow table; values that are not what their column says are refused."""
+    """The columns as an Arrow table; values that do not have their column's type are refused."""
     if columns.keys() != types.keys():
         raise InputError("columns and types must have the same names: give the type of every column, or no types")
     if len({len(values) for values in columns.values()}) > 1:
@@ -59,7 +59,7 @@ def _datetime(text: str) -> datetime:
     found = datetime.fromisoformat(text)
     # a finer time would come back as another one
     if found.isoformat() != text:
-        raise InputError(f"{text!r} is no time as Python writes it, to the microsecond at most")
+        raise InputError(f"{text!r} is not a time as Python's isoformat() writes it, to the microsecond at most")
     return found
 
 

@@ -1,4 +1,4 @@
-"""What a server looks after by itself: leases that end, background refits, webhooks."""
+"""What a server does by itself: ends leases, refits in the background, sends webhooks."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _SENDERS = 20
 
 
 async def watch(parts: Parts, stopping: asyncio.Event) -> None:
-    """Look around every two seconds until the server stops; a database that is away is tried again."""
+    """Look after all campaigns every two seconds until the server stops; an unreachable database is tried again."""
     sending, looking = _Sending(parts), _Looking(parts)
 
     async def look() -> None:
         await anyio.to_thread.run_sync(looking.around)
 
-    # apart: a receiver of webhooks that is slow holds up neither leases nor refits
+    # separately, so that a slow receiver of webhooks delays neither leases nor refits
     await asyncio.gather(_often(look, stopping), _often(sending.begin, stopping))
     await sending.end()
 
@@ -48,7 +48,7 @@ async def _often(step: Callable[[], Awaitable[None]], stopping: asyncio.Event) -
 
 
 class _Looking:
-    """Leases and refits of all campaigns; one that nothing happened to since the last time costs nothing."""
+    """Looks after the leases and refits of all campaigns; a campaign without new events costs nothing."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
@@ -72,7 +72,7 @@ class _Looking:
                 _LOG.debug("campaign %r: %s", campaign.name, error)
 
     def _look_after(self, campaign: Campaign) -> None:
-        """Write down leases that have ended, and refit where that is left to the background."""
+        """Record leases that have ended, and refit if the campaign is refitted in the background."""
         store = campaign.store
         state = store.refresh()
         if state.closed is None and state.overdue(store.now()):
@@ -84,14 +84,14 @@ class _Looking:
 
 
 class _Sending:
-    """Webhooks on their way, one at a time for each receiver."""
+    """Sends webhooks, one at a time for each receiver."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts, self._webhooks = parts, Webhooks(parts.campaigns.ledger)
         self._under_way: dict[int, asyncio.Task[None]] = {}
 
     async def begin(self) -> None:
-        """Begin to send to those whose turn it is."""
+        """Start sending to the webhooks that are due."""
         due = await anyio.to_thread.run_sync(self._webhooks.due)
         self._under_way = {number: task for number, task in self._under_way.items() if not task.done()}
         for one in due:
@@ -99,7 +99,7 @@ class _Sending:
                 self._under_way[one.id] = asyncio.create_task(self._send(one))
 
     async def end(self) -> None:
-        """Cut off what is under way: it is sent again, with the same id, by whoever serves next."""
+        """Cut off what is being sent: the next server sends it again, with the same id."""
         tasks = list(self._under_way.values())
         for task in tasks:
             task.cancel()

@@ -1,7 +1,7 @@
-"""Webhooks: what happens in a campaign, sent to addresses of its lead's choosing, signed by the Standard Webhooks rules.
+"""Webhooks: events of a campaign, sent to addresses that its lead chooses, signed as Standard Webhooks specifies.
 
-Every webhook has a place in the event log. What comes after it is sent in order; after a failure the same message is sent
-again, with the same id, later and later. Several servers share the work: one at a time holds a webhook.
+Every webhook has a position in the event log. What comes after it is sent in order; after a failure the same message is
+sent again, with the same id, at growing intervals. Several servers share the work: one at a time holds a webhook.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ __all__ = ["KINDS", "Webhooks", "message_of"]
 KINDS = ("request.opened", "request.filled", "request.expired", "campaign.stopped", "learner.failed")
 _W = schema.webhooks.c
 _HOLD_SECONDS = 60.0
-_SEND_SECONDS = 10.0  # for the whole of one message: looking the host up, sending, the first line of the answer
+_SEND_SECONDS = 10.0  # for one whole message: looking the host up, sending, reading the first line of the answer
 _FIRST_WAIT = 2.0
 _LONGEST_WAIT = 6 * 3600.0
 _AT_ONCE = 50
 _EVENTS = ("asked", "told", "skipped")
-# what can bring a campaign to its end: the last labels come, or scores that a stopping rule waited for
+# events that can end a campaign: the last labels, or scores that a stopping rule waited for
 _SPENDING, _SCORING = ("told", "skipped", "abandoned", "expired"), ("scored", "losses", "concluded")
 
 
 class Due(NamedTuple):
-    """A webhook whose turn it is."""
+    """A webhook that may be sent to now."""
 
     id: int
     campaign: int
@@ -56,7 +56,7 @@ class Due(NamedTuple):
 
 
 class Message(NamedTuple):
-    """Something to tell: its kind, the event it is about, and its id, the same at every try."""
+    """A message: its kind, the event it is about, and its id, which is the same at every try."""
 
     kind: str
     event: Event
@@ -65,7 +65,7 @@ class Message(NamedTuple):
 
 
 def message_of(event: Event, waiting: dict[int, int]) -> str | None:
-    """The kind of message that an event is; `waiting` has how many labels each request still waits for."""
+    """The kind of message for an event; `waiting` says how many labels each request still waits for."""
     number = int(event.request or 0)
     if event.kind == "asked":
         waiting[number] = event.facts["size"]
@@ -87,7 +87,7 @@ class Webhooks:
     def create(
         self, campaign: int, url: str, kinds: Sequence[str], seq: int, *, allowed: Sequence[str] = ()
     ) -> dict[str, Any]:
-        """A webhook for what happens after event `seq`; what is given back has its secret."""
+        """Make a webhook for what happens after event `seq`; returns it with its secret."""
         unknown = next((kind for kind in kinds if kind not in KINDS), None)
         if unknown is not None:
             raise InputError(f"there is no kind {unknown!r}: use {', '.join(KINDS)}")
@@ -116,7 +116,7 @@ class Webhooks:
         ]
 
     def delete(self, campaign: int, number: int) -> None:
-        """Send no more."""
+        """Delete a webhook of a campaign."""
         with self._ledger.transaction(writing=True) as connection:
             gone = connection.execute(
                 delete(schema.webhooks).where(_W.id == number, _W.campaign == campaign).returning(_W.id)
@@ -134,10 +134,10 @@ class Webhooks:
         return [Due(*row[:4], tuple(row[4].split(",")), *row[5:]) for row in rows]
 
     async def send(self, due: Due, campaign: Campaign, allowed: Sequence[str]) -> tuple[int, int]:
-        """Send what is new, oldest first, until something fails; gives the numbers of messages sent and failed."""
+        """Send what is new, oldest first, until something fails; returns how many messages were sent and failed."""
         if not await anyio.to_thread.run_sync(self._begin, due, campaign):
             return 0, 0
-        # another server takes over when the hold runs out, so this one stops before
+        # another server takes over when the hold expires, so this one stops before that
         until = anyio.current_time() + _HOLD_SECONDS - 2 * _SEND_SECONDS
         sent, last, failure = 0, due.seq, None
         try:
@@ -152,7 +152,7 @@ class Webhooks:
             else:
                 last = newest
         finally:
-            with anyio.CancelScope(shield=True):  # what was sent is written down although the server stops
+            with anyio.CancelScope(shield=True):  # what was sent is recorded even if the server stops
                 await anyio.to_thread.run_sync(self._done, due, last, failure)
         return sent, int(failure is not None)
 
@@ -160,7 +160,7 @@ class Webhooks:
         return campaign.store.refresh().seq > due.seq and self._hold(due.id)
 
     def _hold(self, number: int) -> bool:
-        """Whether this server may send to a webhook now; no other does so meanwhile."""
+        """Whether this server may send to a webhook now; if so, no other server does meanwhile."""
         now = time.time()
         free = or_(_W.until.is_(None), _W.until <= now, _W.holder == self._holder)
         change = update(schema.webhooks).where(_W.id == number, free).returning(_W.id)
@@ -183,7 +183,7 @@ class Webhooks:
 
 
 def _new_messages(campaign: Campaign, due: Due) -> tuple[list[Message], int]:
-    """What to tell of the next events of a campaign, and the last of these events."""
+    """The messages for the next events of a campaign, and the last of these events."""
     store = campaign.store
     with store.ledger.reading(store.number) as reader:
         found = reader.events(due.seq, limit=_AT_ONCE)
@@ -205,7 +205,7 @@ def _new_messages(campaign: Campaign, due: Due) -> tuple[list[Message], int]:
 
 
 def _ended(campaign: Campaign, events: Sequence[Event]) -> tuple[Event, str, str] | None:
-    """The event that left nothing to ask, no name, and why; None where there is something, or it ended before."""
+    """The event that left nothing to ask, an empty name, and why; None if there is more to ask or it ended earlier."""
     with campaign.store.moment() as (reader, state):
         if not events or events[-1].seq < state.seq or state.open:
             return None
@@ -221,7 +221,7 @@ def _ended(campaign: Campaign, events: Sequence[Event]) -> tuple[Event, str, str
 
 
 async def _post(due: Due, campaign: str, message: Message, allowed: Sequence[str]) -> str | None:
-    """Send one message; gives what went wrong, or None."""
+    """Send one message; returns what went wrong, or None."""
     moment, event = datetime.now(UTC), message.event
     about = {"campaign": campaign, "request": event.request, "event": event.seq, "actor": event.actor}
     data = about if message.reason is None else {**about, "reason": message.reason}

@@ -1,4 +1,4 @@
-"""Fits in a process of their own, so that nobody who asks or tells waits for one."""
+"""Fits in separate processes, so that nobody who asks or tells has to wait for one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FIT_SECONDS = 600.0
 class Worker:
     """Runs jobs on one database in other processes.
 
-    Who waits for a job holds no thread, so that many who wait keep nobody from asking and telling.
+    Waiting for a job holds no thread, so many waiting clients do not keep others from asking and telling.
 
     Args:
         url: the database.
@@ -50,7 +50,7 @@ class Worker:
         return ProcessPoolExecutor(self._processes, context, initializer=jobs.begin)
 
     async def on(self, job: Callable[..., T], campaign: Campaign, *args: Any) -> T:
-        """Do a job on a campaign and wait for it; once more where its process was killed."""
+        """Run a job on a campaign and wait for it; if its process is killed, run it once more."""
         if self._waiting >= _MOST_WAITING:
             raise Problem(503, "too many fits and checks wait already: try again", "busy", {"Retry-After": "10"})
         self._waiting += 1
@@ -60,14 +60,14 @@ class Worker:
             self._waiting -= 1
 
     async def refit_now(self, campaign: Campaign) -> bool:
-        """Refit a campaign and wait for it; False where there was nothing to do or the learner failed."""
+        """Refit a campaign and wait for it; False if there was nothing to do or the learner failed."""
         from evenhand.campaign.training import LEASE_SECONDS
 
         state = await asyncio.to_thread(campaign.store.refresh)
         if not state.fresh:
             return False
         wanted = max(state.arrived)
-        # who held the lease may have been killed: it runs out, and then the fit is done again
+        # the process that held the lease may have been killed: it expires, and then the fit is done again
         await self._wait_for_scores(campaign, wanted, 2 * LEASE_SECONDS + _FIT_SECONDS, _is_unscored)
         return not await asyncio.to_thread(_is_unscored, campaign, wanted)
 
@@ -87,10 +87,10 @@ class Worker:
                 return self._pool.submit(job, *args)
 
     def refit_soon(self, campaign: Campaign) -> Future[bool]:
-        """A refit of a campaign; the one that is waiting already, if there is one."""
+        """Queue a refit of a campaign; if one is already waiting, return that one."""
         with self._lock:
             waiting = self._refits.get(campaign.name)
-        # one that runs may have begun before the newest labels came: it is followed by another
+        # a running one may have begun before the newest labels came: another one follows it
         if waiting is not None and not waiting.running() and not waiting.done():
             return waiting
         future = self._submit(jobs.refit, self._url, campaign.name)
@@ -100,14 +100,14 @@ class Worker:
         return future
 
     def begin_refit(self, campaign: Campaign) -> bool:
-        """Begin a refit where labels came since the last; False where there is nothing to fit."""
+        """Begin a refit if labels came since the last one; False if there is nothing to fit."""
         wanted = _newest(campaign.store.refresh())
         if wanted is not None:
             self.refit_soon(campaign)
         return wanted is not None
 
     def wanted(self, campaign: Campaign) -> int | None:
-        """The event that scores should rest on before the next ask; a refit in the background is begun, not waited for."""
+        """The event that scores should rest on before the next ask; None, after starting it, for a background refit."""
         state = campaign.store.refresh()
         if state.settings["refit"] == "background":
             self.begin_refit(campaign)
@@ -116,7 +116,7 @@ class Worker:
         return wanted if wanted is not None and campaign.store.trainer.due(state) else None
 
     async def wait_for_scores(self, campaign: Campaign, wanted: int, seconds: float) -> None:
-        """Have the scores rest on an event at least; waits so long at most, and the ask says how old its scores are."""
+        """Wait until the scores rest on this event or a later one, but no longer than `seconds`."""
         await self._wait_for_scores(campaign, wanted, seconds, _is_behind)
 
     async def _wait_for_scores(
@@ -124,7 +124,7 @@ class Worker:
     ) -> None:
         clock = asyncio.get_running_loop().time
         until = clock() + seconds
-        # not once: another server may be at it, or the fit that runs may have begun before these labels came
+        # repeatedly: another server may be refitting, or the running fit may have begun before these labels came
         while (left := until - clock()) > 0 and await asyncio.to_thread(needed, campaign, wanted):
             future = asyncio.wrap_future(self.refit_soon(campaign))
             future.add_done_callback(lambda done: done.cancelled() or done.exception())
@@ -137,7 +137,7 @@ class Worker:
         self._observer.refits.labels("failed" if failed else "done" if future.result() else "nothing to do").inc()
 
     def shutdown(self) -> None:
-        """End the processes; a fit that is under way is cut off, and another server takes its lease over."""
+        """End the processes; a running fit is cut off, and another server takes over its lease."""
         with self._lock:
             self._pool.shutdown(wait=False, cancel_futures=True)
         for process in multiprocessing.active_children():
@@ -145,7 +145,7 @@ class Worker:
 
 
 def _newest(state: State) -> int | None:
-    """The event of the newest labels, where a fit would give other scores; None where it would not."""
+    """The event of the newest labels if a fit would give other scores; None if it would not."""
     if state.settings["learner"] is None or not state.fresh or state.columns is None or state.closed is not None:
         return None
     newest = max(state.arrived)
@@ -154,7 +154,7 @@ def _newest(state: State) -> int | None:
 
 
 def _is_unscored(campaign: Campaign, wanted: int) -> bool:
-    """Whether there are no scores yet that rest on an event, nor a failure instead of them."""
+    """Whether this event has neither scores that rest on it nor a failure in place of them."""
     state = campaign.store.refresh()
     failed = state.failure is not None and state.failure["rests_on"] >= wanted
     idle = state.closed is not None or state.settings["learner"] is None or state.columns is None

@@ -1,4 +1,4 @@
-"""Where work is spread: this process, processes on this machine, or a Dask cluster."""
+"""Where the work runs: in this process, in processes on this machine, or on a Dask cluster."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["BACKENDS", "Outcome", "check_backend", "spread"]
 BACKENDS = ("processes", "dask")
 
 _DEATHS = 5
-"""How many times processes that died are replaced before the work is given up."""
+"""How many times processes that died are replaced before giving up."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one item: its position, the value, or the error it ended with."""
+    """The outcome of one item: its position, and the value or the error it ended with."""
 
     index: int
     value: Any = None
@@ -30,7 +30,7 @@ def check_backend(backend: str, address: str | None) -> None:
     """Refuse an unknown backend, or a cluster without its address."""
     if backend not in BACKENDS:
         raise InputError(f"backend must be one of {', '.join(BACKENDS)}, not {backend!r}")
-    # no default: a cluster that was meant for somebody else would run the work without a word
+    # no default: somebody else's cluster would silently run the work
     if backend == "dask" and not address:
         raise InputError("backend dask needs the scheduler's address, e.g. tcp://10.0.0.5:8786")
     if backend != "dask" and address:
@@ -45,14 +45,14 @@ def spread(
     backend: str = "processes",
     address: str | None = None,
 ) -> Iterator[Outcome]:
-    """`function(item)` for every item, in any order, each as soon as it is there.
+    """Yield `function(item)` for every item as the calls complete, in any order.
 
-    An item whose worker dies is run again. An item that raises gives an outcome with the error; the others go on.
+    An item whose worker dies is run again. An item that raises gives an outcome with the error; the others continue.
 
     Args:
-        function: a function of a module, which workers import.
-        items: what it is called with.
-        jobs: processes, where the backend is `processes`; 1 stays in this process.
+        function: a function that workers can import from a module.
+        items: the arguments it is called with, one by one.
+        jobs: how many processes, for the backend `processes`; 1 stays in this process.
         backend: `processes` or `dask`.
         address: the Dask scheduler's address.
 
@@ -84,7 +84,7 @@ def _processes(function: Callable[[Any], Any], items: Sequence[object], jobs: in
     waiting = set(range(len(items)))
     for death in range(_DEATHS + 1):
         # a process killed for its memory takes the whole
-        # pool with it; only what is missing is begun again
+        # pool with it; only what is missing is started again
         work = (delayed(_attempt)(function, i, items[i]) for i in sorted(waiting))
         try:
             for outcome in Parallel(n_jobs=jobs, return_as="generator_unordered")(work):

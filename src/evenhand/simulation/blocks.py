@@ -1,4 +1,4 @@
-"""Blocks of trials: what is missing is cut into them, any worker runs them, and one bad trial costs no other."""
+"""Blocks of trials: missing trials are cut into blocks, any worker runs them, and one failed trial costs no other."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Block:
     Attributes:
         label: the strategy's name in the results.
         strategy: which group next.
-        trials: their numbers.
-        settings: what they share with all others.
-        open: gives source and learner. It is called by the worker, so a block that only names its data travels light.
+        trials: the numbers of the trials.
+        settings: the settings that all trials share.
+        open: returns source and learner. The worker calls it, so a block can name its data instead of carrying them.
     """
 
     label: str
@@ -35,7 +35,7 @@ class Block:
 
 
 def cut(missing: Mapping[str, Sequence[int]], size: int) -> list[tuple[str, tuple[int, ...]]]:
-    """The missing trials of every strategy, so many at a time, strategies in turn: a run that is stopped has pairs.
+    """The missing trials in blocks of `size`, strategies in turn, so that a stopped run has trials to pair.
 
     >>> cut({"a": [0, 1, 2], "b": [2]}, 2)
     [('a', (0, 1)), ('b', (2,)), ('a', (2,))]
@@ -55,13 +55,13 @@ def run(block: Block, tick: Callable[[], None] | None = None) -> Record:
 def run_apart(block: Block) -> tuple[list[Record], dict[int, str]]:
     """The records of a block, and the trials that failed with the text of their errors.
 
-    Where a block fails its trials are run one by one.
+    If a block fails, its trials are run one by one.
     """
     try:
         return [run(block)], {}
     except Exception as error:
         if len(block.trials) == 1:
-            # the text, because a traceback does not survive the way back from a worker
+            # the text, because a traceback cannot be sent back from a worker
             return [], {block.trials[0]: "".join(traceback.format_exception(error)).strip()}
     records: list[Record] = []
     failed: dict[int, str] = {}

@@ -1,4 +1,4 @@
-"""What is read off results: the worst-off group, the gap, shares, means with standard deviations, paired differences.
+"""Metrics of results: the worst-off group, the gap, shares, means with standard deviations, paired differences.
 
 Every other module asks here which group is worst off: the one with the lowest accuracy, or with the highest risk.
 """
@@ -56,7 +56,7 @@ def worst_first(accuracy: Sequence[float | None]) -> list[int]:
 
 
 def gap(accuracy: Floats) -> Floats:
-    """Accuracy of the best group less that of the worst, on the last axis."""
+    """Accuracy of the best group minus that of the worst, on the last axis."""
     return np.asarray(accuracy.max(axis=-1) - worst(accuracy))
 
 
@@ -70,14 +70,14 @@ def share(counts: Ints) -> Floats:
 
 
 def spread(values: Floats) -> tuple[Floats, Floats]:
-    """Mean and standard deviation over trials, which are the last axis; a single trial has no deviation."""
+    """Mean and standard deviation over trials, the last axis; the deviation of a single trial is NaN."""
     # dividing by n − 1 gives NaN for one trial
     several = min(1, values.shape[-1] - 1)
     return np.asarray(values.mean(axis=-1)), np.asarray(values.std(axis=-1, ddof=several))
 
 
 class Gain(tuple[float, float, float]):
-    """A paired difference: mean and the ends of its 95 % interval, infinite where there is one trial."""
+    """A paired difference: mean and the ends of its 95 % interval, which are infinite for a single trial."""
 
     def __str__(self) -> str:
         mean, low, high = self
@@ -104,7 +104,7 @@ def paired(a: Floats, b: Floats) -> Gain:
 
 
 def paired_by_trial(a: pd.Series, b: pd.Series) -> tuple[Gain | None, int]:
-    """a − b over the trials that both have, and how many these are; None where there are none."""
+    """a − b over the trials that both have, and how many these are; None if there are none."""
     # trials that both have: a rule that was interrupted earlier must not be compared on easier ones
     both = pd.concat([a, b], axis=1, join="inner").dropna().to_numpy()
     return paired(both[:, 0], both[:, 1]) if len(both) else None, len(both)

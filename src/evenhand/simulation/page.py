@@ -24,7 +24,7 @@ _MOST_AREAS = 8
 
 
 def render(result: Result) -> str:
-    """The result as one HTML page that needs nothing else."""
+    """The result as one self-contained HTML page."""
     summary = result.summary()
     key = "accuracy" if result.measured == "test_accuracy" else "risk"
     drawn = result.settings["trace"] == "full" and len(result.trace) > 0
@@ -44,7 +44,7 @@ def render(result: Result) -> str:
 
 
 def _means(series: pd.Series) -> pd.DataFrame:
-    """Mean and standard deviation over trials, by labels; the last of several rounds with as many labels counts."""
+    """Mean and standard deviation over trials, by labels; of rounds with the same number of labels the last counts."""
     last = series.dropna().groupby(level=[0, 1]).last()
     found: pd.DataFrame = last.groupby(level=1).agg(["mean", "std"]).fillna({"std": 0.0})
     return found

@@ -1,4 +1,4 @@
-"""Before the money is spent: which rule to buy labels by, tried on the labelled rows there are.
+"""Before the money is spent: which rule to use for buying labels, tried on rows that are already labelled.
 
 The decision rule, fixed before any number is seen. Every rule is run on the same trials. What counts is the worst-off
 group's risk on test rows, for the model one would deploy. All pairs of rules are compared, trial by trial, by Student's
@@ -44,11 +44,11 @@ RULES = ("uniform", "uncurated", "optimistic")
 BASELINE = RULES[0]
 DELTA = 0.05
 FEWEST, FEW_TESTS = 10, 30
-"""Rows a group must have; test rows below which its accuracy is called rough."""
+"""The fewest rows a group must have, and the test rows below which its accuracy is called rough."""
 STEP = 5
 """Trials that run together."""
 SHARE = 0.5
-"""Labels beyond this part of the rows there are to draw are not simulated: all rules would buy mostly the same rows."""
+"""At most this fraction of the rows is bought in a simulation: with more, all rules would buy mostly the same rows."""
 
 
 @dataclass(frozen=True)
@@ -58,12 +58,12 @@ class Pilot:
     Attributes:
         result: the simulation behind it.
         rule: the rule to use.
-        gain: how much it is expected to buy for the worst-off group over Uniform; None where that is within noise.
+        gain: how much better than Uniform it is expected to serve the worst-off group; None if that is within noise.
         leads: every pair of rules, first − second: above 0 the first serves the worst-off group better.
-        asked, simulated: labels one means to buy, and labels of a simulated trial.
+        asked, simulated: the labels you plan to buy, and the labels of a simulated trial.
         worst: mean and deviation over trials of the worst-off group's risk, by rule.
         trials: how many trials all rules have finished.
-        unit: what gains are in.
+        unit: the unit of gains.
         notes: what is worth knowing about the table, and what a pilot cannot see.
     """
 
@@ -81,7 +81,7 @@ class Pilot:
 
     @property
     def sentence(self) -> str:
-        """The answer."""
+        """The recommendation in a sentence."""
         return sentence(self.rule, self.gain, self.leads, self.simulated, self.trials, self.unit, BASELINE)
 
     @property
@@ -130,14 +130,14 @@ def pilot(
     progress: Callable[[int, int], None] | bool = False,
     **settings: Any,
 ) -> Pilot:
-    """Which rule to buy labels by, and how much it is expected to buy, tried on the labelled rows there are.
+    """Which rule to use for buying labels, and how much it is expected to gain, tried on rows already labelled.
 
     Args:
         data: a table whose rows, or some of them, are labelled: a frame, a path, or a `Table`.
         label: the column to predict.
         groups: the columns that tell the group.
-        budget: the labels one means to buy, training and validation together.
-        rules: what is compared; Uniform always is.
+        budget: the labels you plan to buy, training and validation together.
+        rules: the rules to compare; Uniform is always among them.
         learner: what is trained; `Logistic()` by default.
         batch: examples of each role a round draws.
         warmup: as for `simulate`.
@@ -146,8 +146,8 @@ def pilot(
         positive: as for `simulate`.
         final: the model that is judged: `"chosen"`, as `final_model()` chooses it, or `"plain"`, which is quicker.
         trials: how many trials.
-        seed: the same seed, the same answer.
-        jobs: processes.
+        seed: the same seed gives the same answer.
+        jobs: how many processes.
         progress: True for a bar, or a callable (done, total).
         settings: as for `Table`.
 
@@ -161,7 +161,7 @@ def pilot(
     table, notes = _table(data, label, groups, settings)
     what = as_risk(risk, positive)
     fitted = as_learner(Logistic() if learner is None else learner, what)
-    # one trial opened for its counts: rows that can be drawn and tested on depend on the split
+    # one trial is opened for its counts: the rows that can be drawn and tested on depend on the split
     stream = open_stream(table.with_validation(validation), fitted, seed, [0])
     assert isinstance(stream, TableStream)  # a table's stream is
     left = stream.left()
@@ -183,7 +183,7 @@ def pilot(
 
 
 def _in_steps(run: Callable[..., Result], trials: int, progress: Callable[[int, int], None] | bool) -> Result:
-    """All trials, a few at a time: the same as at once, but Ctrl-C keeps those that are done."""
+    """Run all trials, a few at a time: the result is the same, but Ctrl-C keeps those that are done."""
     report = bar("trials", trials) if progress is True else None
     result: Result | None = None
     for done in range(0, trials, STEP):
@@ -234,7 +234,7 @@ def _worst_risks(result: Result) -> pd.DataFrame:
 
 
 def _table(data: Any, label: str | None, groups: Any, settings: dict[str, Any]) -> tuple[Table, list[str]]:
-    """The rows that have a label, as a table."""
+    """The labelled rows as a `Table`, and notes about the others."""
     if isinstance(data, Table):
         if label is not None or groups is not None or settings:
             raise InputError("a Table knows its label, groups and settings already: give them to Table(...) alone.")
@@ -263,7 +263,7 @@ def _table(data: Any, label: str | None, groups: Any, settings: dict[str, Any]) 
 
 
 def _check(table: Table, drawable: Ints, tests: Ints) -> list[str]:
-    """Refuse tables that a pilot says nothing about; notes on groups that it says little about."""
+    """Refuse tables that a pilot can say nothing about; returns notes on groups that it can say little about."""
     if len(table.groups) == 1:
         raise InputError(f"there is one group only, {table.groups[0]!r}: there is nothing to choose between")
     if not tests.sum():
@@ -284,7 +284,7 @@ def _check(table: Table, drawable: Ints, tests: Ints) -> list[str]:
 
 
 def _affordable(budget: int, batch: int, drawable: Ints) -> tuple[int, int, list[str]]:
-    """Labels and batch of a trial, and what to say where the table is too small for the budget."""
+    """Labels and batch of a trial, and notes for a table that is too small for the budget."""
     m, rows = len(drawable), int(drawable.sum())
     most = int(SHARE * rows)
     least = FEWEST * m

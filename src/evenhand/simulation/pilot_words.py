@@ -22,7 +22,7 @@ class Lead:
     high: float
 
     def as_dict(self) -> dict[str, str | float | None]:
-        """As plain values; NaN becomes None."""
+        """The lead as plain values; NaN becomes None."""
         return {key: None if isinstance(v, float) and isnan(v) else v for key, v in asdict(self).items()}
 
     def __str__(self) -> str:
@@ -31,14 +31,14 @@ class Lead:
 
 
 def unit_of(risk: Risk) -> str:
-    """What gains are in: points of a rate, or the log loss itself."""
+    """The unit of gains: points of a rate, or the log loss itself."""
     return "log loss" if risk.name == "log" else "points"
 
 
 def sentence(
     rule: str, gain: Lead | None, leads: Sequence[Lead], labels: int, trials: int, unit: str, baseline: str
 ) -> str:
-    """Which rule, and how much it is expected to buy."""
+    """Which rule to use, and how much it is expected to gain."""
     if trials < 2:
         return "Interrupted before two trials were done: nothing can be said."
     if gain is not None:

@@ -1,4 +1,4 @@
-"""What a simulation found: the trace, the summary, the pictures, kept on disk and read back."""
+"""The result of a simulation: its trace, summary and figures; it can be saved and loaded."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class Result:
     Attributes:
         settings: what was run: source and the digest of its data, strategies by label, learner, budget, trials, seed and so on.
         seconds: time spent on each strategy's trials, in the workers.
-        elapsed: time it took, without what an earlier run had kept.
+        elapsed: the time this run took, without trials that an earlier run had finished.
         interrupted: whether Ctrl-C came before the end.
-        fair_mixture: π* by group, where the source knows it at once (two groups).
+        fair_mixture: π* by group, if the source can compute it quickly (two groups).
     """
 
     settings: dict[str, Any]
@@ -65,7 +65,7 @@ class Result:
         jobs: int,
         trace: str,
     ) -> Result:
-        """A result with nothing in it yet; the texts of the strategies are by label."""
+        """A result without trials; `texts` are the strategies' texts by label."""
         chosen: JsonObject = {"source": source.name, "digest": identity(source), "strategies": texts}
         chosen |= {"learner": lasting_text(learner), "trials": trials, "jobs": jobs, "trace": trace}
         chosen |= {f.name: getattr(settings, f.name) for f in fields(settings)} | settings.risk.settings()
@@ -76,14 +76,14 @@ class Result:
         return cls(chosen, source.groups, tuple(texts), fair)
 
     def settings_of(self, label: str) -> JsonObject:
-        """All that decides a trial of a strategy, apart from its number."""
+        """All settings that a trial of this strategy depends on, apart from its number."""
         shared = {key: value for key, value in self.settings.items() if key not in _OF_THE_WHOLE}
         if shared["risk"] == "error":  # trials kept before there were other risks stay good
             del shared["risk"]
         return {**shared, "strategy": self.settings["strategies"][label], "evenhand": version("evenhand")}
 
     def missing(self, label: str, trials: Sequence[int]) -> tuple[int, ...]:
-        """Which of these trials of a strategy are not there yet."""
+        """Which of these trials of a strategy are not finished yet."""
         there = self.trials_of(label)
         return tuple(trial for trial in trials if trial not in there)
 
@@ -99,7 +99,7 @@ class Result:
         self.seconds[label] = self.seconds.get(label, 0.0) + record.seconds
 
     def take_over(self, earlier: Result) -> None:
-        """Go on from an earlier result; refuses one that was run with other settings."""
+        """Continue from an earlier result; refuses one that was run with other settings."""
         differ = [
             key
             for key, value in self.settings.items()
@@ -109,7 +109,7 @@ class Result:
         if differ:
             was = ", ".join(f"{key} was {earlier.settings.get(key)!r}, is {self.settings[key]!r}" for key in differ)
             raise InputError(f"cannot go on from that result, its settings differ: {was}")
-        # lists of their own: the earlier result must not grow with this one
+        # copies of the lists: the earlier result must not grow with this one
         self._traces, self._finals = list(earlier._traces), list(earlier._finals)
         self.seconds, self.elapsed = dict(earlier.seconds), earlier.elapsed
 
@@ -184,7 +184,7 @@ class Result:
         return plot_groups(self, strategies)
 
     def report(self) -> str:
-        """The result as one HTML page that needs nothing else."""
+        """The result as one self-contained HTML page."""
         from evenhand.simulation.page import render
 
         return render(self)
@@ -201,7 +201,7 @@ class Result:
 
     @classmethod
     def load(cls, folder: str | PathLike[str]) -> Self:
-        """What `save` wrote."""
+        """Load a result that `save` wrote."""
         folder = Path(folder)
         try:
             summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))

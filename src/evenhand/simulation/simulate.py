@@ -34,7 +34,7 @@ from evenhand.strategies import Strategy, parse_strategy, strategy_text
 __all__ = ["BLOCK", "label_of", "simulate"]
 
 BLOCK = 100
-"""Trials run in lockstep; fewer where the record of a block would grow large. Never a function of `jobs`."""
+"""How many trials run in lockstep; fewer if the record of a block would grow large. It never depends on `jobs`."""
 
 # numbers a block's record may hold in each of its arrays
 _RECORD_SIZE = 4_000_000
@@ -75,21 +75,21 @@ def simulate(
             its own.
         budget: labels of a trial, training and validation together.
         trials: how many trials.
-        seed: the same seed, the same result, whatever `jobs` is.
-        jobs: processes.
-        evaluate: at how many evenly spaced rounds test accuracy and risk are taken (closed forms: at every round).
+        seed: the same seed gives the same result, whatever `jobs` is.
+        jobs: how many processes.
+        evaluate: at how many evenly spaced rounds test accuracy and risk are measured (closed forms: at every round).
         batch: examples of each role a round draws.
         warmup: warm-up rounds, groups in turn.
         validation: the share of each group's examples that validates.
-        risk: what worse off means: `"error"`, `"log"`, `"fnr"`, `"fpr"`, `"balanced"`, `Costs(...)`, or a function
-            `(model, X, y)` that gives a number in [0, 1] for every example and which examples it is about.
+        risk: what "worse off" means: `"error"`, `"log"`, `"fnr"`, `"fpr"`, `"balanced"`, `Costs(...)`, or a function
+            `(model, X, y)` that returns a number in [0, 1] for every example and which examples are relevant.
         positive: the class that `"fnr"` and `"fpr"` are about.
         final: `"plain"`, or `"chosen"` to add the accuracy of the model a campaign's `final_model()` would choose.
-        trace: `"full"` a row per round and group, `"chosen"` a row per round, `"none"`.
+        trace: `"full"` keeps a row per round and group, `"chosen"` a row per round, `"none"` no rows.
         progress: True for a bar, or a callable (done, total).
-        resume: an earlier, interrupted result of the same settings to go on from.
-        keep: a folder for finished trials. They are written block by block, so a run that is killed goes on from there;
-            those of the same data and settings are not run again.
+        resume: an earlier, interrupted result of the same settings to continue from.
+        keep: a folder for finished trials. They are written block by block, so a killed run can continue from there;
+            trials of the same data and settings are not run again.
         backend: `"processes"` on this machine, or `"dask"` for the cluster at `address`; the result is the same.
         address: a Dask scheduler's address, such as `tcp://10.0.0.5:8786`.
 
@@ -191,7 +191,7 @@ def _named(strategies: Any) -> tuple[dict[str, Strategy], dict[str, str]]:
 
 
 def label_of(strategy: Strategy) -> str:
-    """What a strategy is called in results where nobody said: its text, or the name of its function or class."""
+    """A strategy's default name in results: its text, or the name of its function or class."""
     return str(strategy) if hasattr(strategy, "settings") else getattr(strategy, "__name__", type(strategy).__name__)
 
 
@@ -199,12 +199,12 @@ def _source(given: Source | str) -> Source:
     if isinstance(given, str):
         return open_source(given)
     if not hasattr(given, "open"):
-        raise InputError(f"a {type(given).__name__} is no source: give Table(...), or a text such as 'adult'")
+        raise InputError(f"a {type(given).__name__} is not a source: give Table(...), or a text such as 'adult'")
     return given
 
 
 def _check_risk(source: Source, settings: Settings) -> None:
-    """Refuse a risk that does not go with the source, before anything is run."""
+    """Refuse a risk that the source cannot test, before anything is run."""
     settings.risk.for_classes(source.classes)
     if not settings.risk.is_error:
         check_tests(source.name, source.open(settings.seed, [0]), settings.risk)
@@ -249,7 +249,7 @@ def _block(settings: Settings, source: Source, named: dict[str, Strategy], learn
     if not runs_in_lockstep(learner):
         return 1
     rounds = max(settings.rounds_of(strategy) for strategy in named.values())
-    # by the largest number of rounds of any rule, so that all rules have the same blocks and go hand in hand
+    # by the largest number of rounds of any rule, so that all rules have the same blocks
     return int(np.clip(_RECORD_SIZE // (rounds * len(source.groups)), 1, BLOCK))
 
 

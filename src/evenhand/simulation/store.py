@@ -29,7 +29,7 @@ _SMALL = {"labels": np.int32, "chosen": np.int16, "kind": np.int8, "counts": np.
 
 
 def key_of(settings: Mapping[str, object]) -> str:
-    """A short name that settings alone decide."""
+    """A short name that depends on the settings alone."""
     # sorted, because the order in which settings were put together says nothing about them
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
 
@@ -37,19 +37,19 @@ def key_of(settings: Mapping[str, object]) -> str:
 class Store:
     """Trials that are done, found again by their settings and number.
 
-    A changed setting is another folder, so old and new results never meet. Files appear whole or not at all.
+    Other settings go to another folder, so old and new results are never mixed. Files appear whole or not at all.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def missing(self, settings: Mapping[str, object], trials: Iterable[int]) -> list[int]:
-        """The trials that are not there yet."""
+        """The trials that are not in the store yet."""
         kept = {trial for path in self._files(settings) for trial in _numbers(path)}
         return [trial for trial in trials if trial not in kept]
 
     def refuse_others(self, wanted: Sequence[Mapping[str, object]]) -> None:
-        """Refuse to go on where there are trials and none has any of these settings: say which setting differs."""
+        """Refuse a store whose trials all have other settings; the message says which setting differs."""
         kept = [json.loads(path.read_text(encoding="utf-8")) for path in self.folder.glob("*/settings.json")]
         # some of the wanted ones are there: others beside them are of an earlier comparison, and do no harm
         if not kept or any(self._files(settings) for settings in wanted):
@@ -81,7 +81,7 @@ class Store:
         write_atomically(folder / f"{name}.npz", lambda path: _write(path, arrays))
 
     def get(self, settings: Mapping[str, object], trials: Sequence[int]) -> Record | None:
-        """One record of these trials in this order, as far as they are there; None without any."""
+        """One record of those of these trials that are stored, in this order; None if there are none."""
         records = []
         wanted = set(trials)
         for path in self._files(settings):
@@ -161,6 +161,6 @@ def _runs(numbers: list[int]) -> list[list[int]]:
 
 
 def _numbers(path: Path) -> list[int]:
-    """The trials a file's name tells of."""
+    """The numbers of the trials in a file, from its name."""
     ends = [part.split("-") for part in path.stem.split("+")]
     return [trial for first, last in ends for trial in range(int(first), int(last) + 1)]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Sweep", "parse_grid", "sweep"]
 
 _HIGHEST = 500
-"""More settings than this are most likely a slip."""
+"""More settings than this are most likely a mistake."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Sweep:
 
     @property
     def measured(self) -> str:
-        """What the table is about, in words."""
+        """What the table measures, in words."""
         return "accuracy" if self.risk == "error" else title_of(self.risk)
 
     def plot(self) -> Figure:
@@ -110,11 +110,11 @@ def sweep(
     Args:
         source: where the examples come from.
         strategy: the strategy as text, with the settings that stay as they are.
-        grid: the values to try of each setting.
+        grid: the values to try for each setting.
         budget: labels of a trial.
         trials: how many, at least 4; the first half chooses, the second confirms.
-        seed: the same seed, the same result.
-        jobs: processes.
+        seed: the same seed gives the same result.
+        jobs: how many processes.
         progress: as for `simulate`.
         settings: as for `simulate`.
     """

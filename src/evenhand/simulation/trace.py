@@ -1,4 +1,4 @@
-"""The record of a run as tidy tables, and what they come to."""
+"""The record of a run as tidy tables, and their summary."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ METRICS = {
     "chosen_worst_group_accuracy": "chosen_test_accuracy",
     "chosen_worst_group_risk": "chosen_test_risk",
 }
-"""What is compared, and the column of `final` it is the worst of; those of risks are there for other risks than the error."""
+"""Metrics, and the column of `final` whose worst group each one is; risk columns exist unless the risk is the error."""
 
 
 def trace_frame(label: str, record: Record, *, chosen_only: bool = False) -> pd.DataFrame:

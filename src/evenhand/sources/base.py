@@ -1,7 +1,7 @@
 """Where labelled examples come from in a simulation, as protocols any class can satisfy.
 
-`Source` and `Stream` are what every source must have. The other protocols are optional: a source or stream that has
-such a method is used by it, and one that has not works as well.
+Every source must satisfy `Source` and its streams `Stream`. The other protocols are optional: their methods are used
+if a source or stream has them.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class Draw:
     Attributes:
         trial: the trial within the block, ascending, one number per row.
         group: the group of each row, as a position in the source's groups.
-        X: the features, dense or CSR, a row each.
+        X: the features, dense or CSR, one row per example.
         y: the labels, as positions in the source's classes.
-        validation: which rows validate, where the source decides that; None leaves it to the seed.
+        validation: which rows validate, if the source decides that; None leaves it to the seed.
         rows: row numbers in the pool, where there is one.
     """
 
@@ -49,7 +49,7 @@ class Stream(Protocol):
         """The next `size[t]` examples of `group[t]` for every trial t; −1 draws nothing for that trial."""
 
     def left(self) -> Ints | None:
-        """Labels still to be had, shape (T, m); None where there is no end to them."""
+        """How many labels are left, shape (T, m); None if there is no limit."""
 
     def accuracies(self, models: Sequence[Model | None]) -> Floats:
         """Test accuracy of every trial's model on every group, shape (T, m)."""
@@ -61,7 +61,7 @@ class Source(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is called in results."""
+        """The source's name in results."""
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -84,12 +84,12 @@ class HasLearner(Protocol):
     """A source that knows which learner suits its examples, such as a network for images."""
 
     def default_learner(self, **settings: Any) -> Learner:
-        """The learner that `simulate` trains where none is given; `--learner network:key=value` passes settings."""
+        """The learner that `simulate` trains if none is given; `--learner network:key=value` passes settings."""
 
 
 @runtime_checkable
 class HasValidation(Protocol):
-    """A source that decides itself which of its examples validate."""
+    """A source that itself decides which of its examples validate."""
 
     def with_validation(self, share: float) -> Source:
         """The same source with this share of examples that validate."""
@@ -101,11 +101,11 @@ class HasColumns(Protocol):
 
     @property
     def raw_columns(self) -> list[str]:
-        """The columns there are to predict from."""
+        """The columns to predict from."""
 
     @property
     def left_out(self) -> dict[str, str]:
-        """Why other columns are not predicted from, by name."""
+        """For every other column, by name, why it is not used to predict."""
 
     def open_columns(self, seed: int, trials: Sequence[int]) -> Stream:
         """The draws of these trials; X is a frame."""
@@ -113,7 +113,7 @@ class HasColumns(Protocol):
 
 @runtime_checkable
 class HasDigest(Protocol):
-    """A source that can tell its data from others: without it, results go by the source's name alone."""
+    """A source that can identify its data; without a digest, results are matched by the source's name alone."""
 
     def digest(self) -> str:
         """A text that differs where the examples may differ: the data, how they are split, encoded and drawn."""
@@ -121,7 +121,7 @@ class HasDigest(Protocol):
 
 @runtime_checkable
 class HasFairMixture(Protocol):
-    """A source whose fair mixture is known; pictures and summaries show it."""
+    """A source whose fair mixture is known; figures and summaries show it."""
 
     def pi_star(self, risk: Risk = ERROR) -> Floats:
         """π*: each group's share in the mixture that serves the worst-off group best, by this risk."""
@@ -142,8 +142,8 @@ class RiskStream(Protocol):
     def accuracies_and_risks(self, models: Sequence[Model | None], measure: Measure) -> tuple[Floats, Floats]:
         """Test accuracy and risk of every trial's model on every group, (T, m) each, from one prediction.
 
-        NaN where there is no model or nothing to test on. `measure.of_model` and `measure.tally` do it on rows,
-        `measure.of_confusion` from counts.
+        NaN where there is no model or nothing to test on. `measure.of_model` and `measure.tally` compute them from
+        rows, `measure.of_confusion` from counts.
         """
 
 

@@ -25,8 +25,8 @@ def open_source(
 ) -> Source:
     """`synthetic1:I`, `synthetic1:II`, `synthetic2`, a data set's name, the path of a CSV or Parquet table, or a factory.
 
-    `factory:package.module.function:key=value` is the source your function gives. `test` is a share to hold out, the path
-    of a test file, or `none`. A setting that has no effect on the source is refused.
+    `factory:package.module.function:key=value` is the source your function returns. `test` is a share to hold out, the
+    path of a test file, or `none`. A setting that has no effect on the source is refused.
 
     >>> open_source("synthetic1:II").groups
     ('u', 'v')
@@ -41,7 +41,7 @@ def open_source(
         return _synthetic(name, variant, text)
     from evenhand.datasets import DATASETS, load
 
-    # a file of the user's called adult comes first
+    # a user's own file named adult takes precedence
     if text in DATASETS and not path.is_file():
         _refuse({"label": label}, f"{text!r}, which knows its label")
         return _data_set(text, load, test, settings | ({"groups": list(groups)} if groups else {}))
@@ -92,7 +92,7 @@ def parse_test(text: str) -> float | str | None:
 
 
 def learner_for(source: Source, text: str | None) -> Learner | None:
-    """The learner a text describes; `network:update=epoch,…` sets what differs from the source's own network."""
+    """The learner a text describes; `network:update=epoch,…` is the source's own network with other settings."""
     from evenhand.learners.parsing import parse_learner
 
     if text is None:

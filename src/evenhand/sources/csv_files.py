@@ -1,4 +1,4 @@
-"""CSV files into Arrow: separator and decimal comma recognised, ids kept as they are written."""
+"""Reads CSV files into Arrow: recognises separator and decimal comma, and keeps ids as they are written."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class CsvFormat:
         separator: what separates the cells; by default that of the header.
         decimal: the decimal mark; by default a comma in the columns of a file separated by `;` whose numbers have one.
         encoding: how the text is encoded.
-        text: columns that are text whatever they look like: an id of 007 is not 7, and `NA` may be one.
+        text: columns to read as text whatever they look like: an id 007 is not 7, and `NA` may be an id.
     """
 
     separator: str | None = None
@@ -47,7 +47,7 @@ def read_csv(path: Path, form: CsvFormat) -> pa.Table:
     separator, decimal = _marks(path, form)
     table = _read(path, form.encoding, separator, decimal)
     if len(set(table.column_names)) < table.num_columns:
-        return table  # who called refuses it, by name
+        return table  # the caller refuses it and names it
     for name in table.column_names:
         # Arrow reads 12:30 as a time of day; as text it is what the user sees, and one-hot like any other text
         if name in form.text or pa.types.is_time(table.schema.field(name).type):
@@ -80,7 +80,7 @@ def read_column(path: Path, form: CsvFormat, name: str) -> pa.ChunkedArray:
 
 
 def _marks(path: Path, form: CsvFormat, *, whole: bool = True) -> tuple[str, str]:
-    """Separator and decimal mark of a file that is text, looked at as a `whole` or only at its beginning."""
+    """Separator and decimal mark of a file, after checking the `whole` file, or only its beginning, to be text."""
     kind = Path(path.stem).suffix if path.suffix in COMPRESSED else path.suffix
     if kind.lower() not in TEXT_FILES:
         raise TableError(f"{path.name}: {kind} files cannot be read; save the table as CSV or Parquet.")
@@ -122,7 +122,7 @@ def _read(path: Path, encoding: str, separator: str, decimal: str, text: Sequenc
 
 @contextmanager
 def _opened(path: Path) -> Iterator[pa.NativeFile]:
-    """The text of a file, unpacked where its ending says that it is packed; a zip archive holds one file."""
+    """The text of a file, unpacked if its ending says that it is compressed; a zip archive must hold one file."""
     if path.suffix.lower() != ".zip":
         with pa.input_stream(path, compression="detect") as stream:
             yield stream
@@ -146,7 +146,7 @@ def _as_written(path: Path, encoding: str, separator: str, name: str) -> pa.Chun
 
 
 def _with_points(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column whose numbers have a decimal comma as numbers; any other as it is."""
+    """A column as numbers if its numbers have a decimal comma; any other column as it is."""
     if column.null_count == len(column) or not pc.all(pc.match_substring_regex(column, _COMMA_NUMBER)).as_py():
         return column
     return pc.cast(pc.replace_substring(pc.utf8_trim_whitespace(column), ",", "."), pa.float64())
@@ -157,7 +157,7 @@ def _put(table: pa.Table, name: str, column: pa.ChunkedArray) -> pa.Table:
 
 
 def _without_blank_rows(table: pa.Table) -> pa.Table:
-    """Spreadsheets leave rows of separators behind."""
+    """The table without rows that hold nothing but separators, as spreadsheets leave them behind."""
     # a column without gaps says that no row is blank, without looking at all of them
     if not table.num_rows or any(not column.null_count for column in table.columns):
         return table

@@ -1,4 +1,4 @@
-"""Which data a source gives: a digest, so that finished trials never meet those of other data."""
+"""Which data a source gives, as a digest, so that finished trials are never mixed with those of other data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["digest_of", "files", "identity"]
 
 
 def identity(source: Source) -> str:
-    """A digest of a source's data and settings; of its name alone where a source of your own has no `digest`.
+    """A digest of a source's data and settings; of its name alone if a custom source has no `digest`.
 
     >>> from evenhand.sources.synthetic.model1 import SyntheticModel1
     >>> identity(SyntheticModel1.instance("I")) == identity(SyntheticModel1.instance("II"))
@@ -27,7 +27,7 @@ def identity(source: Source) -> str:
 
 
 def digest_of(*values: object) -> str:
-    """A short text that differs where the values do: arrays by their bytes, dataclasses by their fields.
+    """A short text that differs if the values do: arrays count by their bytes, dataclasses by their fields.
 
     >>> digest_of(1, "a") == digest_of(1, "a"), digest_of([1, 2]) == digest_of([12])
     (True, False)

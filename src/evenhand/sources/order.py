@@ -19,9 +19,9 @@ BLOCK = 1 << 16
 class Order:
     """The rows of one group in one trial, shuffled by (seed, trial, group) and known block by block.
 
-    The first `held_out` rows are for testing, the others make the pool; with `strata`, a number per row, those of the
-    test have each stratum in proportion. A row keeps its role for good, also where `replace="halves"` reshuffles the
-    two halves once the pool is used up.
+    The first `held_out` rows are for testing, the others make the pool; with `strata`, a number per row, the test rows
+    have each stratum in proportion. A row keeps its role for good, even if `replace="halves"` reshuffles the two
+    halves once the pool is used up.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Order:
         return self._shuffled[self._held_out :], self._roles(0, self.settled)
 
     def more(self) -> bool:
-        """Settle the next block of the order; False when the pool is used up."""
+        """Fix the next block of the order; returns False when the pool is used up."""
         done = len(self._shuffled)
         if done < self._size:
             # drawing the rest in blocks gives the same distribution as one shuffle, block by block
@@ -89,7 +89,7 @@ class Order:
 
 
 def _in_proportion_first(shuffled: Ints, strata: Ints, count: int) -> Ints:
-    """The same rows, those in front with every stratum in proportion; both parts stay in random order."""
+    """The same rows, the first `count` with every stratum in proportion; both parts stay in random order."""
     of = strata[shuffled]
     rank = np.empty(len(of))
     for stratum in np.unique(of):

@@ -1,4 +1,4 @@
-"""A source out of one function that draws examples of a group."""
+"""A source made from one function that draws examples of a group."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from evenhand.sources.base import Draw
 __all__ = ["Drawing", "Sampled"]
 
 Drawing = Callable[[np.random.Generator, str, int], tuple[Any, Any]]
-"""What a user writes: (random numbers, group, size) to features, a row each, and labels."""
+"""The function a user writes: from (random numbers, group, size) to features, one row per example, and labels."""
 
 _CHUNK = 256
 _TEST = -1
 
 
 class Sampled:
-    """A source for simulations made of one function, `draw(random, group, size)`, which returns features and labels.
+    """A source for simulations made from one function, `draw(random, group, size)`, which returns features and labels.
 
-    The function is asked for fixed portions, each with random numbers of its own. So the k-th example of a group is the
+    The function is asked for fixed portions, each with its own random numbers. So the k-th example of a group is the
     same for every strategy, whatever sizes they draw. Models are tested on fresh examples.
 
     Args:
-        name: what it is called in results.
+        name: the source's name in results.
         groups: the names of the groups.
-        draw: takes a NumPy generator, a group and a size; returns an array of features, a row each, and the labels.
+        draw: takes a NumPy generator, a group and a size; returns features, one row per example, and labels.
         classes: the labels there may be.
         population: each group's share of the population; equal unless given.
         tests: how many examples of each group test a model.
@@ -108,7 +108,7 @@ class SampledStream:
         return Draw(trial, drawn, X, y)
 
     def _next(self, t: int, group: int, size: int) -> tuple[Floats, Ints]:
-        """The next examples of a group in a trial, out of as many portions as they reach into."""
+        """The next examples of a group in a trial, taken from as many portions as needed."""
         start = int(self._drawn[t, group])
         self._drawn[t, group] += size
         found = []
@@ -142,7 +142,7 @@ class SampledStream:
         return np.array(right)
 
     def accuracies_and_risks(self, models: Sequence[Model | None], measure: Measure) -> tuple[Floats, Floats]:
-        """The same, and every group's risk."""
+        """Test accuracy and risk of every trial's model on every group."""
         m = len(self._source.groups)
         nothing = np.full(m, np.nan)
         found = [

@@ -26,7 +26,7 @@ def by_group(values: Floats, counts: Ints) -> Floats:
 
 
 class LinearScores:
-    """Test rows unscaled, ready to be multiplied with rules that carry the scaling."""
+    """Unscaled test rows, ready to be multiplied with rules that include the scaling."""
 
     def __init__(self, test: TestPart, d: int) -> None:
         rows = test.rows

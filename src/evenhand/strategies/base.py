@@ -17,7 +17,7 @@ from evenhand.strategies.standing import Standing
 __all__ = ["UNIFORMS", "Rule", "Strategy", "choose_start", "decide", "draw", "either", "pick"]
 
 UNIFORMS = 3
-"""Uniform numbers a request is given: for ties, for whether to explore, for which group to explore."""
+"""How many uniform numbers a request gets: for ties, for whether to explore, and for which group to explore."""
 
 WARM_UP, FORCED, EXPLORE, SCORE, FEWEST, POPULATION, CERTIFY, TEST = range(len(KINDS))
 
@@ -28,7 +28,7 @@ class Strategy(Protocol):
     Any callable of this form is a strategy. It may carry `window` (accuracies to remember, default 20), `needs_scores`
     (False spares the fits), `needs_trend` (False spares a simulation the recent accuracies), `needs_population` (True
     asks for shares), `buys_first` (True: `simulate` only) and `passes` (rounds for every round the budget buys,
-    default 1). What a loss is, the risk of the campaign or simulation says.
+    default 1). The risk of the campaign or simulation defines what a loss is.
     """
 
     def __call__(self, standing: Standing, uniforms: Floats) -> Decision:
@@ -42,7 +42,7 @@ class Rule:
     name: ClassVar[str]
     needs_scores: ClassVar[bool] = True
     buys_first: ClassVar[bool] = False
-    """Whether all labels are bought before the first round, so that there is nothing a campaign could ask for."""
+    """Whether the rule buys all labels before the first round, which leaves a campaign nothing to ask for."""
 
     @property
     def passes(self) -> int:
@@ -68,7 +68,7 @@ class Rule:
         return {f.name: v for f in fields(self) if (v := getattr(self, f.name)) != f.default}
 
     def in_full(self) -> str:
-        """The text form with every setting spelt out: what is kept must not change its meaning when a default does."""
+        """The text form with every setting spelt out, so that stored text keeps its meaning when a default changes."""
         return self._text(self.all_settings())
 
     def all_settings(self) -> JsonObject:
@@ -86,7 +86,7 @@ class Rule:
 
 
 def either(condition: Any, yes: Any, no: Any) -> Any:
-    """`yes` where the condition holds, else `no`; they may have the groups as an axis more. One campaign has no detour."""
+    """`yes` where the condition holds, else `no`; both may have one axis more, for groups. Quick for one campaign."""
     axes = np.ndim(condition)
     if not axes:
         return yes if condition else no
@@ -123,7 +123,7 @@ def draw(share: Floats, allowed: Mask, uniform: Floats) -> tuple[Ints, Floats]:
 
 
 def choose_start(standing: Standing, uniform: Floats) -> Ints:
-    """The group with the fewest examples, open requests counted in: the groups in turn."""
+    """The group with the fewest examples, open requests counted in, so that warm-up visits the groups in turn."""
     return pick(-standing.examples, standing.available, uniform)
 
 
@@ -134,9 +134,9 @@ def decide(
     terms: Mapping[str, Floats] | None = None,
     probability: Floats | None = None,
 ) -> Decision:
-    """A decision; a single one keeps only what belongs to its kind.
+    """Make a decision; a single one keeps only what belongs to its kind.
 
-    Drawn groups have probabilities and no score, the start goes by counts, all others carry their terms.
+    A drawn group has probabilities and no score, warm-up goes by counts, and all other kinds carry their terms.
     """
     terms = dict(terms or {})
     index, code = np.asarray(index), np.asarray(code)

@@ -43,7 +43,7 @@ class Decision:
     def of(
         cls, standing: Standing, group: str, kind: str = "score", terms: Mapping[str, Floats] | None = None
     ) -> Decision:
-        """A single decision for a strategy of your own: the group by name, why, and the terms behind it."""
+        """A single decision, for use in a custom strategy: the group by name, the kind, and the terms behind it."""
         if group not in standing.groups:
             raise InputError(f"unknown group {group!r}: the groups are {', '.join(map(repr, standing.groups))}")
         if kind not in KINDS:
@@ -53,7 +53,7 @@ class Decision:
 
     @classmethod
     def checked(cls, found: object) -> Decision:
-        """What a strategy gave, which may be one of the user's own: refused where it is no decision."""
+        """The decision a strategy returned; anything else, as a custom strategy may return, is refused."""
         if not isinstance(found, Decision):
             raise InputError(f"the strategy gave {found!r}: a strategy returns a Decision (see Decision.of)")
         return found
@@ -93,7 +93,7 @@ class Decision:
                 numbers = [v if math.isfinite(v) else None for v in numbers]
             return dict(zip(self.groups, numbers, strict=True))
 
-        # a rule that did not draw this time has no chances worth writing down
+        # a rule that did not draw this time has no probabilities to record
         drawn = self.kind in ("explore", "population") and self.probability is not None
         return {
             "group": self.group,

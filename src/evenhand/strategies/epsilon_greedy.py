@@ -42,7 +42,7 @@ class EpsilonGreedy(Rule):
         return self.explore == "population" and self.epsilon > 0
 
     def __call__(self, standing: Standing, uniforms: Floats) -> Decision:
-        """Start, then explore with probability ε, else the largest loss."""
+        """Warm-up first; then a random group with probability ε, else the group with the largest loss."""
         found = {"loss": named.loss(standing)}
         if self.needs_population and standing.population is not None:
             share = standing.population

@@ -23,9 +23,9 @@ __all__ = ["Optimistic"]
 
 @dataclass(frozen=True)
 class Optimistic(Rule):
-    """Sample the group whose risk may be largest; keep every group at `(ΣN)^ξ` examples at least.
+    """Sample the group whose risk may be largest, and keep at least `(ΣN)^ξ` examples of every group.
 
-    The score is loss + confidence, plus a trend when `c1 > 0` (A_opt+), plus any terms of your own. With a
+    The score is loss + confidence, plus a trend when `c1 > 0` (A_opt+), plus any custom terms. With a
     `bound` the confidence term gives way to deviation, and to coupling when `C` or `kappa` is given: the form the
     theorems speak of, best made by `Optimistic.theoretical`.
 
@@ -72,7 +72,7 @@ class Optimistic(Rule):
             object.__setattr__(self, "bound", as_bound(self.bound))
 
     def _check_coupling(self) -> None:
-        """C with its resolution or κ, and either only beside a bound."""
+        """Refuse C together with κ, a resolution without C, and any of them without a bound."""
         for name in ("C", "kappa"):
             value = getattr(self, name)
             if value is not None and not (np.isfinite(value) and value > 0):
@@ -87,13 +87,13 @@ class Optimistic(Rule):
             raise InputError("resolution belongs to C: give C=... too")
 
     def _check_terms(self) -> None:
-        """A term's title is its key in a decision: a second one of that title would replace the first without a word."""
+        """Refuse two terms of one title: a decision is keyed by it, so the second would silently replace the first."""
         taken = {"loss", "confidence" if self.bound is None else "deviation"}
         taken |= {"coupling"} if self.coupled else set()
         taken |= {"trend"} if self.c1 > 0 else set()
         for term in self.terms:
             if not callable(term):
-                raise InputError(f"{term!r} is no term: a term takes the standing and returns one number per group")
+                raise InputError(f"{term!r} is not a term: a term takes the standing and returns one number per group")
             if named.title_of(term) in taken:
                 raise InputError(f"two terms are named {named.title_of(term)!r}: give one function another name")
             taken.add(named.title_of(term))
@@ -105,7 +105,7 @@ class Optimistic(Rule):
 
     @property
     def needs_trend(self) -> bool:
-        """A_opt+ does, and a term of your own may."""
+        """Whether the rule looks at recent accuracies: A_opt+ does, and a custom term may."""
         return self.c1 > 0 or bool(self.terms)
 
     @classmethod
@@ -141,7 +141,7 @@ class Optimistic(Rule):
         return self._described(found, partial(bound_settings, defaults=True))
 
     def _described(self, found: JsonObject, describe: Callable[[Any], JsonObject]) -> JsonObject:
-        """Settings whose objects are replaced by what a text can carry."""
+        """The settings with objects replaced by values that a text can hold."""
         bound = found.pop("bound", None)
         if self.terms:
             found["terms"] = "+".join(named.path_of(term) for term in self.terms)
@@ -165,7 +165,7 @@ class Optimistic(Rule):
         return found
 
     def __call__(self, standing: Standing, uniforms: Floats) -> Decision:
-        """Start, then forced exploration where a group lags behind, else the largest score."""
+        """Warm-up first; then forced exploration where a group lags behind, else the group with the largest score."""
         found = self.score_terms(standing)
         n = standing.examples
         # forced exploration of the paper's Algorithm 1: no group below (ΣN)^ξ. Without it a
@@ -179,7 +179,7 @@ class Optimistic(Rule):
 
 
 def _own(term: named.Term, standing: Standing) -> Floats:
-    """A user's term, checked: the right shape and no NaN among the groups still offered."""
+    """The values of a user's term, checked: the right shape, and no NaN among the groups that can still be chosen."""
     label = named.title_of(term)
     values = np.asarray(term(standing), dtype=float)
     if values.shape[-1:] != (len(standing.groups),):

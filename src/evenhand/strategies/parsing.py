@@ -30,7 +30,7 @@ BOUNDS = {name: kind for kind, name in BOUND_NAMES.items()}
 def parse_strategy(text: str) -> tuple[str, Strategy]:
     """The label and the strategy a text describes.
 
-    A factory of your own gives any strategy, settings after a second colon: `factory:package.module.function:depth=3`.
+    A factory makes any custom strategy; its settings follow a second colon: `factory:package.module.function:depth=3`.
 
     >>> parse_strategy("optimistic:c0=0.5")
     ('optimistic:c0=0.5', Optimistic(c0=0.5, ...))
@@ -44,7 +44,7 @@ def parse_strategy(text: str) -> tuple[str, Strategy]:
 
 
 def strategy_text(text: str) -> str:
-    """A strategy's text without its label: one form for equal rules, as given where there is code of your own.
+    """A strategy's text without its label: the same text for equal rules; a factory's text stays as given.
 
     >>> strategy_text("bold=optimistic:xi=0.5,c0=0.1")
     'optimistic:c0=0.1'
@@ -65,8 +65,8 @@ def describe_strategy(strategy: object, *, in_full: bool = False) -> str | None:
         return None
     text = strategy.in_full() if in_full else str(strategy)
     try:
-        # tried out rather than trusted: an object with a function
-        # of its own prints a text that reads back to something else
+        # tried out rather than trusted: a rule that holds a user's
+        # function may print a text that reads back to something else
         same = parse_strategy(text)[1] == strategy
     except InputError:
         same = False
@@ -74,7 +74,7 @@ def describe_strategy(strategy: object, *, in_full: bool = False) -> str | None:
 
 
 def _split_label(text: str) -> tuple[str, str]:
-    """The label, which is the whole text where none is set, and the text without it."""
+    """The label and the text without it; where no label is set, the whole text is the label."""
     head, _, _ = text.partition(":")
     # before the first colon only: settings have = as well
     label, mark, _ = head.partition("=")

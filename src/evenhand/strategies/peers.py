@@ -42,7 +42,7 @@ class Peers(Rule):
     passes: int = 1
 
     def __post_init__(self) -> None:
-        # its own check of epsilon, made once for both
+        # EpsilonGreedy checks epsilon, so the check is written once
         EpsilonGreedy(self.epsilon)
         if not (np.isfinite(self.rate) and self.rate > 0):
             raise InputError(f"rate must be a number above 0, not {self.rate}")

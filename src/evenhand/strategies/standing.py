@@ -13,7 +13,7 @@ __all__ = ["Standing", "awaited"]
 
 _SHARED = ("groups", "population", "batch")
 _PATIENCE = 20
-"""Labels of a group after which warm-up waits no longer for one that the risk is about."""
+"""After this many labels of a group, warm-up no longer waits for one that the risk is about."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class Standing:
         pending: training examples of requests still open.
         validated: scored validation examples that the risk is about: what is behind the loss.
         pending_validation: validation examples of requests still open.
-        loss_sum: sum of the current model's losses on those that are behind the loss.
+        loss_sum: sum of the current model's losses on the examples that `validated` counts.
         accuracies: recent validation accuracies, or 1 − risk for other risks than the error and the log loss; oldest
             first, NaN where there is none yet; shape `(…, m, window)`.
         trend: Mann–Kendall's S/√var(S) of those accuracies, 0 while there are fewer than three.
@@ -37,7 +37,7 @@ class Standing:
         starting: whether warm-up is still running: its rounds are not over, or it waits for a group (`awaited`).
         population: the population's share of each group, where known.
         batch: examples of each role a request asks for.
-        scored: all scored validation examples, those that the risk is not about too; None where it is about all.
+        scored: all scored validation examples, including those the risk is not about; None if it is about all of them.
     """
 
     groups: tuple[str, ...]
@@ -68,10 +68,10 @@ class Standing:
 
     @property
     def mean_loss(self) -> Floats:
-        """Mean loss on each validation set, open validation examples counted as already right.
+        """Mean loss on each validation set; validation examples of open requests count as predicted correctly.
 
-        Of these, as large a share is behind the loss as of the scored ones so far. A group that has scored examples,
-        but none the risk is about, has the largest loss of the others that can still deliver, 0 if none has one.
+        They enter the loss in the same proportion as the examples scored so far. A group with scored examples, but none
+        that the risk is about, gets the largest loss of the other groups that can still deliver, or 0 if there is none.
         """
         # the usual case, a risk about every example; also the one that campaigns wait for
         if self.scored is None:
@@ -86,7 +86,7 @@ class Standing:
         return np.asarray(np.where(unknown, known.max(axis=-1, keepdims=True), mean))
 
     def trial(self, j: int) -> Standing:
-        """The snapshot of one trial of a block, in arrays of its own."""
+        """The snapshot of one trial of a block, as copies."""
         arrays = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _SHARED}
         return replace(self, **{name: array[j].copy() for name, array in arrays.items() if array is not None})
 

@@ -1,4 +1,4 @@
-"""The named parts of a score, a number per group each (the last axis of a standing)."""
+"""The named parts of a score; each is one number per group (the last axis of a standing)."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from evenhand.strategies.standing import Standing
 __all__ = ["Term", "behind", "confidence", "count", "coupling", "deviation", "loss", "path_of", "title_of", "trend"]
 
 Term = Callable[[Standing], Floats]
-"""A user's own term: a callable on a standing that gives a number per group."""
+"""A custom term: a callable that takes the standing and returns one number per group."""
 
 
 def title_of(term: Term) -> str:
-    """What a user's own term is called in decisions."""
+    """The name of a custom term in decisions."""
     return getattr(term, "__name__", type(term).__name__)
 
 
 def path_of(term: Term) -> str:
-    """Where a user's own term is imported from, which reads back for a function of a module.
+    """The import path of a custom term; it reads back if the term is a function of a module.
 
     >>> path_of(behind)
     'evenhand.strategies.terms.behind'
@@ -37,7 +37,7 @@ def loss(standing: Standing) -> Floats:
 
 
 def confidence(standing: Standing, c0: float) -> Floats:
-    """`c0 / √N_z`: the less is known of a group, the larger."""
+    """`c0 / √N_z`: the fewer examples a group has, the larger this is."""
     # open requests count: else ten asks in a row would all go to the group with the fewest
     return c0 / np.sqrt(np.maximum(standing.examples, 1))
 
@@ -57,7 +57,7 @@ def coupling(
 ) -> Floats:
     """`C·max(2ρ, resolution) / π_t(z)`, or `κ·√(2ρ) / π_t(z)`, where ρ is `Σ π_t(z') e_z'(N_z')`.
 
-    From the fitted classifier to the best one for the mixture: its mixture risk is within 2ρ of the least.
+    It covers the step from the fitted classifier to the mixture's best one, whose mixture risk is at most 2ρ lower.
     """
     pi = standing.mixture
     excess = 2 * (pi * deviation(standing, bound)).sum(axis=-1, keepdims=True)
@@ -67,17 +67,17 @@ def coupling(
 
 
 def trend(standing: Standing, c1: float) -> Floats:
-    """`c1 · S_z / √var(S_z)`, Mann–Kendall over the recent accuracies: is the group still gaining?"""
+    """`c1 · S_z / √var(S_z)`, the Mann–Kendall trend of the recent accuracies: is the group still improving?"""
     return c1 * standing.trend
 
 
 def count(standing: Standing) -> Floats:
-    """`−N_z`, open requests counted in: the fewest first."""
+    """`−N_z`, open requests counted in: the group with the fewest examples comes first."""
     return (-standing.examples).astype(float)
 
 
 def behind(standing: Standing) -> Floats:
-    """`p_z·ΣN − N_z`, open requests counted in: how many examples a group lacks to its share of the population."""
+    """`p_z·ΣN − N_z`, open requests counted in: how many examples a group is short of its population share."""
     n = standing.examples
     share = 0.0 if standing.population is None else standing.population
     return np.asarray(share * n.sum(axis=-1, keepdims=True) - n, dtype=float)

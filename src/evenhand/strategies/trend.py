@@ -54,7 +54,7 @@ def standardised(s: Floats, var: Floats, k: ArrayLike) -> Floats:
 
 @dataclass
 class RunningTrend:
-    """The same statistic kept up to date in O(window) a value, for windows of shape (…, window).
+    """The same statistic, updated in O(window) steps for each new value, for windows of shape (…, window).
 
     >>> running = RunningTrend.empty((2,), window=3)
     >>> for value in (0.1, 0.3, 0.2, 0.5):
@@ -70,7 +70,7 @@ class RunningTrend:
 
     @classmethod
     def empty(cls, shape: tuple[int, ...], window: int = 20) -> "RunningTrend":
-        """Series without values yet."""
+        """Series that have no values yet."""
         return cls(np.full((*shape, window), np.nan), np.zeros(shape), np.zeros(shape), np.zeros(shape, dtype=np.int64))
 
     @classmethod
@@ -104,7 +104,7 @@ class RunningTrend:
 
 
 def _push(x: Floats, s: Floats, ties: Floats, k: Ints, new: Floats) -> tuple[Floats, Floats, Floats, Ints]:
-    """One value into each of the (p, w) windows, padded at the end, in O(w)."""
+    """Push one value into each of the (p, w) windows, padded at the end, in O(w)."""
     width = x.shape[-1]
     full = k == width
     oldest = x[:, :1]

@@ -19,14 +19,14 @@ __all__ = ["Uncurated"]
 
 @dataclass(frozen=True)
 class Uncurated(Rule):
-    """The population's shares: drawn at each request, or with batches the group furthest behind its share."""
+    """Follow the population's shares: draw a group by them, or with batches take the one furthest behind its share."""
 
     name: ClassVar[str] = "uncurated"
     needs_scores: ClassVar[bool] = False
 
     @property
     def needs_population(self) -> bool:
-        """It follows nothing else."""
+        """Whether the rule draws from the population's shares: always."""
         return True
 
     def __call__(self, standing: Standing, uniforms: Floats) -> Decision:

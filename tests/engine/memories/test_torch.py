@@ -229,7 +229,7 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path: Path) -> None:
         eh.simulate(source, ["optimistic"], learner(checkpoint=tmp_path / "b"), trials=1, **(RUN | {"warmup": 15}))
     path = next(tmp_path.glob("*.pt"))
     torch.save({"harmful": subprocess.Popen}, path)
-    with pytest.raises(ValueError, match="no checkpoint of ours"):
+    with pytest.raises(ValueError, match="is not a checkpoint of Evenhand"):
         eh.simulate(source, ["uniform"], learner(checkpoint=tmp_path), trials=2, **RUN)
 
 

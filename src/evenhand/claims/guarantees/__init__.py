@@ -1,8 +1,8 @@
 """What the theorems promise for a budget, and the budget for a promise.
 
 A `Problem` names what must be known or assumed; `optimistic`, `uncoupled` and `epsilon_greedy` turn a budget into a
-`Promise` for one rule, their `…labels_for` a promise into a budget. All budgets are in labels: a round costs two. `probe`
-and `pareto` look at the assumptions in data.
+`Promise` for one rule, and `…labels_for` turns a promise into a budget. All budgets are in labels: a round costs two.
+`probe` and `pareto` look at the assumptions in data.
 """
 
 from evenhand.claims.guarantees.coupling import TwoTerms, coupling_ratio, square_root_constant, two_terms

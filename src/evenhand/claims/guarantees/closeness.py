@@ -1,4 +1,4 @@
-"""Assumption 3 in data: how far group risks move while the mixture's risk stays close to its least."""
+"""Assumption 3 in data: how far group risks move while the mixture's risk stays close to its minimum."""
 
 from dataclasses import dataclass
 
@@ -34,12 +34,12 @@ class Closeness:
 
     @property
     def resolution(self) -> float:
-        """The smallest excess risk that C was seen at: it holds here from there up; infinite where it never was."""
+        """The smallest excess risk at which C was seen: C holds from there up; infinite if it was never seen."""
         return float(self.excess[self.seen].min(initial=np.inf))
 
     @property
     def judged(self) -> bool:
-        """Whether two shifts at least can be compared."""
+        """Whether at least two shifts can be compared."""
         return int(self.seen.sum()) >= 2
 
     @property
@@ -66,7 +66,7 @@ class Closeness:
 
 
 def closeness(measured: Measured) -> Closeness:
-    """Move the mixture from equal shares towards each group, ever less far."""
+    """Move the mixture from equal shares towards each group, by smaller and smaller steps."""
     m = measured.m
     here = np.full(m, 1 / m)
     at_home = measured.risks(here)

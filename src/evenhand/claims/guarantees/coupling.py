@@ -17,7 +17,7 @@ class TwoTerms:
     """Whether the two-term score (no coupling term) is covered by the theory at this ξ.
 
     It is where max_z e_z(N^ξ)/N^(ξ−1) → 0; for e ~ N^−α that is ξ > 1/(1+α), never below 2/3. In the square-root form
-    √e takes the place of e, and the threshold is 1/(1+α/2), never below 4/5. Where C ends at a resolution there is none.
+    √e takes the place of e, and the threshold is 1/(1+α/2), never below 4/5. If C ends at a resolution, no ξ is enough.
     """
 
     xi: float
@@ -39,7 +39,7 @@ class TwoTerms:
 def two_terms(
     bound: Bound, xi: float = 0.5, groups: int = 2, *, square_root: bool = False, resolution: float = 0.0
 ) -> TwoTerms:
-    """Which of the two a setting is: covered by theory, or practical. A user's own sequence is judged by its tail.
+    """Whether a setting is covered by the theory, or only practical. A custom sequence is judged by its tail.
 
     `square_root` is for Assumption 3 in its square-root form, `resolution` for a C that ends there.
 

@@ -45,7 +45,7 @@ def simulated_excess(
 
 
 def slope(labels: ArrayLike, excess: ArrayLike, *, draws: int = 2000, seed: int = 0) -> Slope:
-    """The slope over budgets of excess risks (budgets, trials), its interval by resampling trials."""
+    """The slope of excess risks (budgets, trials) over the budgets, with an interval from resampled trials."""
     values = np.asarray(excess, dtype=float)
     x = np.log(np.asarray(labels, dtype=float))
     trials = values.shape[1]

@@ -1,4 +1,4 @@
-"""ε-greedy: what it promises while it explores little enough, with uniform exploration or by the population's shares."""
+"""What ε-greedy promises if it explores little enough, uniformly or by the population's shares."""
 
 from dataclasses import dataclass
 
@@ -37,12 +37,12 @@ class Exploring:
 
     @property
     def share(self) -> float:
-        """What every group's share is at least once exploration has settled, q(1−β)."""
+        """The smallest share of any group once exploration has settled, q(1−β)."""
         return self.q * (1 - self.beta)
 
     @property
     def late(self) -> float:
-        """The last greedy choice of an over-represented group comes no earlier than this part of the rounds."""
+        """The last greedy choice of an over-represented group comes no earlier than this fraction of the rounds."""
         return self.spare - self.beta * self.q
 
     def examples(self, rounds: float) -> float:
@@ -59,7 +59,7 @@ class Exploring:
 
     @property
     def floor(self) -> float:
-        """What the value never falls below."""
+        """The limit that the value never falls below."""
         return self._value(0.0)
 
     def conditions(self, labels: int) -> tuple[Condition, ...]:
@@ -80,8 +80,8 @@ def exploring(
 ) -> Exploring:
     """ε-greedy with uniform exploration, or by these population shares p.
 
-    With p it takes the whole fair mixture, `Problem(fair=…)`; where only π_min is known, min π* − ε·p is taken to be
-    π_min − ε·max p.
+    With p it uses the whole fair mixture, `Problem(fair=…)`; if only π_min is known, π_min − ε·max p is used in place
+    of min π* − ε·p.
     """
     check_epsilon(epsilon)
     m = problem.groups
@@ -136,7 +136,7 @@ def epsilon_greedy_labels_for(
 
 
 def largest_beta(problem: Problem, epsilon: float) -> float:
-    """min(1, mπ_min/ε − 1): with uniform exploration β must stay below."""
+    """min(1, mπ_min/ε − 1): with uniform exploration β must stay below this."""
     return min(1.0, problem.groups * problem.pi_min / epsilon - 1)
 
 

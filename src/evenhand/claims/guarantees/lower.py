@@ -1,4 +1,4 @@
-"""The lower bound: no rule does better than this on the worse of two instances. It counts labels, all of them."""
+"""The lower bound: no rule does better than this on the worse of two instances. All labels count."""
 
 from math import exp, pi, sqrt
 

@@ -1,4 +1,4 @@
-"""Group risks of classifiers trained for a mixture, measured on labelled examples: what probes and fronts are made of."""
+"""Group risks of classifiers trained for a mixture, measured on labelled examples; probes and fronts use them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -48,7 +48,7 @@ class Measured:
         same: bool = False,
         seed: int = 0,
     ) -> "Measured":
-        """Checked, and cut in halves by chance; `same`: all rows train and measure, as if they were the population."""
+        """Check the examples and split them in random halves; `same`: all rows train and measure, like a population."""
         labels, names = np.asarray(y), np.asarray(groups).astype(str)
         if len(labels) != len(names) or len(labels) != np.shape(X)[0]:
             raise InputError(
@@ -63,7 +63,7 @@ class Measured:
             raise InputError("every group needs at least 2 examples, one to train on and one to test on")
         measure = as_risk(risk, positive).for_classes(np.unique(labels))
         if measure.strata > 1:
-            raise InputError("the balanced error is no mean over examples: probe 'fnr' and 'fpr', its two halves")
+            raise InputError("the balanced error is not a mean over examples: probe 'fnr' and 'fpr', its two halves")
         train, test = ([pair[k] for pair in halves] for k in (0, 1))
         return cls(as_learner(learner), X, labels, names, known, train, test, measure, seed)
 
@@ -73,7 +73,7 @@ class Measured:
         return len(self.groups)
 
     def fit(self, pi: Sequence[float]) -> Any:
-        """f_π: rows weighted to the mixture, or drawn again in its shares for a learner without weights."""
+        """f_π: fitted on rows weighted to the mixture, or resampled in its shares if the learner takes no weights."""
         used = [z for z, share in enumerate(pi) if share > 0]
         rows = np.concatenate([self.train[z] for z in used])
         chance = np.concatenate([np.full(len(self.train[z]), pi[z] / len(self.train[z])) for z in used])

@@ -1,4 +1,4 @@
-"""Assumption 1 in data: does a larger share of a group always lower its risk, whoever the rest is?"""
+"""Assumption 1 in data: does a larger share of a group always lower its risk, whatever the rest of the mixture?"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -96,7 +96,7 @@ def monotone(measured: Measured) -> Monotone:
 
 
 def _ladders(m: int) -> Iterator[tuple[int, Floats, Floats]]:
-    """For each group, one rung to the next: its share grows, the others share the rest equally."""
+    """For each group, pairs of mixtures in which its share grows and the others share the rest equally."""
     rungs = [0.5 / m, 1 / m, (1 / m + 0.9) / 2, 0.9]
     for z in range(m):
         mixtures = [_mixture(m, z, share) for share in rungs]
@@ -105,7 +105,7 @@ def _ladders(m: int) -> Iterator[tuple[int, Floats, Floats]]:
 
 
 def _sideways(m: int) -> Iterator[tuple[int, Floats, Floats]]:
-    """For each group, at the share 1/m: the rest in equal parts beside nine tenths of it from one other group."""
+    """For each group at the share 1/m, pairs of mixtures: the rest in equal parts, or nine tenths from one group."""
     for z in range(m):
         for other in range(m):
             if m > 2 and other != z:

@@ -21,7 +21,7 @@ def examples(problem: Problem, rounds: float) -> float:
 
 
 def optimistic(problem: Problem, labels: int) -> Promise:
-    """What Theorem 1 promises after this many labels for A_opt with the terms assumed, `problem.rule`, and no other."""
+    """What Theorem 1 promises after this many labels, for A_opt with the terms assumed (`problem.rule`) only."""
     # with perfect fits only the resolution of C is left: no budget takes the bound below it
     floor = float(problem.phase_sums(0.0)[-1])
     return phase_promise(problem, labels, problem.rule, value, conditions(problem, labels), floor)
@@ -36,7 +36,7 @@ def phase_promise(
     floor: float,
     note: str = "",
 ) -> Promise:
-    """A promise by the argument in phases, for a rule whose bound at so many rounds is given."""
+    """A promise by the argument in phases, for a rule whose `bound` takes a number of rounds."""
     rounds = budget_rounds(labels)
     e = problem.max_e(examples(problem, rounds))
     return Promise(
@@ -69,7 +69,7 @@ def conditions(problem: Problem, labels: int) -> tuple[Condition, ...]:
 
 
 def phase_conditions(p: Problem, labels: int, nearby: Callable[[int], int | None]) -> tuple[Condition, ...]:
-    """Forced rounds over, fits close, and rounds from which the mixture is near π* in every phase."""
+    """The conditions: forced rounds are over, fits are close, and the mixture is near π* in every phase."""
     power = 1 / (1 - p.xi)
     # A·t ≥ t^ξ at the earliest round the last phases look back on, t = n·π_min/(2π_min − A)
     late = p.a**-power * (2 * p.pi_min - p.a) / p.pi_min
@@ -94,7 +94,7 @@ def smallest_budget(p: Problem, i: int) -> int | None:
 
 
 def _rounds(least: float) -> int | None:
-    """A number of rounds rounded up, with room for rounding errors; None where no budget is that large."""
+    """A number of rounds, rounded up with room for rounding errors; None if no budget is that large."""
     # 4.000000000000001 rounds are 4: powers of shares are rarely exact
     return max(1, int(np.ceil(least * (1 - 1e-12)))) if least <= FOREVER else None
 
@@ -115,10 +115,10 @@ def condition(name: str, rounds: int | None, labels: int, unknown: str | None) -
 
 
 def from_labels(good: Callable[[int], bool], found: tuple[Condition, ...]) -> int | None:
-    """Labels from which a monotone statement about rounds is good and the known conditions hold."""
+    """The budget in labels from which a monotone statement about rounds and the known conditions hold."""
     known = [c.labels for c in found if c.unknown is None]
     rounds = smallest(good)
-    # a condition that never holds leaves no budget; one whose input is unknown is not counted, and said beside
+    # with a condition that never holds no budget is enough; one whose input is unknown is listed, but not counted
     if rounds is None or None in known:
         return None
     return max([2 * rounds, *(k for k in known if k is not None)])

@@ -15,7 +15,7 @@ from evenhand.risks import Risk
 
 @dataclass(frozen=True)
 class Front:
-    """Group risks of the best classifiers for many mixtures, and the mixture whose worst group is least badly off.
+    """Group risks of the best classifiers for many mixtures, and the mixture with the lowest worst-group risk.
 
     Attributes:
         groups: the names, in the order of the last axis.
@@ -31,12 +31,12 @@ class Front:
 
     @property
     def fair(self) -> int:
-        """The place of the fair mixture among those tried: the smallest worst-group risk."""
+        """The position of the fair mixture among those tried: it has the smallest worst-group risk."""
         return int(np.argmin(self.risks.max(axis=1)))
 
     @property
     def dominated(self) -> Floats:
-        """By how much another classifier is better for every group at once; 0 on the Pareto front (Property 1)."""
+        """How much better another classifier is for every group at once; 0 on the Pareto front (Property 1)."""
         # the least gain over the groups: above 0 only where the other one is better for all of them
         margin = (self.risks[:, None, :] - self.risks[None, :, :]).min(axis=-1)
         return np.asarray(np.maximum(margin.max(axis=1), 0.0))
@@ -47,7 +47,7 @@ class Front:
         return np.asarray(np.sum(self.mixtures * self.risks, axis=1) - (self.mixtures @ self.risks.T).min(axis=1))
 
     def as_dict(self) -> JsonObject:
-        """Plain values."""
+        """The front as plain values."""
         return {
             "groups": list(self.groups),
             "risk": self.risk,
@@ -75,8 +75,8 @@ def pareto(
 ) -> Front:
     """The front from classifiers trained on half of each group for many mixtures, risks from the other half.
 
-    `points` mixtures are spread over the simplex, half as many more close in on the fair one. The risks are those of a
-    selection: an indication, never a claim.
+    `points` mixtures are spread over the simplex, and half as many more close in on the fair one. The fair mixture is
+    selected by these risks: they are an indication, never a claim.
     """
     if points < 3:
         raise InputError(f"points must be 3 or more, got {points!r}")
@@ -101,7 +101,7 @@ def _pace(step: int) -> float:
 
 
 def _spread(m: int, points: int, seed: int) -> Floats:
-    """Mixtures all over the inside of the simplex: evenly for two groups, else by chance with equal shares first."""
+    """Mixtures all over the inside of the simplex: evenly spaced for two groups, else random, equal shares first."""
     if m == 1:
         return np.ones((1, 1))
     if m == 2:

@@ -1,4 +1,4 @@
-"""A look at Assumptions 1 to 3 in data, before anybody trusts a promise."""
+"""Checks Assumptions 1 to 3 on data, before anybody trusts a promise."""
 
 from dataclasses import dataclass
 from typing import Any

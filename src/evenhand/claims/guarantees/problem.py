@@ -1,4 +1,4 @@
-"""What the theorems need to know about a problem, every unknown an input with a name."""
+"""What the theorems need to know about a problem; every unknown is a named input."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,17 +16,17 @@ Gap = float | Callable[[float], float]
 
 @dataclass(frozen=True)
 class Problem:
-    """A problem as the theorems see it. Nothing here is estimated: what you do not know, you assume by name.
+    """A problem as the theorems see it. Nothing here is estimated: what you do not know is an explicit assumption.
 
     Args:
         groups: number of groups, m.
         pi_min: the smallest share in the fair mixture π*.
         bound: the deviation sequence e_z(N), a function of N, or a list of one per group.
         C: π(z)·|L(z,f) − L(z,f_π)| ≤ C·(excess π-risk of f), for excess risks down to `resolution`. No smooth
-            problem has a C for every excess risk, so a resolution of 0 is a wish, not knowledge.
+            problem has a C for every excess risk, so a resolution of 0 is wishful thinking.
         resolution: the smallest excess π-risk at which C is claimed.
         kappa: the square-root form π(z)·|L(z,f) − L(z,f_π)| ≤ κ·√(excess), in place of C.
-        delta: the probability that the sequence fails; taken from the bound where that has one.
+        delta: the probability that the sequence fails; taken from the bound if it has one.
         xi: forced exploration, ξ.
         A: between π_min/2 (default: the bound holds earliest) and π_min (it ends up smallest).
         epsilon0: the excess risk below which C (or κ) holds; None: not known.
@@ -78,7 +78,7 @@ class Problem:
 
     @property
     def rule(self) -> str:
-        """The sampler Theorem 1 speaks of: the one whose score has the very terms assumed here, as text."""
+        """The rule that Theorem 1 is about, as text: the one whose score has exactly the terms assumed here."""
         coupling = {"kappa": self.kappa} if self.C is None else {"C": self.C, "resolution": self.resolution or None}
         return self.rule_with(coupling)
 
@@ -97,7 +97,7 @@ class Problem:
         return np.asarray(self.deviation(np.repeat(n[:, None], self.groups, axis=1), self.groups).max(axis=-1))
 
     def coupling(self, e: ArrayLike) -> Floats:
-        """How far π(z)·L(z, ·) can move while the π-risk is within 2e of its least."""
+        """How far π(z)·L(z, ·) can move while the π-risk is within 2e of its minimum."""
         # the fitted classifier's π-risk is within 2e of the least: e for its own deviation, e for that of the best one
         excess = 2 * np.asarray(e, dtype=float)
         if self.kappa is not None:
@@ -112,7 +112,7 @@ class Problem:
 
     @cached_property
     def phases(self) -> Floats:
-        """A_0 … A_m: what every group's share is at least before phase i, A_i = (i·A + (m−i)·π_min)/m."""
+        """A_0 … A_m: every group's share is at least A_i before phase i, A_i = (i·A + (m−i)·π_min)/m."""
         i = np.arange(self.groups + 1)
         return np.asarray((i * self.a + (self.groups - i) * self.pi_min) / self.groups)
 
@@ -122,7 +122,7 @@ class Problem:
 
     @property
     def alpha(self) -> float | None:
-        """α where e ~ N^−α up to logs; None where the sequence is the user's own."""
+        """α where e ~ N^−α up to logs; None for a custom sequence."""
         if isinstance(self.bound, VCBound):
             return 0.5
         if isinstance(self.bound, RademacherBound) and self.bound.complexity is None:

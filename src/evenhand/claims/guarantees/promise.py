@@ -1,4 +1,4 @@
-"""What a theorem says at a budget, and whether it may say it."""
+"""What a theorem promises at a budget, and whether its conditions hold."""
 
 from dataclasses import asdict, dataclass
 
@@ -6,15 +6,15 @@ from evenhand.notation import JsonObject
 
 
 def count(labels: int) -> str:
-    """A number of labels to read: whole up to a billion, in powers of ten above."""
+    """A number of labels as text for people: in full up to a billion, in powers of ten above."""
     return f"{labels:,}" if labels < 10**9 else f"{labels:.3g}"
 
 
 @dataclass(frozen=True)
 class Condition:
-    """Something a theorem needs: how many labels it takes, or the name of the input nobody gave.
+    """A condition of a theorem: from how many labels it holds, or the name of the input that is missing.
 
-    `labels` is the budget from which it holds, None where that is not known or never comes.
+    `labels` is the budget from which it holds; None if that is not known or never happens.
     """
 
     name: str
@@ -35,14 +35,14 @@ class Promise:
     """A bound on the excess risk at a budget.
 
     Attributes:
-        rule: the sampling rule it is for, and no other: one that lacks a term the theorem assumes has no promise.
+        rule: the only rule it holds for: one that lacks a term which the theorem assumes has no promise.
         labels, rounds: the budget; the theorems count rounds, one training example each, half the labels.
         value: with probability `probability` the excess risk is at most this, if the conditions hold.
         order: the same without constants, (m·C/π_min)·max e or (m·C/q)·max e; with κ·√(max e) in place of C·max e.
         deviation: max_z e_z at the count the theorem uses.
         speaks_from: labels from which the value is below 1 and every known condition holds; None: never.
         rate: the value falls like rounds^−rate in the long run, up to logs.
-        floor: what the value never falls below, because of the resolution of C.
+        floor: the limit that the value never falls below, because of the resolution of C.
         note: what the proof leaves open, in words.
     """
 

@@ -1,4 +1,4 @@
-"""The paper's remarks as numbers: orders with what they hide, A_opt beside ε-greedy, the greedy rule's own bound."""
+"""The paper's remarks as numbers: orders and what they hide, A_opt compared with ε-greedy, the greedy rule's bound."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -23,7 +23,7 @@ class Order:
     Attributes:
         form: the expression inside O(…).
         pi_power, n_power: the powers of 1/π_min and of 1/n in it.
-        value: what it comes to at this budget.
+        value: its value at this budget.
         hidden: how many times larger the promise is: the constants and logarithms that O(…) leaves out.
     """
 
@@ -44,7 +44,7 @@ def order_of(problem: Problem, labels: int) -> Order | None:
         return None
     rounds = budget_rounds(labels)
     alpha = problem.alpha if problem.kappa is None else problem.alpha / 2
-    # all that the two kinds of bound differ in; a resolution is left out, as the remark has none
+    # the two kinds of bound differ in nothing else; the resolution is left out, as the remark has none
     vc = isinstance(problem.bound, VCBound)
     size = problem.bound.d if isinstance(problem.bound, VCBound) else 1
     constant, symbol = (problem.C or 0.0, "C") if problem.kappa is None else (problem.kappa, "κ")
@@ -66,10 +66,10 @@ class Side:
 
     Attributes:
         value: its bound at the budget, whether it holds there or not.
-        examples: training examples of every group the bound counts on.
+        examples: the training examples of every group that the bound relies on.
         holds_from: labels from which its known conditions hold; None: never.
         labels: labels at which it promises the target; None: no budget does.
-        unknown: inputs that nobody gave, so that their conditions are not counted.
+        unknown: inputs that were not given, so that their conditions are not counted.
     """
 
     rule: str
@@ -82,12 +82,12 @@ class Side:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A_opt beside ε-greedy: which bound is smaller, and which promise can be had with fewer labels.
+    """A_opt compared with ε-greedy: which bound is smaller, and which promise takes fewer labels.
 
     Attributes:
-        budget, target: what is compared: values at the budget, labels to the target.
+        budget, target: the values are compared at this budget, the numbers of labels at this target.
         optimistic, exploring: the two sides.
-        epsilon, beta: of ε-greedy; those that need the fewest labels where none were given.
+        epsilon, beta: the settings of ε-greedy; unless given, those that need the fewest labels.
     """
 
     budget: int
@@ -104,12 +104,12 @@ class Comparison:
 
     @property
     def cheaper(self) -> str | None:
-        """The rule that is promised the target with fewer labels; None where neither is."""
+        """The rule that is promised the target with fewer labels; None if neither is."""
         known = [side for side in (self.optimistic, self.exploring) if side.labels is not None]
         return min(known, key=lambda side: side.labels or 0).rule if known else None
 
     def as_dict(self) -> JsonObject:
-        """Plain values."""
+        """The comparison as plain values."""
         return {**asdict(self), "tighter": self.tighter, "cheaper": self.cheaper}
 
     def __str__(self) -> str:
@@ -127,7 +127,7 @@ class Comparison:
 def compare(
     problem: Problem, labels: int, target: float = 0.1, epsilon: float | None = None, beta: float | None = None
 ) -> Comparison:
-    """A_opt with its coupling term beside ε-greedy with uniform exploration, on one problem."""
+    """Compare A_opt with its coupling term and ε-greedy with uniform exploration, on one problem."""
     check_target(target)
     rounds = budget_rounds(labels)
     other = _best(problem, rounds, target, beta) if epsilon is None else exploring(problem, epsilon, beta)
@@ -160,9 +160,9 @@ def compare(
 
 
 def _best(problem: Problem, rounds: int, target: float, beta: float | None) -> Exploring:
-    """ε, and β unless given, with the fewest labels to the target, on a grid of a twentieth of what they may be.
+    """ε, and β unless given, that need the fewest labels to the target, on a grid of twentieths of their ranges.
 
-    Where no budget reaches the target, those with the smallest bound at this one.
+    If no budget reaches the target, those with the smallest bound at this budget.
     """
     # the ends of either range make the bound infinite
     parts = (np.arange(1, 20) / 20).tolist()

@@ -48,9 +48,9 @@ def report(
     radius: float = 1.0,
     model: SyntheticModel1 | None = None,
 ) -> JsonObject:
-    """Budget → promise for `labels`, promise → budget for `target`; of ε-greedy where `epsilon` is given.
+    """The promise for the budget `labels`, and the budget for the promise `target`; with `epsilon` also for ε-greedy.
 
-    ε-greedy is planned with uniform exploration and, where population `shares` are given, with those beside it.
+    ε-greedy is planned with uniform exploration and, if population `shares` are given, with those as well.
     """
     if labels is None and target is None:
         raise InputError("give a budget, a promise, or both")
@@ -120,7 +120,7 @@ def _exploring(
 
 
 def _remarks(problem: Problem, labels: int, target: float) -> JsonObject:
-    """What the paper says in passing, as numbers."""
+    """The paper's remarks, as numbers."""
     order = order_of(problem, labels)
     compared = compare(problem, labels, target)
     found: JsonObject = {
@@ -155,7 +155,7 @@ def _inputs(problem: Problem, model: SyntheticModel1 | None) -> JsonObject:
 
 
 def _least_fair(problem: Problem) -> list[float]:
-    """A mixture with this π_min: all that is known, and all that uniform exploration depends on."""
+    """A mixture with this π_min, which is all that is known and all that uniform exploration depends on."""
     m = problem.groups
     if m == 1:
         return [1.0]

@@ -21,13 +21,13 @@ def _spread(n: int, groups: int, delta: float) -> float:
 
 
 def first_within(width: float, groups: int, delta: float) -> int | None:
-    """The first round from which the spread is at most this; from two rounds on it only falls."""
+    """The first round from which the spread is at most `width`; from two rounds on it only falls."""
     return smallest(lambda n: _spread(n, groups, delta) <= width, start=2)
 
 
 @dataclass(frozen=True)
 class Exploration:
-    """Whether ε-greedy can reach π*: it does if ε·p(z) < π*(z) everywhere, and is stuck if one is above.
+    """Whether ε-greedy can reach π*: it does if ε·p(z) < π*(z) for every group, and is stuck if some ε·p(z) is above.
 
     Attributes:
         largest: the ε above which it is stuck, m·π_min for uniform exploration.
@@ -46,11 +46,11 @@ class Exploration:
     last_share: float | None = None
 
     def floor(self, model: SyntheticModel1, risk: str | Risk = "error") -> float:
-        """The excess risk it is above from `tau0` on, on a model with known risks; 0 where it is not stuck."""
+        """The excess risk that it stays above from `tau0` on, on a model with known risks; 0 if it is not stuck."""
         return 0.0 if self.stuck is None or self.share is None else model.least_excess(self.stuck, self.share, risk)
 
     def last_floor(self, model: SyntheticModel1, risk: str | Risk = "error") -> float:
-        """The excess risk it flattens out at, in the long run."""
+        """The excess risk that it levels off at, in the long run."""
         if self.stuck is None or self.last_share is None:
             return 0.0
         return model.least_excess(self.stuck, self.last_share, risk)
@@ -92,6 +92,6 @@ def checked_shares(shares: ArrayLike, groups: int) -> Floats:
 
 
 def check_epsilon(epsilon: float) -> None:
-    """Refuse an ε that is no probability."""
+    """Refuse an ε that is not a probability."""
     if not 0 <= epsilon <= 1:
         raise InputError(f"epsilon must lie in [0, 1], got {epsilon!r}")

@@ -1,4 +1,4 @@
-"""The two-term form, without the coupling term: what its first phase costs, and what it promises where ξ allows it."""
+"""The form without the coupling term: what its first phase costs, and what it promises if ξ is large enough."""
 
 import numpy as np
 
@@ -24,8 +24,8 @@ _TIMES, _LAST = 10.0 ** np.arange(0, 70, 0.01), 1e70
 def first_phase(problem: Problem, labels: int) -> float:
     """B_0' = (2 + 2C/π_min + 2C·t^(1−ξ))·max_z e_z(t^ξ) at t = π_min·n: what the first phase may add to the risk.
 
-    The rule has no term for how far the fitted classifier is from the best one, so the smallest share that forced
-    exploration leaves, t^(ξ−1), comes in.
+    The rule has no term for how far the fitted classifier is from the best one, so the bound depends on the smallest
+    share that forced exploration leaves, t^(ξ−1).
     """
     # the first phase ends no earlier than this round
     t = max(1.0, problem.pi_min * budget_rounds(labels))
@@ -73,9 +73,9 @@ def _conditions(problem: Problem, labels: int) -> tuple[Condition, ...]:
 
 
 def _worst_from(problem: Problem) -> Floats:
-    """For every phase and time, the most that phase may add at that time or later, (m, times).
+    """For every phase and time, the most that the phase may add at that time or later, (m, times).
 
-    Between two times e is at most that of the earlier, 1/share at most that of the later one.
+    Between two times e is at most its value at the earlier one, 1/share at most its value at the later one.
     """
     e = problem.max_e_at(_TIMES**problem.xi)
     least_shares = 1 / problem.phases[:-1, None] + np.append(_TIMES[1:], _LAST) ** (1 - problem.xi)

@@ -20,11 +20,11 @@ __all__ = ["Memory", "RunningTally", "Scores"]
 
 @dataclass(frozen=True)
 class Scores:
-    """How the current models do on the validation sets, arrays of shape (T, m).
+    """How well the current models do on the validation sets, in arrays of shape (T, m).
 
     Attributes:
-        loss_sum: the risk times the examples behind it.
-        correct: examples predicted right, whatever the risk.
+        loss_sum: the risk times the number of examples behind it.
+        correct: examples predicted correctly, whatever the risk.
         n: examples scored.
         relevant: examples behind the loss; the same array as `n` where the risk is about all.
     """
@@ -36,7 +36,7 @@ class Scores:
 
     @classmethod
     def none(cls, trials: int, groups: int) -> Scores:
-        """Nothing is scored yet."""
+        """Scores before anything is scored."""
         zero = np.zeros((trials, groups), dtype=np.int64)
         return cls(zero.astype(float), zero, zero, zero)
 
@@ -50,7 +50,7 @@ class Scores:
         """Scores from sums by trial and group."""
         shape = (trials, -1)
         n = tally.n.reshape(shape)
-        # the very same array where nothing is left out, which others recognise by `is`
+        # the same array object if nothing is left out: callers test for this with `is`
         relevant = n if measure.about_all else tally.behind.reshape(shape)
         return cls(tally.loss_sum.reshape(shape), n - tally.wrong.reshape(shape), n, relevant)
 
@@ -64,8 +64,8 @@ class Scores:
         return cls(loss_sum, correct, n, n if about_all else np.concatenate([part.relevant for part in parts]))
 
     def progress(self, risk: Risk) -> Floats:
-        """What the trend is about: the accuracy for the error and the log loss, else 1 − risk; NaN where there is none."""
-        # the paper's trend is of validation accuracies; the log loss is what the error is trained by, so its trend is theirs
+        """What trends follow: the accuracy for the error and the log loss, else 1 − risk; NaN if there is none."""
+        # the paper's trend is of validation accuracies; the log loss stands in for the error, so it uses them too
         if risk.name in TREND_IS_ACCURACY:
             return np.where(self.n > 0, self.correct / np.maximum(self.n, 1), np.nan)
         return np.where(self.relevant > 0, 1 - self.loss_sum / np.maximum(self.relevant, 1), np.nan)
@@ -91,7 +91,7 @@ class RunningTally:
             self._by_trial(mine)[pick] += self._by_trial(new)[pick]
 
     def scores(self) -> Scores:
-        """The scores so far, in arrays of their own."""
+        """A copy of the scores so far."""
         return Scores.of(self.measure, self._sums.copy(), self._shape[0])
 
     def _by_trial(self, array: Values) -> Values:

@@ -1,8 +1,8 @@
-"""What a long run has computed so far, kept in a file, so that a killed run goes on to the same result.
+"""What a long run has computed so far, kept in a file, so that a killed run can continue to the same result.
 
 Everything but training is cheap to do again: the source draws the same examples, the strategy decides the same from
-the same scores. So a checkpoint holds the network of the last update and, of all rounds before it, the scores and
-the predictions on test sets that were handed out; the run started again is given those until it has caught up.
+the same scores. So a checkpoint holds the network after the last update and, for all rounds before it, the scores and
+the test predictions that the run was given; the restarted run is given the same ones until it has caught up.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ __all__ = ["Checkpoint"]
 
 _VERSION = 2
 _SCORES = {"loss_sum": "loss_sum", "correct": "correct", "n": "count", "relevant": "relevant"}
-"""Parts of scores, and what they are called in an event, where `n` is how many examples it is about."""
+"""The parts of scores and their names in an event, where `n` is the number of examples that the event is about."""
 
 
 class Checkpoint:
-    """The events of one run, in order; `replaying` while there are some to be handed out again.
+    """The events of one run, in order; `replaying` while some of them are still to be repeated.
 
     Args:
-        folder: where the checkpoint lies.
-        run: what tells this run from others: rule, seed, trial.
+        folder: where the checkpoint is kept.
+        run: what distinguishes this run from others: rule, seed, trial.
         settings: what must be the same for a checkpoint to be of use.
     """
 
@@ -52,7 +52,7 @@ class Checkpoint:
         return bool(self._ahead)
 
     def open(self) -> JsonObject | None:
-        """The network's state in the checkpoint, if there is one; its events are then handed out again."""
+        """The network's state in the checkpoint, if there is one; its events are then replayed."""
         import torch
 
         if not self.path.exists():
@@ -60,7 +60,7 @@ class Checkpoint:
         try:
             kept = torch.load(self.path, weights_only=True, map_location="cpu")
         except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
-            raise InputError(f"{self.path} is no checkpoint of ours ({error}): remove it") from error
+            raise InputError(f"{self.path} is not a checkpoint of Evenhand ({error}): remove it") from error
         if kept["version"] != _VERSION or kept["settings"] != self.settings:
             raise InputError(
                 f"the checkpoint {self.path} was made with other settings ({kept['settings']}, now {self.settings}): "
@@ -71,7 +71,7 @@ class Checkpoint:
         return state
 
     def save(self, state: JsonObject) -> None:
-        """Write everything so far beside the network's state."""
+        """Write all events so far together with the network's state."""
         import torch
 
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -79,9 +79,9 @@ class Checkpoint:
         write_atomically(self.path, lambda path: torch.save(whole, path))
 
     def fit(self, examples: int, came: str, train: Callable[[], None]) -> bool:
-        """One update, trained only where the checkpoint does not have it; says whether it was.
+        """Make one update, unless the checkpoint already has it; returns whether it was trained.
 
-        `came` is a digest of the labels, groups and roles that came so far: other examples, another run.
+        `came` is a digest of the labels, groups and roles so far: if it differs, the checkpoint is of another run.
         """
         if self._next("fit", examples, came) is not None:
             return False
@@ -99,21 +99,21 @@ class Checkpoint:
         return scores
 
     def answers(self, examples: int, compute: Callable[[], Values], kind: str, what: str = "predict") -> Values:
-        """What the network says of other examples (a test set): for `predict` the places of the classes, else numbers."""
+        """The network's outputs on other examples (a test set): positions of classes for `predict`, else numbers."""
         import torch
 
         found = self._next(kind, examples, what=what)
         if found is not None:
             return np.asarray(found[what].numpy())
         answers = compute()
-        # one byte an example where that is enough: a run may have thousands of test sets behind it
+        # one byte per example if that is enough: a run may have predicted thousands of test sets
         small = answers.astype(np.uint8) if what == "predict" and answers.max(initial=0) < 256 else answers
         self.events.append({"kind": kind, "n": examples, what: torch.from_numpy(np.ascontiguousarray(small))})
         return answers
 
     def _next(self, kind: str, examples: int, came: str = "", what: str = "n") -> JsonObject | None:
         if kind != "final" and self._ahead and self._ahead[0]["kind"] == "final":
-            self._ahead.clear()  # the run was at its end and is now taken further
+            self._ahead.clear()  # the run had reached its end and is now continued beyond it
         if not self._ahead:
             return None
         event = self._ahead.popleft()

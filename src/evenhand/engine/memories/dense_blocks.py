@@ -1,4 +1,4 @@
-"""Dense rows of T trials with two classes, in one array; `sparse_blocks` has the others."""
+"""Dense rows of T trials with two classes, in one array; `sparse_blocks` is for sparse rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from evenhand.learners.logistic.objectives import BinaryBlock, margins
 
 __all__ = ["Ints", "DenseBlock", "Pick", "places"]
 
-Pick = Any  # an index of trials: a slice where that spares a copy, else their numbers
+Pick = Any  # which trials: a slice if that avoids a copy, else their numbers
 
 
 class DenseBlock:
@@ -26,7 +26,7 @@ class DenseBlock:
         self._rows = np.empty((trials, features + 1, capacity))
 
     def append(self, trial: Ints, X: Floats, rows: Positions, sign: Floats) -> Ints:
-        """Add some rows of X, in their order within each trial; where they went."""
+        """Add some rows of X, in their order within each trial; returns where they went."""
         arrived = np.bincount(trial, minlength=len(self.n))
         at, X = places(self.n, trial, arrived), X[rows]
         self._rows = enlarged(self._rows, int((self.n + arrived).max()), axis=2)
@@ -45,8 +45,8 @@ class DenseBlock:
         return BinaryBlock(self._rows[pick, :, :n], C, scale)
 
     def joined(self, other: DenseBlock, trials: Positions, sign: Floats, C: float, scale: Floats) -> BinaryBlock:
-        """The objective of all rows of these trials, here and in the other block, those times their signs."""
-        # training rows are kept times their sign already; validation rows are not, for scoring needs them as they are
+        """The objective of all rows of these trials, here and in the other block; those get their signs here."""
+        # training rows are stored times their sign; validation rows are not, because scoring needs them as they are
         one, two = int(self.n[trials[0]]), sign.shape[1]
         rows = (self.part(trials, 0, one), other.part(trials, 0, two) * sign[:, None, :])
         return BinaryBlock(np.concatenate(rows, axis=2), C, scale)

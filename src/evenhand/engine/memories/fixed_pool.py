@@ -36,7 +36,7 @@ class _Part:
 
     @cached_property
     def wide(self) -> sparse.csr_array:
-        """The rows with columns of its own for every trial, so that one product serves all trials."""
+        """The rows with separate columns for every trial, so that one product serves all trials."""
         width, trials = self.X.shape[1], int(self.trial.max()) + 1
         # trial t's features begin at column t × width: a block matrix whose product with all coefficients in a row is one call
         columns = self.X.indices + np.repeat(self.trial * width, np.diff(self.X.indptr))
@@ -83,7 +83,7 @@ class PoolMemory:
         """Take in rows of the pool."""
         if np.ndim(X) != 2 and not sparse.issparse(X):
             raise InputError("the peers' rule trains a linear model: it takes rows of numbers, not images")
-        # the width is known with the first rows only; nothing has been stepped on before
+        # the width is known only once the first rows come; no step was taken before
         self.coef = np.zeros((len(self.coef), X.shape[1]))
         self._added.append((trial, sparse.csr_array(X, dtype=float), y, group, validation))
 
@@ -109,7 +109,7 @@ class PoolMemory:
 
     @cached_property
     def _places(self) -> tuple[Ints, Ints]:
-        """Where the training rows of every trial and group begin, and how many there are."""
+        """The position where the training rows of every trial and group begin, and how many there are."""
         counts = self._parts[0].counts(*self._shape)
         return (np.cumsum(counts) - counts.ravel()).reshape(self._shape), counts
 
@@ -158,7 +158,7 @@ class PoolMemory:
 
     def _fitted(self) -> list[Model]:
         theta = np.column_stack([self.coef, self.intercept])
-        # NaN for the gradient's norm: these are no optimum of anything
+        # NaN for the gradient's norm: these models are not the optimum of any objective
         return [Logistic.fitted(Logistic(), self.classes, row[None], np.nan) for row in theta]
 
     def models(self) -> list[Model | None]:

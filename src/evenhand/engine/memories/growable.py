@@ -15,11 +15,11 @@ from evenhand.learners.logistic.objectives import Rows
 __all__ = ["DenseRows", "GrowableSet", "SparseRows", "enlarged"]
 
 _Kind = TypeVar("_Kind", bound=np.generic)
-_GROWTH = 1.5  # at a move old and new stand side by side: 2.5 times the rows held
+_GROWTH = 1.5  # while an array moves, old and new exist side by side: 2.5 times the rows held
 
 
 def enlarged(array: NDArray[_Kind], size: int, axis: int = 0) -> NDArray[_Kind]:
-    """The array with room for at least `size` along the axis; what is beyond the old end is not set."""
+    """The array with room for at least `size` along the axis; entries beyond the old end are not initialised."""
     if size <= array.shape[axis]:
         return array
     shape = list(array.shape)
@@ -44,7 +44,7 @@ class DenseRows:
         self.n += 1
 
     def rows(self, start: int = 0) -> Floats:
-        """Rows from `start` on; a view."""
+        """Rows from `start` on, as a view."""
         return self._rows[start : self.n]
 
 

@@ -36,11 +36,11 @@ class LockstepLogistic:
     """Training and validation sets of T trials and their logistic models.
 
     Args:
-        learner: its settings are used; it is not fitted.
+        learner: the learner, of which only the settings are used; it is not fitted.
         classes: the labels, sorted; examples carry positions in it.
         groups: how many groups there are.
         trials: how many trials, T.
-        capacity: rows of each kind to expect per trial; only spares some copying.
+        capacity: how many rows of each role to expect per trial; it only saves some copying.
         measure: the risk for these classes; the error by default.
     """
 
@@ -74,7 +74,7 @@ class LockstepLogistic:
             # sum_duplicates works in place, and X is the caller's
             X = X.copy()
             X.sum_duplicates()
-        # what rows look like, dense or sparse and how wide, is known with the first ones only
+        # whether rows are dense or sparse, and how wide, is known only once the first ones come
         if self._sets is None:
             self._sets = self._make(X)
         if X.shape[1] != self._sets.features:
@@ -112,7 +112,7 @@ class LockstepLogistic:
 
     def _parameters(self) -> Floats:
         if not isinstance(self._sets, BinaryTrials):
-            raise InputError("coef and intercept are there for two classes, once examples have arrived")
+            raise InputError("coef and intercept exist for two classes only, once examples have arrived")
         return self._sets.binary_parameters()
 
     def _make(self, X: Features) -> BinaryTrials | SoftmaxTrials:

@@ -1,4 +1,4 @@
-"""Two classes: all trials together, those with the same number of rows in one go."""
+"""Two classes: all trials together; those with the same number of rows are solved at once."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ __all__ = ["BinaryTrials"]
 
 STEP = 5e-7  # how near to its optimum every parameter is brought at each refit
 _AT_ONCE = 1 << 20  # numbers copied at a time for the final models
-_SINGLE = 32  # parameters from which inverse Hessians, which only steer, are kept in single precision
-_TOGETHER = 1 << 18  # entries of inverse Hessians worked on together: they stay in the processor's cache
+_SINGLE = 32  # from this many parameters on, inverse Hessians are in single precision: they only set directions
+_TOGETHER = 1 << 18  # entries of inverse Hessians worked on together, few enough to stay in the processor's cache
 
 
 class BinaryTrials:
@@ -99,7 +99,7 @@ class BinaryTrials:
         self._fitted[moved], self._scored[moved] = n[moved], 0
 
     def score(self) -> Scores:
-        """Scores; from the start where the model changed, else of the new rows only."""
+        """Scores: of all rows where the model changed, else of the new rows only."""
         n = self._validation.n
         for pick in _alike((self._fitted > 0) & (n > self._scored), n, self._scored):
             first, last = int(self._scored[pick][0]), int(n[pick][0])
@@ -137,7 +137,7 @@ class BinaryTrials:
         return self._theta
 
     def _refit_from_new_rows(self, n: Ints, new: Ints, mixed: Mask) -> Mask:
-        """Refit sparse trials that have a model and few new rows; which of them that brought to their optimum."""
+        """Refit sparse trials that have a model and few new rows; returns which of them reached their optimum."""
         done = np.zeros(self.trials, dtype=bool)
         trials = np.flatnonzero((new > 0) & mixed & self._warm & (new < self._theta.shape[1]))
         if self._training.compiled and self._inverse is not None and trials.size:
@@ -156,7 +156,7 @@ class BinaryTrials:
         inverse = None if self._inverse is None else self._inverse[pick]
         # with more new rows than parameters a new inverse costs less than adding them one by one
         follows = warm and new < theta.shape[1] and not self._training.compiled
-        # the rank-one updates of few new rows keep the inverse good enough to steer by; sparse trials have their own way
+        # rank-one updates for few new rows keep the inverse good enough; sparse trials have their own method
         if inverse is not None and follows:
             append(BinaryBlock(self._training.part(pick, n - new, n), C, scale), theta, inverse)
         elif inverse is not None:
@@ -183,7 +183,7 @@ class BinaryTrials:
         return theta, minimise(problem, theta, inverse, self.learner.tol)
 
     def _add_scores(self, pick: Pick, first: int, last: int) -> None:
-        """Score validation rows first … last − 1 of some trials; the first ones start their sums again."""
+        """Score validation rows first … last − 1 of some trials; if `first` is 0, their sums start again."""
         label, cell = self._label[pick, first:last], self._cell[pick, first:last]
         margin = self._validation.margins(pick, self._theta[pick], first, last)
         if self._tally is None:

@@ -115,7 +115,7 @@ class _Trial:
         self.seen, self.fitted, self.scored = seen, self.training.n, 0
 
     def score(self) -> Scores:
-        """Scores of one trial; only new rows are looked at where the model is the same."""
+        """Scores of one trial; if the model is the same, only new rows are scored."""
         if self.fitted == 0:
             return Scores.none(1, self.groups)
         # the model changed since the last scores
@@ -151,9 +151,9 @@ class _Trial:
         return Logistic.fitted(self.learner, self.classes[seen], theta, norm)
 
     def _refit_from_new_rows(self, problem: BinaryRows | Softmax, new: int) -> bool:
-        """Let parameters and inverse follow the new rows; not while only two of several classes are seen."""
+        """Update parameters and inverse for the new rows; not while only two of several classes are seen."""
         assert self.inverse is not None
-        # as for two classes: with many new rows a new inverse costs less than following them
+        # as for two classes: with many new rows a new inverse costs less than updates for each
         if not isinstance(problem, Softmax) or new > self.features:
             self.inverse[:] = np.nan
             return False
@@ -195,7 +195,7 @@ class _Trial:
         values = None
         if self.measure.table is None:
             position = np.minimum(np.searchsorted(self.seen, y), len(self.seen) - 1)
-            # searchsorted gives a place also to labels that are not there
+            # searchsorted gives a position even for labels that are not there
             known = np.where(self.seen[position] == y, position, -1)
             values = of_log_chances(log_chances(score, len(self.seen)), known)
         return self.measure.of_codes(y, predicted, values)

@@ -1,4 +1,4 @@
-"""Any learner at one trial: rows kept as delivered, one `fit` per refit."""
+"""One trial of any learner: rows are kept as delivered, and every refit is one call of `fit`."""
 
 from __future__ import annotations
 
@@ -75,9 +75,9 @@ class SingleMemory:
         return every, self.labels(codes), groups
 
     def fit(self) -> None:
-        """Fit on everything there is, from the previous model."""
+        """Fit on all training rows, starting from the previous model."""
         n = sum(len(y) for _, y, _ in self._training)
-        # a round that brought validation rows alone changes no model; a learner that goes on must not be fitted twice on the same
+        # validation rows alone change no model, and an incremental learner must not be fitted twice on the same rows
         if n == 0 or (self.fits and self.fits[-1] == n):
             return
         model = self._fitted(*self.training(), previous=self.model)
@@ -87,9 +87,9 @@ class SingleMemory:
         self.fits.append(n)
 
     def replay(self, fits: list[int]) -> None:
-        """Go through the same fits again, to have the same model after loading."""
+        """Repeat the same fits, to get the same model after loading."""
         incremental = bool(getattr(self.learner, "incremental", False))
-        # a learner that starts anew is decided by its last rows; one that goes on, by every step
+        # the last rows alone determine a learner that starts anew; an incremental one depends on every step
         for n in fits if incremental else fits[-1:]:
             self.model = self._fitted(*self.training(n), previous=self.model)
         self.fits = list(fits)

@@ -1,4 +1,4 @@
-"""CSR rows of T trials with two classes; a module of its own because what it needs takes a moment to import."""
+"""CSR rows of T trials with two classes; a separate module because its imports take a moment."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class SparseBlocks:
         self.size = np.zeros((trials, features + 1))
 
     def append(self, trial: Ints, X: sparse.csr_array, rows: Positions, sign: Floats) -> Ints:
-        """Add some rows of X, in their order within each trial; where they went."""
+        """Add some rows of X, in their order within each trial; returns where they went."""
         arrived = np.bincount(trial, minlength=len(self.n))
         at = places(self.n, trial, arrived)
         # one entry more a row, for the trailing 1 of the intercept
@@ -63,7 +63,7 @@ class SparseBlocks:
         return SparseBlock([self._csr(t) for t in self._picked(pick)], C, scale)
 
     def joined(self, other: SparseBlocks, trials: Positions, sign: Floats, C: float, scale: Floats) -> SparseBlock:
-        """The objective of all rows of these trials, here and in the other block, those times their signs."""
+        """The objective of all rows of these trials, here and in the other block; those get their signs here."""
         both = []
         for t, s in zip(trials.tolist(), sign, strict=True):
             signed = sparse.diags_array(s) @ other._csr(t).matrix()

@@ -1,7 +1,7 @@
-"""Example sets of one trial and the network that is updated on them once a round.
+"""Example sets of one trial and the network that every round updates.
 
-**Cost of a round.** One pass forward and backward over the different training examples, one pass forward over the
-different validation examples; examples that came since the last update are all that is scored if there was none.
+**Cost of a round.** One pass forward and backward over the distinct training examples, one pass forward over the
+distinct validation examples; without an update, only new validation examples are scored.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class TorchMemory:
         learner: the network's settings.
         measure: the risk, with the labels, sorted; examples carry positions in them.
         groups: how many groups there are.
-        seed: of initial weights, order of mini-batches, augmentation.
+        seed: the seed of initial weights, the order of mini-batches and augmentation.
         names: the groups' names, for messages.
-        run: what tells this run's checkpoint from others.
+        run: what distinguishes this run's checkpoint from others.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class TorchMemory:
         if learner.checkpoint is None:
             return None
         names = [
-            # a run may go on on another device or with more threads; everything else would make it another run
+            # a run may continue on another device or with more threads; any other change makes it another run
             f.name
             for f in fields(learner)
             if f.name not in ("device", "threads", "checkpoint", "checkpoint_every")
@@ -91,7 +91,7 @@ class TorchMemory:
         group: Ints,
         validation: Mask,
     ) -> None:
-        """Take in rows; those that come again only count once more."""
+        """Take in rows; one that comes again is not stored again, it only counts once more."""
         for array in (y, group, validation):
             # a digest of all that came tells a checkpoint of this run from one of other examples
             self._came.update(array.tobytes())
@@ -100,7 +100,7 @@ class TorchMemory:
                 first = kept.n == 0
                 kept.add(take(X, mask), y[mask], group[mask])
                 if first:
-                    # with the first rows at hand: a network of the wrong shape is told before an hour of training
+                    # with the first rows already: a network of the wrong shape is refused before an hour of training
                     self.trainer.check(next(kept.blocks()).X, len(self.classes))
 
     # ---------------------------------------------------------------- training
@@ -113,7 +113,7 @@ class TorchMemory:
         if self._checkpoint is None:
             self._update()
         else:
-            # while a killed run catches up nothing is trained: the checkpoint knows what came of it
+            # while a killed run catches up nothing is trained: the checkpoint has the results
             trained = self._checkpoint.fit(n, self._came.hexdigest(), self._update)
             if trained and (len(self.fits) + 1) % self.learner.checkpoint_every == 0:
                 self._checkpoint.save(self.trainer.state())
@@ -123,9 +123,9 @@ class TorchMemory:
         self.trainer.round([self._training], self.names)
 
     def replay(self, fits: list[int]) -> None:
-        """Go through the same updates again, to have the same network after loading."""
+        """Repeat the same updates, to get the same network after loading."""
         X, y, group = self._all()
-        # fed again in the portions of then: a set draws its mini-batches from what it has at the time
+        # in the same portions as the first time: a set draws its mini-batches from what it has at the time
         self._training = self.trainer.new_set()
         for n in fits:
             done = self._training.total
@@ -149,8 +149,8 @@ class TorchMemory:
     def final_models(self) -> list[Model]:
         """A copy of the network, fitted on training and validation examples together.
 
-        It gets `final_updates` more updates. Examples it has never seen can throw a trained network far off at first,
-        so of all networks on the way, the first one among them, the one with the smallest loss on all labels is given.
+        It gets `final_updates` more updates. New examples can throw a trained network far off at first, so of all
+        networks on the way, including the first, the one with the smallest loss on all labels is returned.
         """
         trainer, sets = self.trainer.copy(), [self._training, self._validation]
         if self.learner.final_updates and (self._checkpoint is None or not self._checkpoint.replaying):
@@ -202,14 +202,14 @@ class TorchMemory:
 
 
 def _lasting(value: object) -> str:
-    """A text that is the same in every process: a function of the user's by its kind alone."""
+    """A text that is the same in every process; a user's function is described by its type alone."""
     text = repr(value)
     return type(value).__name__ if " at 0x" in text else text
 
 
 @dataclass(frozen=True)
 class _Scored:
-    """How the network after so many updates does on the validation examples."""
+    """How well the network does on the validation examples after a given number of updates."""
 
     updates: int
     outcomes: Outcomes

@@ -1,4 +1,4 @@
-"""CSR rows in arrays with room to grow, and their products with vectors, added to what is there."""
+"""CSR rows in arrays with room to grow, and their products with vectors, added to an array in place."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from evenhand.arrays import Floats, Indices
 
 __all__ = ["Csr"]
 
-# private to SciPy, so what replaces them stands below, should a version move them
+# private to SciPy: a replacement below is used if a SciPy version moves them
 _kernels = getattr(sparse, "_sparsetools", None)
 
 
@@ -23,7 +23,7 @@ def _csc_matvec(p: int, n: int, start: Any, row: Any, values: Any, x: Floats, ou
     out += sparse.csc_array((values, row, start), shape=(p, n)) @ x
 
 
-# SciPy's own kernels, where they are: going through a matrix costs more than the product itself where rows are few.
+# SciPy's own kernels, if they are found: for few rows, making a matrix costs more than the product itself
 csr_matvec: Any = getattr(_kernels, "csr_matvec", _csr_matvec)
 csc_matvec: Any = getattr(_kernels, "csc_matvec", _csc_matvec)
 
@@ -46,7 +46,7 @@ class Csr(NamedTuple):
         csc_matvec(self.p, self.n, self.start, self.column, self.values, x, out)
 
     def matrix(self) -> sparse.csr_array:
-        """As a SciPy array that shares the values."""
+        """The rows as a SciPy array that shares the values."""
         last = self.start[self.n]
         parts = (self.values[:last], self.column[:last], self.start[: self.n + 1])
         return sparse.csr_array(parts, shape=(self.n, self.p))

@@ -1,4 +1,4 @@
-"""Rows fitted with each of their folds left out in turn, again and again under other weights, all folds in one go."""
+"""Fits with each fold left out in turn, all folds at once, repeated under other weights."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ __all__ = ["LogisticFolds"]
 class LogisticFolds:
     """Fits of `Logistic` to two classes, a fit for every fold; parameters and inverse Hessians are kept.
 
-    The folds share the rows: one that is left out has weight 0. Their first fits start from that of all rows, to which
-    they are near, and not from each other's: a row that was left out may be far from any model without it.
+    The folds share the rows: a row that is left out has weight 0. The first fits start from the fit of all rows, which
+    is near, and not from each other: a row that was left out may be far from any model fitted without it.
 
     Args:
         settings: the learner; it is not fitted.
         X, y: the rows, dense or CSR, and their labels.
-        fold: of every row, from 0.
+        fold: the fold of every row, numbered from 0.
         tol: the tolerance of these fits, which may be looser than the learner's: they only compare weights.
     """
 
@@ -48,13 +48,13 @@ class LogisticFolds:
         return Logistic.fitted(Logistic(C=self.C, tol=self.tol), self.classes, self._theta[:1].copy(), self.tol)
 
     def outcomes(self, weight: Floats, C: float | None, measure: Measure, y: Ints) -> Outcomes:
-        """What happens on every row to the model without its fold.
+        """Outcomes on every row of the model fitted without the row's fold.
 
         Args:
-            weight: of every row in every fold's fit, (rows, folds).
-            C: stands for the learner's own where it is given.
+            weight: the weight of every row in every fold's fit, (rows, folds).
+            C: replaces the learner's own, if given.
             measure: what is measured.
-            y: the labels' places in the measure's classes.
+            y: the labels as positions in the measure's classes.
         """
         C = self.C if C is None else C
         if self._theta is None:

@@ -30,13 +30,13 @@ __all__ = ["Logistic"]
 class Logistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """L2-regularised logistic regression with a free intercept: scikit-learn's objective, solved exactly.
 
-    Two classes, or several (softmax); dense or sparse rows; numeric pandas, polars and pyarrow frames. With one class
-    only it is the constant classifier of that class, with probability (k+1)/(k+2) after k examples.
+    It takes two classes, or several (softmax); dense or sparse rows; numeric pandas, polars and pyarrow frames. While
+    only one class has been seen, it always predicts that class, with probability (k+1)/(k+2) after k examples.
 
     Args:
         C: the inverse of the penalty's strength.
         tol: the largest entry allowed in the gradient of the mean objective, relative to a column's mean
-            absolute value where that is above 1. Reached, or `ConvergenceError` is raised.
+            absolute value where that is above 1. If it cannot be reached, `ConvergenceError` is raised.
 
     Attributes:
         coef_: weights, (1, d) for two classes, (K, d) for more.
@@ -72,7 +72,7 @@ class Logistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
     ) -> Self:
         """Fit, starting from the fitted Logistic `previous` if there is one; nothing is random, `seed` is ignored.
 
-        A weight of 0 is as if the row were not there.
+        A row of weight 0 has no effect.
         """
         self.check_settings()
         plain, labels = validate_data(self, numeric(X), y, accept_sparse="csr", dtype=np.float64)
@@ -96,13 +96,13 @@ class Logistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         return self._set_parameters(theta)
 
     def refits(self, X: Features, y: ArrayLike, tol: float | None = None) -> LogisticRefits:
-        """Fits of these rows under changing weights, each from the last optimum."""
+        """Fits of these rows under changing weights; each starts from the last optimum."""
         from evenhand.learners.logistic.reweighting import LogisticRefits
 
         return LogisticRefits(self, X, y, tol)
 
     def refits_of_folds(self, X: Features, y: ArrayLike, fold: Ints, tol: float) -> LogisticFolds | None:
-        """Fits with each fold left out in turn; None where these are not all of two classes and a moderate width."""
+        """Fits with each fold left out in turn; None unless all have two classes and a moderate number of columns."""
         from evenhand.learners.logistic.folds import LogisticFolds
 
         rows, (classes, codes) = as_matrix(X), np.unique(np.asarray(y), return_inverse=True)
@@ -128,7 +128,7 @@ class Logistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         return labels
 
     def decision_function(self, X: Features) -> Floats:
-        """Scores: (n,) for two classes, the second is predicted where positive; (n, K) for more."""
+        """Scores: (n,) for two classes, where a positive score predicts the second class; (n, K) for more."""
         check_is_fitted(self)
         given = numeric(X)
         # scikit-learn warns about names that a model was not fitted with
@@ -139,7 +139,7 @@ class Logistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict_proba(self, X: Features) -> Floats:
-        """The probability of every class; with one class seen, the rest of it belongs to classes not seen yet."""
+        """The probability of every class; after one class only, the rest up to 1 is left for classes not seen yet."""
         score = self.decision_function(X)
         if score.ndim == 1:
             score = np.column_stack((np.zeros_like(score), score))
@@ -155,14 +155,14 @@ class Logistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         return self.classes_
 
     def check_settings(self) -> None:
-        """Refuse settings that are no positive numbers."""
+        """Refuse settings that are not positive numbers."""
         for name in ("C", "tol"):
             value = getattr(self, name)
             if not (isinstance(value, (int, float, np.number)) and 0 < value < np.inf):
                 raise InputError(f"{name} must be a positive number, not {value!r}")
 
     def _start(self, previous: object, size: int) -> Floats:
-        """The parameters of `previous` where they fit this problem, else zero."""
+        """The parameters of `previous` if they fit this problem, else zeros."""
         # with other classes the parameters mean something else
         if isinstance(previous, Logistic) and np.array_equal(getattr(previous, "classes_", ()), self.classes_):
             theta = np.column_stack((previous.coef_, previous.intercept_)).reshape(1, -1)
@@ -204,7 +204,7 @@ def numeric(X: Features) -> Any:
 
 
 def as_matrix(X: Features) -> Any:
-    """Rows as numbers, whatever kind they come in."""
+    """Rows of any kind as a matrix of numbers."""
     X = numeric(X)
     return X.tocsr() if hasattr(X, "tocsr") else np.asarray(X, dtype=float)
 
@@ -242,7 +242,7 @@ def problem_of(
 
 
 def log_chances(score: Floats, K: int) -> Floats:
-    """Log-probabilities (n, K) from the scores of a model of K classes; with one, they leave something to others."""
+    """Log-probabilities (n, K) from the scores of a model of K classes; a single class does not get all of it."""
     if K > 2:
         return np.asarray(score - logsumexp(score, axis=1, keepdims=True))
     # log σ(s) by logaddexp: exact where σ rounds to 0 or 1

@@ -30,7 +30,7 @@ __all__ = [
 
 Rows = Floats | sparse.csr_array
 
-BLOCK = 1 << 17  # numbers worked on at a time: stays in the processor's cache
+BLOCK = 1 << 17  # numbers worked on at a time, few enough to stay in the processor's cache
 
 
 class BinaryBlock:
@@ -69,7 +69,7 @@ class BinaryBlock:
         return -times(self.rows, _slope(margin, self.C)), root
 
     def _parts(self, which: Positions) -> Iterator[tuple[slice, Floats]]:
-        """The wanted trials a few at a time; how many depends on a trial's size only, never on its neighbours."""
+        """The wanted trials, a few at a time; how many depends only on the size of a trial, never on other trials."""
         step = max(1, BLOCK // max(1, self.rows[0].size))
         whole = len(which) == len(self.rows)
         for start in range(0, len(which), step):
@@ -243,7 +243,7 @@ def _slope(margin: Floats, C: float) -> Floats:
 
 
 def _bump(margin: Floats, cautious: Mask | bool = False) -> Floats:
-    """σ(m)σ(−m), without the cancellation of 1 − σ; cautious: falling like 1/|m|, not exponentially."""
+    """σ(m)σ(−m), without the cancellation of 1 − σ; if cautious, it falls like 1/|m|, not exponentially."""
     size = np.abs(margin)
     soft = _soft(size, cautious)
     small = np.exp(-size / soft)

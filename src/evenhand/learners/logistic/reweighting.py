@@ -1,4 +1,4 @@
-"""The same rows fitted again and again under other weights and penalties, each fit from the last optimum."""
+"""Repeated fits of the same rows under other weights and penalties; each starts from the last optimum."""
 
 from __future__ import annotations
 
@@ -43,18 +43,18 @@ class LogisticRefits:
         return Logistic.fitted(Logistic(C=self.C, tol=self.tol), self.classes, self._theta.copy(), self.tol)
 
     def fit(self, weight: Floats, C: float | None = None) -> Logistic:
-        """The model under these weights, all above 0; `C` instead of the learner's."""
+        """The model under these weights, all above 0; `C` replaces the learner's own."""
         norm = self._solve(weight, C)
         settings = Logistic(C=self.C if C is None else C, tol=self.tol)
         return Logistic.fitted(settings, self.classes, self._theta.copy(), norm)
 
     def outcomes(self, weight: Floats, C: float | None, measure: Measure, X: Features, y: Ints) -> Outcomes:
-        """What that model does on other rows, whose labels are places in the measure's classes."""
+        """Outcomes of that model on other rows; `y` are positions in the measure's classes."""
         if measure.risk.function is not None:
             return measure.of_model(self.fit(weight, C), X, np.asarray(measure.classes)[y])
         self._solve(weight, C)
         K, known = len(self.classes), measure.codes(self.classes)
-        if self._held[0] is not X:  # the same rows come again and again
+        if self._held[0] is not X:  # the same rows are asked about again and again
             self._held = (X, augment(as_matrix(X)))
         scores = self._held[1] @ self._theta.reshape(K if K > 2 else 1, -1).T
         score = scores[:, 0] if K <= 2 else scores
@@ -67,7 +67,7 @@ class LogisticRefits:
         return measure.of_codes(y, known[np.asarray(best, dtype=np.intp)], values)
 
     def _solve(self, weight: Floats, C: float | None) -> float:
-        """Move to the optimum under these weights; the gradient's norm there."""
+        """Move to the optimum under these weights and return the gradient's norm there."""
         C, K = self.C if C is None else C, len(self.classes)
         if K == 1:
             self._theta = constant(self._rows.shape[1] - 1, weight.sum())[None]

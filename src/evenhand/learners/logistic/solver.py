@@ -17,7 +17,7 @@ intercepts keep the sum zero they start with.
 * otherwise, if g·δ ≤ 0 the point is taken too (F is convex, so it has fallen along all of δ), and M is computed
   anew there;
 * otherwise δ went too far: M is computed anew if it was old, then from the *cautious* Hessian, then α is halved. After
-  many passes the cautious one is left out: under very unequal weights it is always taken and hardly moves.
+  many passes the cautious one is skipped: under very unequal weights its steps are always taken and hardly move.
 
 Far out, where every row is decided, the exact curvature is next to nothing and its step goes anywhere. The cautious
 Hessian, used there and where the exact one fails, has a curvature that falls like 1/|m|, not exponentially.
@@ -54,7 +54,7 @@ DENSE_LIMIT = 2000  # parameters up to which the inverse Hessian is held as a ma
 _MAX_PASSES = 1000
 _MAX_POLISH = 6  # passes below the tolerance, while the next step would still be larger than wanted
 _FAR, _CAUTIOUS = 0.01, 2  # the norm above which a point counts as far out; see `_renew`
-_PATIENCE = 50  # passes after which an exact step that went too far is halved at once
+_PATIENCE = 50  # after this many passes an exact step that went too far is halved at once
 
 
 class ConvergenceError(LearnerError):
@@ -80,7 +80,7 @@ class Problem(Protocol):
 
 
 def minimise(problem: Problem, theta: Floats, inverse: Floats | None, tol: float, step: float = 1e-8) -> Floats:
-    """Move `theta` (T, q) and `inverse` (T, q, q) in place to the optimum of every trial; the norms there, (T,).
+    """Move `theta` (T, q) and `inverse` (T, q, q) in place to every trial's optimum; returns the norms there, (T,).
 
     A trial whose inverse starts with NaN has none yet. Without any matrix, steps come from conjugate gradients, trial
     by trial. With one, a few passes more are made while the next step would move a parameter by more than `step`.
@@ -97,13 +97,13 @@ def minimise(problem: Problem, theta: Floats, inverse: Floats | None, tol: float
 
 
 def inverse_hessian(problem: Problem, theta: Floats) -> Floats:
-    """The exact inverse Hessians at `theta`: the start of many refits with a row more."""
+    """The exact inverse Hessians at `theta`, from which many refits with one more row can start."""
     T = len(theta)
     return _inverse(problem.hessian(theta, np.arange(T), np.zeros(T, dtype=bool)))
 
 
 def append(new: BinaryBlock | Softmax, theta: Floats, inverse: Floats) -> None:
-    """Let `theta` and `inverse` follow, to first order, the rows of `new` that join every trial, in place."""
+    """Update `theta` and `inverse` in place, to first order, for the rows of `new` that join every trial."""
     with np.errstate(over="ignore"):
         gradient, root = new.tail(theta)
     if root.shape[1] == 1:  # NumPy multiplies matrices of rank one slowly
@@ -117,7 +117,7 @@ def append(new: BinaryBlock | Softmax, theta: Floats, inverse: Floats) -> None:
 
 @dataclass(slots=True)
 class _State:
-    """Where the trials still under way are; `kind` of M: old (0), exact at θ (1), cautious at θ (2)."""
+    """The state of the unfinished trials; the `kind` of M is old (0), exact at θ (1) or cautious at θ (2)."""
 
     trial: Positions
     theta: Floats
@@ -178,7 +178,7 @@ def _newton(problem: Problem, theta: Floats, inverse: Floats, tol: float, small:
 
 
 def _renew(problem: Problem, at: _State) -> None:
-    """Compute M anew where that is due: the exact one; the cautious one far out or where the exact one failed."""
+    """Compute M anew where due: from the exact Hessian, or the cautious one far out or if the exact one failed."""
     due = np.flatnonzero(at.renew)
     at.kind[due] = np.where(at.norm[due] > _FAR, _CAUTIOUS, at.kind[due] + 1)
     hessian = problem.hessian(at.theta[due], at.trial[due], at.kind[due] == _CAUTIOUS)
@@ -187,7 +187,7 @@ def _renew(problem: Problem, at: _State) -> None:
 
 
 def _advance(problem: Problem, at: _State, step: Floats, target: Floats, last_kind: int) -> None:
-    """One pass: look at θ + step, learn its curvature, and go there if that helps; with M of the last kind, halve α else."""
+    """One pass: look at θ + step, learn its curvature, go there if that helps; else halve α if no other M is left."""
     moved = at.theta + step
     gradient = problem.gradient(moved, at.trial)
     norm = _norm(gradient, problem.scale[at.trial])
@@ -214,7 +214,7 @@ def _advance(problem: Problem, at: _State, step: Floats, target: Floats, last_ki
 
 
 def _newton_cg(problem: Problem, theta: Floats, tol: float) -> Floats:
-    """The same rules with too many parameters for a matrix: M is a few conjugate-gradient steps."""
+    """The same iteration for more parameters than a matrix can hold: M is a few conjugate-gradient steps."""
     norms = np.empty(len(theta))
     for t in range(len(theta)):
         one, at = np.array([t]), theta[t : t + 1]

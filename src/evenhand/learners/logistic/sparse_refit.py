@@ -1,8 +1,8 @@
-"""Two classes, sparse rows: the refit after a few more rows, compiled.
+"""Compiled refits after a few more rows, for two classes and sparse rows.
 
 `solver` has the mathematics. This is its common case, trial after trial: the new rows' curvature and Newton step, then
 passes with secant updates, each of which must halve the gradient. Where one does not, the trial is left to the solver.
-Compiled code spares the interpreter between passes and keeps a trial's rows in the processor's cache from one pass to
+Compiled code avoids the interpreter between passes and keeps a trial's rows in the processor's cache from one pass to
 the next. It is compiled on the first run on a machine and kept on disk.
 
 Rows of trial t: row i has `values[t, start[t, i]:start[t, i + 1]]` in the columns `column[t, …]`.
@@ -22,7 +22,7 @@ from evenhand.arrays import Floats, Indices, Ints, Positions, Singles
 
 __all__ = ["BLOCK", "append_rows", "refit_sparse", "write_margins"]
 
-Room = Floats | Singles  # inverse Hessians only steer: large ones are kept in single precision
+Room = Floats | Singles  # inverse Hessians only set the direction of steps: large ones are kept in single precision
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -32,7 +32,7 @@ BLOCK = 256  # rows read for their margins and again for the gradient while they
 
 
 def _compiled(function: _F) -> _F:
-    """The function, compiled when it is first called; kept on disk where there is a place for it."""
+    """The function, compiled when it is first called; the compiled code is kept on disk if that is possible."""
     made: Any
     try:
         made = numba.njit(cache=True, error_model="numpy")(function)
@@ -60,7 +60,7 @@ def append_rows(
     values: Floats,
     size: Floats,
 ) -> None:
-    """Write some CSR rows behind the n of their trials, with a trailing 1, times their signs; add up their sizes."""
+    """Append some CSR rows to their trials' n rows, with a trailing 1, times their signs; add up their sizes."""
     for k in range(len(trial)):
         t, row = trial[k], rows[k]
         to = start[t, n[t]]
@@ -106,8 +106,8 @@ def refit_sparse(
 ) -> None:
     """Bring some trials, fitted on their first rows, to the optimum of all n.
 
-    `theta` (T, p), `inverse` (T, p, p) and `norm` (T,) are moved in place; where the norm is infinite they are of no
-    use, and the solver has to do it. The last three are room to work in.
+    `theta` (T, p), `inverse` (T, p, p) and `norm` (T,) are updated in place; where the norm becomes infinite they are
+    useless, and the solver has to do the refit. The last three arguments are work space.
     """
     for k in range(len(trials)):
         t = trials[k]
@@ -129,7 +129,7 @@ def _take_in(
     gradient: Floats,
     thin: Room,
 ) -> None:
-    """Let parameters and inverse follow, to first order, the rows first … last − 1."""
+    """Update parameters and inverse, to first order, for the rows first … last − 1."""
     p = len(theta)
     image, scaled = thin[0], thin[1]
     for j in range(p):
@@ -174,7 +174,7 @@ def _passes(
     thin: Room,
     slope: Floats,
 ) -> float:
-    """Passes until the tolerance is reached: the norm there, or infinity where the solver has to do it."""
+    """Make passes until the tolerance is reached; returns the norm, or infinity if the solver has to do the refit."""
     gradient, change, step = work[0], work[1], work[2]
     p, target, polish = len(theta), np.inf, _MAX_POLISH
     for number in range(_MAX_PASSES):
@@ -219,7 +219,7 @@ def _margin(start: Indices, column: Indices, values: Floats, row: int, theta: Fl
 def _gradient(
     start: Indices, column: Indices, values: Floats, n: int, C: float, theta: Floats, gradient: Floats, slope: Floats
 ) -> None:
-    """Gradient of F; `slope` is room for a block of rows."""
+    """Gradient of F; `slope` is work space for a block of rows."""
     for j in range(len(theta) - 1):
         gradient[j] = theta[j]
     gradient[-1] = 0.0
@@ -278,7 +278,7 @@ def _secant(inverse: Room, step: Floats, change: Floats, thin: Room) -> None:
 
 @_compiled
 def _times(matrix: Room, vector: Floats, thin: Room, result: Room) -> None:
-    """A symmetric matrix times a vector, in the matrix's precision; `thin` is room for the vector."""
+    """A symmetric matrix times a vector, in the matrix's precision; `thin` is work space for the vector."""
     p = len(vector)
     for j in range(p):
         thin[j], result[j] = vector[j], 0.0

@@ -1,4 +1,4 @@
-"""Logistic regression on raw columns: numbers scaled, text one-hot, missing values a category of their own."""
+"""Logistic regression on raw columns: numbers are scaled, text is one-hot, a missing value is its own category."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ class TableLearner:
         previous: Model | None = None,
         seed: int = 0,
     ) -> TableModel:
-        """The fitted model; nothing is random, and nothing is taken over from `previous`."""
+        """Fit the model; nothing is random, and `previous` is not used."""
         # anew at every fit: `previous` had other columns once a new category came
         encoding = Encoding.of(X, self.scale)
         return TableModel(encoding, Logistic(C=self.C).fit(encoding(X), y, sample_weight))
 
     def refits(self, X: Features, y: ArrayLike, tol: float | None = None) -> TableRefits:
-        """Fits of these rows under changing weights, each from the last optimum."""
+        """Fits of these rows under changing weights; each starts from the last optimum."""
         return TableRefits(self, X, y, tol)
 
 
@@ -65,7 +65,7 @@ class Encoding:
     Attributes:
         columns: the columns, in order.
         centre, scale: of number columns; NaN for others.
-        values: the values of text columns, sorted; None for numbers. Missing is the value None's text, "".
+        values: the values of text columns, sorted; None for numbers. A missing value is the empty text.
     """
 
     columns: tuple[str, ...]
@@ -75,7 +75,7 @@ class Encoding:
 
     @classmethod
     def of(cls, X: Any, how: str = "standard") -> Encoding:
-        """The encoding learned from these rows, numbers scaled as said."""
+        """The encoding learned from these rows; `how` says how numbers are scaled."""
         frame = nw.from_native(X, eager_only=True)
         centre, scale = list[float](), list[float]()
         values = list[tuple[str, ...] | None]()
@@ -94,7 +94,7 @@ class Encoding:
         return cls(tuple(map(str, frame.columns)), tuple(centre), tuple(scale), tuple(values))
 
     def __call__(self, X: Any) -> Floats:
-        """The rows as numbers; a value never seen is none of those known."""
+        """The rows as numbers; a value that training never had gets zeros in all columns of its category."""
         frame = nw.from_native(X, eager_only=True)
         missing = [name for name in self.columns if name not in frame.columns]
         if missing:
@@ -104,8 +104,8 @@ class Encoding:
             if values is None:
                 numbers = (_numbers(frame[name]) - centre) / scale
                 gaps = ~np.isfinite(numbers)
-                # a gap stands at the mean and is marked in a column of
-                # its own: that a value is missing often says something
+                # a missing number becomes the mean and is marked in a second
+                # column: the fact that it is missing is often informative
                 parts += [np.where(gaps, 0.0, numbers)[:, None], gaps[:, None].astype(float)]
             else:
                 # a value that training never had matches none: its row has zeros there
@@ -152,17 +152,17 @@ class TableRefits:
         return TableModel(self._encoding, self._refits.last)
 
     def outcomes(self, weight: Floats, C: float | None, measure: Measure, X: Features, y: Ints) -> Outcomes:
-        """What the model under these weights does on other rows, whose labels are places in the measure's classes."""
+        """Outcomes on other rows of the model under these weights; `y` are positions in the measure's classes."""
         if measure.risk.function is not None:
             model = TableModel(self._encoding, self._refits.fit(weight, C))
             return measure.of_model(model, X, np.asarray(measure.classes)[y])
-        if self._held[0] is not X:  # the same rows come again and again
+        if self._held[0] is not X:  # the same rows are asked about again and again
             self._held = (X, self._encoding(X))
         return self._refits.outcomes(weight, C, measure, self._held[1], y)
 
 
 def _spread(seen: Floats, how: str) -> tuple[float, float]:
-    """What numbers are moved and divided by; equal ones, or none at all, are not divided."""
+    """What to subtract from numbers and divide them by; if all are equal, or there are none, the divisor is 1."""
     if how == "none" or not len(seen):
         return 0.0, 1.0
     low, high = float(seen.min()), float(seen.max())

@@ -1,4 +1,4 @@
-"""Examples kept on the device: moved once, each different one stored once with its multiplicity as a weight."""
+"""Examples kept on the device: moved once, and each distinct one stored once, with its count as a weight."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def as_tensor(X: Features) -> torch.Tensor:
 
 @dataclass(frozen=True)
 class Batch:
-    """Some kept examples: rows, positions of their labels, multiplicities or weights, groups."""
+    """Some stored examples: rows, positions of their labels, counts or weights, groups."""
 
     X: torch.Tensor
     y: torch.Tensor
@@ -52,7 +52,7 @@ class Batch:
 class DeviceSet:
     """A growing set of examples in blocks of fixed size, so that growing never copies what is there.
 
-    Rows that come with a number of their own (`X.rows`, a row of a pool) are kept once however often they come.
+    Rows that carry a number (`X.rows`, a row of a pool) are stored once, however often they come.
     """
 
     def __init__(self, block: int, device: torch.device) -> None:
@@ -116,7 +116,7 @@ class DeviceSet:
         return Batch(rows, y, weight, group)
 
     def blocks(self, start: int = 0) -> Iterator[Batch]:
-        """The examples from `start` on, block by block; views, nothing is copied."""
+        """The examples from `start` on, block by block, as views: nothing is copied."""
         for number in range(start // self.block, len(self._blocks)):
             first = max(start - number * self.block, 0)
             last = min(self.n - number * self.block, self.block)

@@ -32,7 +32,7 @@ assert bool(torch.isfinite(out))
 
 
 class MissingTorch(InputError, ImportError):
-    """PyTorch is not installed; the message is the command that installs it."""
+    """PyTorch is not installed; the message gives the command that installs it."""
 
 
 def require_torch() -> None:
@@ -78,7 +78,7 @@ def probe_bf16() -> int:
 
 @contextmanager
 def seeded(seed: int, number: int, device: torch.device) -> Iterator[None]:
-    """PyTorch's own random numbers set by seed and number inside, and as they were afterwards."""
+    """Set PyTorch's random numbers by seed and number inside the block, and restore them afterwards."""
     import torch
 
     state = np.random.SeedSequence([seed, number]).generate_state(1, np.uint64)[0]
@@ -90,7 +90,7 @@ def seeded(seed: int, number: int, device: torch.device) -> Iterator[None]:
 
 @contextmanager
 def on_threads(number: int) -> Iterator[None]:
-    """PyTorch on this many CPU threads inside, and on as many as before afterwards."""
+    """Run PyTorch on this many CPU threads inside the block, and on as many as before afterwards."""
     import torch
 
     before = torch.get_num_threads()

@@ -32,23 +32,24 @@ class TorchLearner:
     """A network that is updated in every round instead of being refitted (extra `[torch]`).
 
     Args:
-        module_factory: makes the module, with one output for each class; called once a trial.
+        module_factory: makes the module, with one output for each class; called once for each trial.
         optimizer: parameters → optimiser; Adam with learning rate 0.001 by default.
         loss: (outputs, positions of labels) → one loss per example; the cross entropy by default.
         update: `"step"`, one optimiser step over the whole training set, its gradient accumulated over chunks; or
             `"epoch"`, one pass of mini-batches.
-        updates: updates a round.
-        average: what answers has the mean of the weights after the last so many updates; training goes on from the last. Full-batch Adam
-            now and then throws a network off for some updates, which a mean evens out. It takes so many copies of the weights.
-        chunk: examples computed at once. Memory is bounded by the data and one chunk.
-        minibatch: examples of a mini-batch of `"epoch"`.
+        updates: how many updates a round makes.
+        average: how many of the last updates' weights are averaged to predict; training continues from the last one.
+            Full-batch Adam now and then throws a network off for some updates, which the mean evens out. It keeps this
+            many copies of the weights.
+        chunk: how many examples are computed at once. Memory is bounded by the data and one chunk.
+        minibatch: how many examples a mini-batch of `"epoch"` has.
         device: `"auto"`, `"cpu"`, `"cuda"`, `"mps"`.
         transform: (batch, training) → network input, on the device; image bytes are divided by 255 by default.
         precision: `"float32"`, or `"bf16"` where the processor can.
         channels_last: PyTorch's layout for convolutions that is often faster.
         threads: CPU threads; the last digits of a result may depend on it.
         final_updates: how many more updates, on all labels together, are tried for the final model.
-        checkpoint: a folder; a run that was killed and is started again goes on from there, to the same result.
+        checkpoint: a folder; a killed run that is started again continues from there and reaches the same result.
         checkpoint_every: updates between two checkpoints.
     """
 
@@ -94,7 +95,7 @@ class TorchLearner:
         previous: Model | None = None,
         seed: int = 0,
     ) -> TorchModel:
-        """The updates of one round: of a copy of `previous` where it knows these classes, else of a new network."""
+        """Make one round's updates, on a copy of `previous` if it knows these classes, else on a new network."""
         y = np.asarray(y)
         weight = np.ones(len(y)) if sample_weight is None else as_weights(sample_weight, len(y))
         if isinstance(previous, TorchModel) and np.isin(y, previous.classes).all():
@@ -110,7 +111,7 @@ class TorchLearner:
         return TorchModel(trainer, classes)
 
     def make_optimizer(self, parameters: Iterable[Any]) -> torch.optim.Optimizer:
-        """The optimiser of these parameters."""
+        """The optimiser for these parameters."""
         import torch
 
         return torch.optim.Adam(parameters, lr=0.001) if self.optimizer is None else self.optimizer(parameters)
@@ -133,7 +134,7 @@ class TorchModel:
 
     @property
     def module(self) -> torch.nn.Module:
-        """The network that answers."""
+        """The network that predicts."""
         return self.trainer.answering()
 
     def predict_proba(self, X: Features) -> Floats:
@@ -150,7 +151,7 @@ class TorchModel:
         return np.asarray(self.classes[self.trainer.outputs(X)[:, : len(self.classes)].argmax(axis=1)])
 
     def copy(self) -> TorchModel:
-        """The same network as it is now."""
+        """A copy of the network as it is now."""
         return TorchModel(self.trainer.copy(), self.classes)
 
 

@@ -1,8 +1,8 @@
-"""A network with its optimiser, and the one update a round makes.
+"""A network with its optimiser, and the update that a round makes.
 
 `"step"` is the paper's gradient step read literally: the gradient of the mean loss over the whole training set,
 accumulated chunk by chunk, then one step of the optimiser. `"epoch"` is one pass of mini-batches in random order.
-What answers may be the mean of the last weights; what is trained on is always the last.
+Predictions may use the mean of the last weights; training always continues from the last ones.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["NonFiniteLoss", "Trainer"]
 
 
 class NonFiniteLoss(LearnerError):
-    """The training loss became NaN or infinite; nothing was changed by that update."""
+    """The training loss became NaN or infinite; that update changed nothing."""
 
     def __init__(self, round: int, groups: list[str]) -> None:
         self.round, self.groups = round, groups
@@ -108,7 +108,7 @@ class Trainer:
         return losses
 
     def _minibatches(self, sets: list[DeviceSet]) -> Iterator[Batch]:
-        """All examples in random order, a few at a time; several sets take turns."""
+        """All examples in random order, a mini-batch at a time; several sets take turns."""
         import torch
 
         for kept in sets:
@@ -132,7 +132,7 @@ class Trainer:
     # ---------------------------------------------------------------- answering
 
     def answering(self) -> torch.nn.Module:
-        """The network that answers: the one in training, or one with the mean of its last weights."""
+        """The network that predicts: the one in training, or one with the mean of its last weights."""
         if not self._recent:
             return self.module
         if self._mean is None or self._mean[0] != self.updates:
@@ -204,7 +204,7 @@ class Trainer:
         return {**states, "updates": self.updates, "recent": list(self._recent)}
 
     def load(self, state: dict[str, Any]) -> None:
-        """Go on from what `state` gave."""
+        """Continue from what `state` returned."""
         self.module.load_state_dict(state["module"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.updates = int(state["updates"])
@@ -213,7 +213,7 @@ class Trainer:
             self._recent.append({name: value.to(self.device) for name, value in kept.items()})
 
     def copy(self) -> Trainer:
-        """The same network, free to go its own way."""
+        """An independent copy of the network."""
         # not deepcopy of all: the optimiser must hold the new module's parameters, not the old one's
         other = Trainer(self.learner, self.seed)
         other.load(deepcopy(self.state()))

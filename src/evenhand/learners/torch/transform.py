@@ -1,4 +1,4 @@
-"""Image bytes to network input: normalised, and on the training side cropped and flipped at random."""
+"""Image bytes to network input: normalised, and in training cropped and flipped at random."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class ImageTransform:
     """Normalises image bytes; crops and flips at random in training, crops the centre otherwise.
 
     Args:
-        mean: what is subtracted, a number per channel, in units of 255.
-        std: what is divided by.
+        mean: what is subtracted, one number per channel, for pixels from 0 to 1.
+        std: what the difference is divided by, one number per channel.
         crop: height and width of the crop; None leaves the size.
         padding: zeros put around an image before a random crop.
         flip: the chance of a horizontal flip in training.

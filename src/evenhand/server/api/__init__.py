@@ -1,4 +1,4 @@
-"""The verbs of a campaign over HTTP, one file a subject."""
+"""The verbs of a campaign over HTTP, one file per subject."""
 
 from evenhand.server.api import altering, asking, granting, looking, proving, running, telling, webhooks
 

@@ -1,4 +1,4 @@
-"""Labels corrected or taken back."""
+"""Correcting labels and taking them back."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ class Erase(Body):
 
 @router.post("/campaigns/{name}/correct")
 def correct(body: Correct, seat: Leading) -> Response:
-    """Give examples other labels; the first one is kept beside."""
+    """Give examples other labels; the first label is kept as well."""
     return Json({"changed": seat.campaign.correct(body.labels, reason=body.reason, by=seat.grant.name)})
 
 
 @router.post("/campaigns/{name}/withdraw")
 def withdraw(body: Withdraw, seat: Leading) -> Response:
-    """Take examples back: they count no more."""
+    """Take examples back: they no longer count."""
     changed = seat.campaign.withdraw(body.ids, body.reason, body.refund, by=seat.grant.name)
     return Json({"changed": changed})
 
 
 @router.post("/campaigns/{name}/erase")
 def erase(body: Erase, seat: Leading) -> Response:
-    """Delete features and labels from storage; says which stored models may hold what they learned from them."""
+    """Delete features and labels from storage; the answer names stored models that may have learned from them."""
     return Json({"may_remember": seat.campaign.erase(body.ids, body.reason, by=seat.grant.name)})

@@ -1,4 +1,4 @@
-"""Requests: handed out, given up, extended, and the rows they name."""
+"""Handing out requests, giving them up, extending them, and the rows they name."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ router = new_router("requests")
 
 
 class Ask(Body):
-    """How many requests, for whom, and how long to wait for fresh scores."""
+    """How many requests to make, for whom, and how long to wait for fresh scores."""
 
     count: Annotated[int, Field(ge=1, le=1000)] = 1
-    collector: Name | None = Field(None, description="only who leads may ask for others")
+    collector: Name | None = Field(None, description="only a lead may ask for others")
     max_wait: Annotated[float, Field(ge=0, le=600)] | None = Field(
         None, description="seconds; the server has its own limit"
     )
@@ -50,8 +50,8 @@ class Skip(Body):
 async def ask(body: Ask, seat: Collecting, request: Request, key: Key = None) -> Response:
     """The next requests: whom to label, how many, which examples, and why.
 
-    Sent again with the same `Idempotency-Key` it gives the same requests. Where fits run in the background the scores may
-    be old: `scores` says how old, and how many labels came since.
+    Sent again with the same `Idempotency-Key`, it returns the same requests. If fits run in the background, the scores
+    may be old: `scores` says how old, and how many labels came since.
     """
     worker, limit = seat.parts.worker, seat.parts.settings.max_wait
     limit = limit if body.max_wait is None else min(body.max_wait, limit)

@@ -22,7 +22,7 @@ TokenId = Annotated[str, Path(pattern=r"^[0-9a-f]{12}$")]
 
 
 class NewToken(Body):
-    """Somebody to let in: a name, a role, for one campaign or all, and for how long."""
+    """A token to make: a name, a role, for one campaign or all, and for how long."""
 
     name: Name
     role: Literal["viewer", "collector", "lead", "admin"]
@@ -39,7 +39,7 @@ class NewShare(Body):
 
 @router.get("/me")
 def me(request: Request) -> Response:
-    """Who asks, and what they may do."""
+    """Who you are, and what you may do."""
     grant = grant_of(request)
     return Json({"name": grant.name, "role": grant.role.name, "kind": grant.kind, "campaign": grant.campaign})
 
@@ -52,7 +52,7 @@ def tokens(grant: Admin, request: Request) -> Response:
 
 @router.post("/tokens", status_code=201)
 def create_token(body: NewToken, grant: Admin, request: Request) -> Response:
-    """A new token; its text is shown this once."""
+    """Make a token; its text is shown only once."""
     parts = parts_of(request)
     campaign = None if body.campaign is None else parts.campaigns.number(body.campaign)
     text, about = parts.tokens.create(body.name, Role[body.role], campaign=campaign, seconds=as_seconds(body.expires))
@@ -61,7 +61,7 @@ def create_token(body: NewToken, grant: Admin, request: Request) -> Response:
 
 @router.delete("/tokens/{id}")
 def revoke_token(id: TokenId, grant: Admin, request: Request) -> Response:
-    """Make a token worthless at once, with the sessions that came of it."""
+    """Revoke a token at once, together with the sessions that were started with it."""
     parts_of(request).tokens.revoke(id)
     return Json({"id": id, "revoked": True})
 
@@ -74,7 +74,7 @@ def shares(seat: Leading) -> Response:
 
 @router.post("/campaigns/{name}/shares", status_code=201)
 def share(body: NewShare, seat: Leading) -> Response:
-    """A link to look at this campaign and do nothing else; it is shown this once."""
+    """Make a link with which this campaign can be viewed, and nothing else; it is shown only once."""
     number = seat.campaign.store.number
     text, about = seat.parts.tokens.create(
         body.name, Role.viewer, campaign=number, seconds=as_seconds(body.expires), kind="share"

@@ -1,4 +1,4 @@
-"""How a campaign stands: status, reasons, events, what is new, data sets and models."""
+"""Looking at a campaign: status, reasons, events, the stream of new events, data sets and models."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def status(seat: Viewing, request: Request) -> Response:
     """Budget, groups, requests, collectors, scores, claims. Send the `ETag` back to learn whether anything changed."""
     state = seat.campaign.store.refresh()
     overdue = state.overdue(seat.campaign.store.now())
-    # the number of the last event says it all, but for leases that ended: time passes without events
+    # the last event's number shows every change except leases that ended, since time passes without events
     tag = f"{seat.campaign.store.number}-{state.seq}-{len(overdue)}"
     if (answer := unchanged(request, tag)) is not None:
         return answer
@@ -49,7 +49,7 @@ def status(seat: Viewing, request: Request) -> Response:
 
 @router.get("/campaigns/{name}/settings")
 def settings(seat: Viewing) -> Response:
-    """What the campaign was made with, as changed since."""
+    """The campaign's current settings."""
     return Json(seat.campaign.settings)
 
 
@@ -63,7 +63,7 @@ def explain(seat: Viewing, request: Annotated[int | None, Query(ge=1, lt=2**31)]
 def events(
     seat: Viewing, request: Request, after: After = 0, limit: Annotated[int, Query(ge=1, le=10_000)] = 1000
 ) -> Response:
-    """What happened after an event's number."""
+    """The events after an event's number."""
     tag = f"{seat.campaign.store.number}-{seat.campaign.store.refresh().seq}-{after}-{limit}"
     if (answer := unchanged(request, tag)) is not None:
         return answer
@@ -80,10 +80,10 @@ async def stream(
     after: After = 0,
     last: Annotated[str | None, Header(alias="Last-Event-ID")] = None,
 ) -> Response:
-    """What is new, as server-sent events; a reader that was cut off goes on where it was."""
+    """New events as server-sent events; a client that was cut off continues where it was."""
     if sum(metric.value for metric in _samples(seat)) >= MOST_STREAMS:
         raise Problem(503, f"{MOST_STREAMS} streams are open already: poll with ETags", "busy", {"Retry-After": "60"})
-    # browsers send it by themselves when they connect again; it counts more than the address
+    # browsers send it by themselves when they reconnect, so it takes precedence over the address
     first = int(last) if last is not None and last.isdecimal() and int(last) < 2**31 else after
     stopping: asyncio.Event = request.app.state.stopping
     found = news(seat, first, stopping, request.app.state.newest)
@@ -102,7 +102,7 @@ def _samples(seat: Viewing) -> list[Any]:
 )
 def export(seat: Leading, format: Literal["csv", "jsonl", "parquet"] = "csv") -> Response:
     """The data set gathered so far, as a stream."""
-    # a file first: an export that fails in the middle must not look like a whole one
+    # written to a file first: an export that fails in the middle must not look complete
     folder = tempfile.TemporaryDirectory(prefix="evenhand-")
     path = Path(folder.name) / f"export.{format}"
     try:
@@ -126,7 +126,7 @@ def examples(seat: Leading, role: Literal["train", "validate", "test"] = "train"
     from evenhand.ledger.text import from_text
 
     with seat.campaign.store.moment() as (reader, state):
-        # within one moment: rows and columns belong to the same state
+        # read at one moment, so that rows and columns belong to the same state
         rows = [row for row in reader.changed() if row.counts and row.role == role]
     columns = state.columns
     if columns is not None and columns["kind"] == "array":
@@ -145,7 +145,7 @@ def examples(seat: Leading, role: Literal["train", "validate", "test"] = "train"
 
 @router.get("/campaigns/{name}/model")
 async def model(seat: Leading, which: Literal["final", "plain", "current", "certified"] = "final") -> Response:
-    """A model in a form that can be loaded without trust: its format, its bytes in base64, and the reason for it."""
+    """A model in a form that is safe to load: its format, its bytes in base64, and why it was chosen."""
     found = await seat.parts.worker.on(jobs.dump, seat.campaign, which)
     if found is None:
         return Json({"model": None})

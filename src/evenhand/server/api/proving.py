@@ -1,4 +1,4 @@
-"""Proofs: freezing a model, and what is certain about it."""
+"""Proofs: freezing a model, and what can be certified about it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ router = new_router("proofs")
 
 
 class Certify(Body):
-    """What to prove, of which model, with how many labels."""
+    """What to prove about which model, and with how many labels."""
 
     target: Annotated[float, Field(gt=0, lt=1)] | None = Field(None, description="no group's risk is to be above this")
     model: Literal["final", "current"] = "final"
@@ -32,7 +32,7 @@ class Certify(Body):
 
 @router.post("/campaigns/{name}/certify")
 async def certify(body: Certify, seat: Leading) -> Response:
-    """Freeze a model: labels that answer requests from now on are evidence on it."""
+    """Freeze a model: labels that answer requests from now on are evidence about it."""
     settings = {**body.model_dump(exclude={"target"}), "by": seat.grant.name}
     await seat.parts.worker.on(jobs.certify, seat.campaign, body.target, settings)
     return await anyio.to_thread.run_sync(certificate, seat)
@@ -40,7 +40,7 @@ async def certify(body: Certify, seat: Leading) -> Response:
 
 @router.get("/campaigns/{name}/certificate")
 def certificate(seat: Viewing, delta: Annotated[float | None, Query(gt=0, lt=1)] = None) -> Response:
-    """What is certain about the frozen model now."""
+    """What is certified about the frozen model now."""
     found = seat.campaign.certificate(delta)
     if found is None:
         raise NotFound("no model is frozen: certify one first")
@@ -49,5 +49,5 @@ def certificate(seat: Viewing, delta: Annotated[float | None, Query(gt=0, lt=1)]
 
 @router.get("/campaigns/{name}/running")
 def running(seat: Viewing, delta: Annotated[float, Query(gt=0, lt=1)] = 0.05) -> Response:
-    """On the models so far: their average risk in every group."""
+    """The running statement: the average risk of the models so far, in every group."""
     return Json(seat.campaign.running(delta).as_dict())

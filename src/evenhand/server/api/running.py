@@ -1,4 +1,4 @@
-"""Campaigns made, listed, changed, closed."""
+"""Making, listing, changing and closing campaigns."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Change(Body):
 
 
 class Retire(Body):
-    """A group to ask no more of, or with `back` to ask of again."""
+    """A group to stop asking for, or with `back` to ask for again."""
 
     group: Name
     back: bool = False
@@ -76,7 +76,7 @@ class Close(Body):
 
 
 def check_plain(strategy: str | None = None, learner: str | None = None, risk: str | None = None) -> None:
-    """Refuse texts that name code of somebody's, or a class to import."""
+    """Refuse texts that name a user's code, or a class to import."""
     # terms are named by their import path too
     if strategy is not None and ("factory:" in strategy or "terms" in strategy):
         raise InputError(f"the strategy {strategy!r} names code, and {_PLAIN}: use a strategy by its name")
@@ -88,7 +88,7 @@ def check_plain(strategy: str | None = None, learner: str | None = None, risk: s
 
 @router.get("/campaigns")
 def campaigns(request: Request) -> Response:
-    """The campaigns one may see."""
+    """The campaigns that you may see."""
     parts, grant = parts_of(request), grant_of(request)
     known = parts.campaigns.ledger.campaigns()
     # a token for one campaign must not even learn the names of the others
@@ -111,8 +111,8 @@ def create(body: NewCampaign, request: Request, grant: Annotated[Grant, Depends(
 
 @router.post("/campaigns/{name}/change")
 def change(body: Change, seat: Leading) -> Response:
-    """Change the budget, learner, lease, stopping rules or refits from here on."""
-    # null is not a way to take a setting back: a client that sends all fields would change what it did not mean to
+    """Change the budget, learner, lease, stopping rules or refits from now on."""
+    # null must not reset a setting: a client that sends all fields would change what it did not mean to
     settings = {key: value for key, value in body.model_dump(exclude_unset=True).items() if value is not None}
     if not settings:
         raise InputError("nothing to change: give budget, learner, lease, stop or refit")
@@ -128,14 +128,14 @@ def change(body: Change, seat: Leading) -> Response:
 
 @router.post("/campaigns/{name}/retire")
 def retire(body: Retire, seat: Leading) -> Response:
-    """Ask no more of a group, or of it again."""
+    """Stop asking for a group, or start again."""
     seat.campaign.retire(body.group, body.back, by=seat.grant.name)
     return Json({"group": body.group, "retired": not body.back})
 
 
 @router.post("/campaigns/{name}/close")
 async def close(body: Close, seat: Leading, request: Request, key: Key = None) -> Response:
-    """End the campaign, with the choice of the model to deploy."""
+    """End the campaign; the model to deploy is chosen now."""
     once = as_once(key, seat.grant, request, body)
     await seat.parts.worker.on(jobs.close, seat.campaign, body.reason, seat.grant.name, once)
     state = await anyio.to_thread.run_sync(seat.campaign.store.refresh)

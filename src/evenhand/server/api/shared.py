@@ -15,7 +15,7 @@ __all__ = ["Body", "Label", "Name", "Number", "Reason", "new_router"]
 
 def _label(value: object) -> object:
     if not isinstance(value, str | int | float | bool):
-        # not a ValueError, which would be gathered: a body may have a million of them
+        # not a ValueError, all of which would be collected: a body may have a million of them
         raise Problem(422, f"a label or value is text, a number, true or false, not {repr(value)[:50]}")
     return value
 
@@ -31,11 +31,11 @@ Reason = Annotated[str | None, Field(max_length=500, description="why; put no pe
 
 
 class Body(BaseModel):
-    """A JSON body: a name that is not known is a mistake."""
+    """A JSON body in which unknown names are refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
 def new_router(tag: str) -> APIRouter:
-    """A router whose operations may answer with any of our problems."""
+    """A router whose operations may answer with any of the server's problems."""
     return APIRouter(prefix="/api", tags=[tag], route_class=Route, responses=PROBLEMS)

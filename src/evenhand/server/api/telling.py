@@ -1,4 +1,4 @@
-"""Labels that come in: rows for a request, labels by id, data that was there before, losses of a trainer elsewhere, pools."""
+"""Receiving data: rows for a request, labels by id, data you already have, losses from another trainer, pools."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ router = new_router("labels")
 T = TypeVar("T")
 Flag = Annotated[bool, Query()]
 Why = Annotated[str, Field(min_length=1, max_length=2000)]
-Collector = Annotated[str | None, Query(min_length=1, max_length=500, description="only who leads may tell for others")]
+Collector = Annotated[str | None, Query(min_length=1, max_length=500, description="only a lead may tell for others")]
 # Python has more, some of which unpack or import: none of those may be named from outside
 Encoding = Literal[
     "ascii", "big5", "cp1250", "cp1251", "cp1252", "cp437", "cp850", "euc-jp", "euc-kr", "gb18030", "gbk", "iso-8859-15",
     "iso-8859-2", "koi8-r", "latin-1", "mac-roman", "shift_jis", "utf-16", "utf-8", "utf-8-sig",
 ]  # fmt: skip
-# the first value that is wrong ends the reading: a list of all of them could have millions
+# reading stops at the first wrong value: a list of all of them could have millions
 Several = Annotated[list[T], Field(fail_fast=True)]
 
 
@@ -44,7 +44,7 @@ class Rows(Body):
 
     X: Several[Several[float]] | None = None
     columns: dict[str, list[Label | None]] | None = None
-    types: dict[str, ColumnType] | None = Field(None, description="of every column; found out where there are none")
+    types: dict[str, ColumnType] | None = Field(None, description="the type of every column; recognised if not given")
     y: list[Label | None] | None = None
     ids: Several[str | int | None] | None = None
     groups: Several[str] | None = None
@@ -61,7 +61,7 @@ class Labels(Body):
 
 
 class Losses(Body):
-    """For every group mean loss, accuracy and number of validation examples of your own model."""
+    """For every group the mean loss, accuracy and number of validation examples of your own model."""
 
     # a tuple would be refused: JSON has lists only
     losses: dict[str, Annotated[list[float], Field(min_length=3, max_length=3)]]
@@ -82,7 +82,7 @@ async def tell(
     dry_run: Flag = False,
     event: Annotated[int | None, Query(ge=1, lt=2**31, description="the event that made the request")] = None,
 ) -> Response:
-    """Answer a request with labelled rows, all at once or in parts; told again the same rows change nothing.
+    """Answer a request with labelled rows, all at once or in parts; telling the same rows again changes nothing.
 
     With `event`, a request of another campaign that has the same number is refused.
     """
@@ -113,7 +113,7 @@ async def tell_labels(
     extra: Flag = False,
     dry_run: Flag = False,
 ) -> Response:
-    """Labels of a pool's examples by id, whichever requests they fill; an empty label in a file is not labelled yet."""
+    """Tell labels of a pool's examples by id, whichever requests they fill; in a file, an empty label is one not made yet."""
     body = await _body(http)
 
     def store() -> Receipt:
@@ -131,7 +131,7 @@ async def tell_labels(
 async def add(
     seat: Leading, http: Request, charge: Flag = False, partial: Flag = False, dry_run: Flag = False
 ) -> Response:
-    """Bring in labelled data that was there before, with the group of every row."""
+    """Add labelled data you already have, with the group of every row."""
     body = await _body(http)
 
     def store() -> Receipt:
@@ -173,7 +173,7 @@ async def pool(
     path = await table_file(http, kind, POOL)
 
     def register() -> dict[str, Any]:
-        # a Parquet file would stay where it is: this one goes, so its rows are copied
+        # a Parquet pool is normally left in its file: this file is temporary, so its rows are copied
         table = _parquet(path) if kind == ".parquet" else path
         found = seat.campaign.pool(
             table, id=id or None, group=group or seat.campaign.settings["group"], features=feature,
@@ -187,7 +187,7 @@ async def pool(
 
 
 async def _body(request: Request) -> Path | bytes:
-    """A table as a file, or JSON as bytes."""
+    """The body of a request: a table as a file, or JSON as bytes."""
     kind = file_kind(request)
     return await request.body() if kind is None else await table_file(request, kind, DELIVERY)
 
@@ -213,7 +213,7 @@ async def _answer(seat: Seat, store: Any) -> Response:
 
 
 def _read(kind: type[Any], data: bytes) -> Any:
-    """A JSON body as what it should be."""
+    """A JSON body, read as this kind and checked."""
     try:
         return kind.model_validate(orjson.loads(data))
     except orjson.JSONDecodeError as error:
@@ -225,7 +225,7 @@ def _read(kind: type[Any], data: bytes) -> Any:
 
 
 def _delivery(rows: Rows, seat: Seat, *, grouped: bool) -> Delivery:
-    """The delivery in a JSON body."""
+    """The delivery that a JSON body describes."""
     if rows.y is None or (rows.X is None) == (rows.columns is None):
         raise InputError("give labels in y, and features in X or in columns")
     if grouped and rows.groups is None:

@@ -19,7 +19,7 @@ router = new_router("webhooks")
 
 
 class NewWebhook(Body):
-    """Where to send what happens, and which kinds of it."""
+    """Where to send events, and which kinds of events."""
 
     url: Annotated[str, Field(max_length=2000)]
     kinds: list[str] = Field(default=list(KINDS), min_length=1, description=", ".join(KINDS))
@@ -27,13 +27,13 @@ class NewWebhook(Body):
 
 @router.get("/campaigns/{name}/webhooks")
 def webhooks(seat: Leading) -> Response:
-    """The campaign's webhooks, how far each is, and its last error."""
+    """The campaign's webhooks, the last event each has sent, and its last error."""
     return Json({"webhooks": Webhooks(seat.parts.campaigns.ledger).of(seat.campaign.store.number)})
 
 
 @router.post("/campaigns/{name}/webhooks", status_code=201)
 def create(body: NewWebhook, seat: Leading) -> Response:
-    """A new webhook, told of what happens from now on; its signing secret is shown this once."""
+    """Make a webhook for events from now on; its signing secret is shown only once."""
     store = seat.campaign.store
     made = Webhooks(seat.parts.campaigns.ledger).create(
         store.number, body.url, body.kinds, store.refresh().seq, allowed=seat.parts.settings.webhook_hosts
@@ -43,6 +43,6 @@ def create(body: NewWebhook, seat: Leading) -> Response:
 
 @router.delete("/campaigns/{name}/webhooks/{id}")
 def delete(id: Annotated[int, Path(ge=1, lt=2**31)], seat: Leading) -> Response:
-    """Send no more to this address."""
+    """Delete a webhook: nothing more is sent to its address."""
     Webhooks(seat.parts.campaigns.ledger).delete(seat.campaign.store.number, id)
     return Json({"id": id, "deleted": True})

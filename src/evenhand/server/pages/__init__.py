@@ -1,8 +1,8 @@
-"""The pages: campaigns to look at and to work on, rendered here, without a script that must run.
+"""The web pages for viewing campaigns and working on them; they are rendered here and work without scripts.
 
 - `listing`: all campaigns; `creating`: a new one; `campaign`: one, with its `charts` and `events`.
-- `requests`: taking one, giving it up, its own page; `uploads`: files looked through before anything is stored.
-- `leading`: labels corrected and taken back, settings changed, proofs, the end.
+- `requests`: taking one, giving it up, its own page; `uploads`: files that are checked before anything is stored.
+- `leading`: correcting labels, taking them back, changing settings, proofs, closing.
 - `shared`: how all of them are rendered; `past`: histories that follow their campaigns; `static`: style and scripts.
 - `problems`: errors as pages, for people.
 """

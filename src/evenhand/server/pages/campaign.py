@@ -1,4 +1,4 @@
-"""One campaign."""
+"""The page of one campaign."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _ALWAYS = ("correct", "withdraw", "export")
 
 
 def seen(request: Request, seat: Seat, *, patient: bool = False) -> CampaignView:
-    """What there is to see of a campaign; who is patient waits for its past."""
+    """The view of a campaign; if `patient`, it waits until the history is read."""
     histories: Histories = request.app.state.histories
     history = histories.get(seat.campaign, _LONG) if patient else histories.get(seat.campaign)
     view = view_of(seat.campaign, history)
-    if view.status["pool"] is not None:  # the server's paths are nobody's business
+    if view.status["pool"] is not None:  # the server's paths must not be shown
         view.status["pool"].pop("files")
     return view
 
 
 def show(request: Request, seat: Seat, status: int = 200, panel: str | None = None, **context: Any) -> Response:
-    """A campaign's page, also with what went wrong in a form on it: in that form's panel, if it is there."""
+    """A campaign's page; what went wrong in a form is shown in that form's panel, if it is on the page."""
     view = seen(request, seat, patient="wait" in request.query_params)
     is_there = view.status["pool"] if panel == "upload" else panel in _ALWAYS or view.status["closed"] is None
     root = seat.parts.settings.root_path
@@ -53,7 +53,7 @@ def campaign(request: Request, seat: Viewing, wait: Annotated[int, Query(ge=0, l
 
 @router.get("/campaigns/{name}/report")
 def report(request: Request, seat: Viewing) -> Response:
-    """The page as one file that needs nothing else."""
+    """The page as one self-contained file."""
     view = seen(request, seat, patient=True)
     headers = {"Content-Disposition": 'attachment; filename="campaign.html"'}
     return Response(campaign_report(view, as_time(view.now) or ""), 200, headers, "text/html; charset=utf-8")

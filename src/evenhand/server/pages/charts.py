@@ -1,4 +1,4 @@
-"""Every chart as a picture of its own, and its numbers as CSV."""
+"""Every chart as a separate picture, and its numbers as CSV."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def chart(request: Request, seat: Viewing, chart: str, kind: Literal["svg", "csv
     drawn = CHARTS[chart].draw(view, WIDTH)
     if not drawn:
         raise NotFound("there is nothing to draw yet")
-    # a file of its own has its style inside; it is downloaded, so the pages' policy does not reach it
+    # a separate file has its style inside; it is downloaded, so the pages' security policy does not apply to it
     alone = drawn.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
     alone = alone.replace("</title>", f"</title><style>{look()}</style>", 1)
     return Response(alone, 200, headers, "image/svg+xml")

@@ -1,4 +1,4 @@
-"""A new campaign out of a form, with its pool where there is one."""
+"""Making a campaign with a form, together with its pool if there is one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["router"]
 
 router = new_router()
 _DIGITS = 40
-"""More than any setting needs; Python itself refuses to read very long numbers."""
+"""The longest number a form may have, more than any setting needs; Python refuses to read very long numbers."""
 DEFAULTS = {
     "name": "", "budget": "1000", "batch": "4", "groups": "", "strategy": "optimistic", "learner": "logistic",
     "risk": "error", "positive": "", "lease": "1d", "validation": "0.5", "test_labels": "0", "classes": "",
@@ -41,14 +41,14 @@ def _creator(request: Request) -> Grant:
 
 @router.get("/new")
 def form(request: Request) -> Response:
-    """The form of a new campaign."""
+    """The form for a new campaign."""
     _creator(request)
     return render(request, "create.html", given=DEFAULTS)
 
 
 @router.post("/new/pool")
 async def create(request: Request) -> Response:
-    """Make a campaign, and register its pool where a file was given."""
+    """Make a campaign, and register its pool if a file was given."""
     grant = _creator(request)
     async with request.form() as form:
         given = {name: str(form.get(name, default)) for name, default in DEFAULTS.items()}
@@ -83,7 +83,7 @@ def _make(request: Request, grant: Grant, given: dict[str, str], pool: tuple[str
 def _rehearse(
     parts: Parts, grant: Grant, settings: dict[str, Any], given: dict[str, str], pool: tuple[str, bytes]
 ) -> None:
-    """Make the campaign and its pool elsewhere first: a table that cannot be read must not leave a campaign behind."""
+    """Try campaign and pool in a temporary database first: an unreadable table must not leave a campaign behind."""
     with (
         tempfile.TemporaryDirectory(prefix="evenhand-") as folder,
         DatabaseLedger(f"sqlite:///{folder}/rehearsal.db", create=True) as ledger,
@@ -93,7 +93,7 @@ def _rehearse(
 
 
 def settings_in(given: dict[str, str], *, has_pool: bool) -> dict[str, Any]:
-    """The settings that a form comes to; checked as those of the API are."""
+    """The settings that a form describes, checked like those of the API."""
     groups = _lines(given["groups"])
     if not groups and not has_pool:
         raise InputError("name the groups, one a line, or give a pool whose rows tell them")

@@ -35,7 +35,7 @@ def events(
     about: Annotated[str, Query(pattern=r"^\d{0,9}$")] = "",
     before: Annotated[int | None, Query(ge=1, lt=2**31)] = None,
 ) -> Response:
-    """What happened, fifty events at a time."""
+    """The event log, fifty events at a time."""
     last = seat.campaign.store.refresh().seq
     first = min(before or last + 1, last + 1)
     found, lowest = _newest(seat, first, kind if kind in KINDS else "", actor, int(about) if about else None)
@@ -47,7 +47,7 @@ def events(
 
 
 def _newest(seat: Seat, before: int, kind: str, actor: str, about: int | None) -> tuple[list[Any], int]:
-    """Events before a number, newest first, and the number to go on before."""
+    """Events before a number, newest first, and the number for the next page."""
     found: list[Any] = []
     store = seat.campaign.store
     with store.ledger.reading(store.number) as reader:

@@ -1,4 +1,4 @@
-"""What a lead does: labels corrected and taken back, settings changed, proofs, verifying, closing."""
+"""What a lead can do: correct labels, take them back, change settings, prove, verify, close."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Many = Annotated[str, Form(max_length=200_000)]
 def _step(
     http: Request, seat: Seat, done: str, step: Callable[[], object], panel: str, typed: dict[str, str]
 ) -> Response:
-    """Take a step; what is wrong with it is said in its panel on the campaign's page, beside what was typed."""
+    """Take a step; an error is shown in its panel on the campaign's page, together with what was typed."""
     try:
         step()
     except LedgerError:
@@ -87,7 +87,7 @@ def change(http: Request, seat: Leading, budget: Text = "", lease: Text = "") ->
 
 @router.post("/campaigns/{name}/retire")
 def retire(http: Request, seat: Leading, group: Text = "", back: Text = "") -> Response:
-    """Ask no more of a group, or of it again."""
+    """Stop asking for a group, or start again."""
     again = back == "yes"
     done = "back" if again else "retired"
     return _step(
@@ -98,7 +98,7 @@ def retire(http: Request, seat: Leading, group: Text = "", back: Text = "") -> R
 async def _job(
     http: Request, seat: Seat, panel: str, typed: dict[str, str], done: str, job: Callable[..., object], *args: object
 ) -> Response:
-    """Have a worker process do something that fits; what is wrong with it is said in its panel."""
+    """Run a job that fits models in a worker process; an error is shown in its panel."""
     try:
         await seat.parts.worker.on(job, seat.campaign, *args)
     except LedgerError:
@@ -133,7 +133,7 @@ async def certify(
 
 @router.post("/campaigns/{name}/verify")
 async def verify(http: Request, seat: Leading) -> Response:
-    """Check the ledger, and remember when that was."""
+    """Verify the ledger, and remember when that was."""
     found = await seat.parts.worker.on(jobs.verify, seat.campaign)
     http.app.state.verified[seat.campaign.store.number] = {"at": as_time(time.time()), **found}
     if not found["ok"]:
@@ -154,7 +154,7 @@ async def close(http: Request, seat: Leading, reason: Text = "closed", sure: Tex
 
 @router.post("/campaigns/{name}/share")
 def share(http: Request, seat: Leading) -> Response:
-    """A link to look at this campaign, shown this once."""
+    """Make a link with which this campaign can be viewed; it is shown only once."""
     text, _ = seat.parts.tokens.create(
         "share link", Role.viewer, campaign=seat.campaign.store.number, seconds=30 * 86400.0, kind="share"
     )

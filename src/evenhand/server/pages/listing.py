@@ -1,4 +1,4 @@
-"""All campaigns that one may see."""
+"""The list of all campaigns that the user may see."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _line(campaign: Campaign) -> Line:
 
 
 def _alerts(campaign: Campaign, state: State) -> list[str]:
-    """What needs somebody's eyes, as far as it can be told of many campaigns at once."""
+    """What needs attention, as far as that can be computed quickly for many campaigns."""
     found = [] if state.failure is None else ["learner failed"]
     if state.closed is None:
         if state.settings["stop"] is not None and _is_met(campaign):
@@ -100,5 +100,5 @@ def _is_met(campaign: Campaign) -> bool:
     try:
         with campaign.store.moment() as (reader, state):
             return campaign.store.trainer.reason_to_stop(reader, state) is not None
-    except InputError:  # a rule of the user's own may be missing here
+    except InputError:  # a user's rule may not be importable here
         return False

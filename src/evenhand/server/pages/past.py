@@ -1,4 +1,4 @@
-"""Histories of campaigns, each read once and brought up to date when somebody looks."""
+"""Histories of campaigns: each is read once and brought up to date when somebody views it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PATIENCE = 0.3
 
 
 class Histories:
-    """The histories that a server keeps; a long one is read while a page goes out without it."""
+    """The histories that a server keeps; while a long one is being read, pages are sent without it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -39,7 +39,7 @@ class Histories:
             return None
 
     def shutdown(self) -> None:
-        """Read no more."""
+        """Stop reading."""
         self._readers.shutdown(wait=False, cancel_futures=True)
 
     def _follow(self, campaign: Campaign) -> Past:
@@ -53,7 +53,7 @@ class Histories:
             with lock, store.ledger.reading(store.number) as reader:
                 return found.follow(reader).past()
         except LedgerError:
-            # a backup was put back, or reading was cut off: begin anew the next time
+            # a backup was restored, or reading was cut off: start again the next time
             with self._lock:
                 self._known.pop(store.number, None)
             raise

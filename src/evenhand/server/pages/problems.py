@@ -1,4 +1,4 @@
-"""Errors as pages, where a person looks at them; programs get them as JSON."""
+"""Errors as pages for people; programs get them as JSON."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ProblemPages:
         self._app, self._root = app, root_path
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let everything pass, but problems that a person would see."""
+        """Pass everything on, except problems that a person would see."""
         person = scope["type"] == "http" and "text/html" in Headers(scope=scope).get("accept", "")
         if not person or route_of(scope).startswith("/api"):
             await self._app(scope, receive, send)

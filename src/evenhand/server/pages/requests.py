@@ -1,4 +1,4 @@
-"""Taking a request, looking at it, giving it up, extending it."""
+"""Taking a request, viewing it, giving it up, extending it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Text = Annotated[str, Form(max_length=500)]
 def show_request(
     request: Request, seat: Seat, number: int, status: int = 200, panel: str | None = None, **context: Any
 ) -> Response:
-    """A request's page, also with what went wrong in a form on it: in that form's panel, if it is there."""
+    """A request's page; what went wrong in a form is shown in that form's panel, if it is on the page."""
     seat.check_own(number)
     plain = seat.campaign.explain(number)
     campaign = seat.campaign.status()
@@ -65,7 +65,7 @@ def one(request: Number, seat: Collecting, http: Request) -> Response:
 
 @router.post("/campaigns/{name}/ask")
 async def take(http: Request, seat: Collecting, collector: Text = "", key: Text = "") -> Response:
-    """Take the next request; the key of the page makes two clicks one step."""
+    """Take the next request; thanks to the page's key, a double click takes only one."""
     try:
         answer = await ask(
             Ask(collector=collector.strip() or None, max_wait=None), seat, http, f"page {key}" if key else None
@@ -113,7 +113,7 @@ def skip(request: Number, seat: Collecting, http: Request, id: Text = "", reason
 
 @router.post("/campaigns/{name}/requests/{request}/count")
 def count(request: Number, seat: Collecting, http: Request, n: Text = "", extra: Text = "") -> Response:
-    """How many rows came, where somebody else trains; it closes the request."""
+    """Tell how many rows came, for campaigns that train elsewhere; this closes the request."""
     seat.check_own(request)
 
     def step() -> None:
@@ -128,7 +128,7 @@ def count(request: Number, seat: Collecting, http: Request, n: Text = "", extra:
 def _step(
     http: Request, seat: Seat, number: int, done: str, step: Any, path: str | None = None, **wrong: Any
 ) -> Response:
-    """Take a step on a request; what is wrong with it is said on the request's page, beside what was typed."""
+    """Take a step on a request; an error is shown on the request's page, together with what was typed."""
     try:
         step()
     except LedgerError:

@@ -1,4 +1,4 @@
-"""How every page is rendered: templates, who looks, addresses, what was just done."""
+"""How every page is rendered: templates, the user, addresses, messages about the last step."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ DONE = {
     "verified": "The ledger was verified: everything comes out the same.",
     "skipped": "The example was taken out of the request.",
 }
-"""What a page says after a step; addresses carry the key alone, so that nobody can put words on a page."""
+"""What a page says after a step; addresses hold only the key, so that nobody can put other words on a page."""
 
 
 def on_page(message: str) -> str:
-    """A message written for Python, as it is said on a page."""
+    """A message written for Python users, reworded for a page."""
     for option, words in _OPTIONS.items():
         message = message.replace(option, words)
     # a message may begin with the name of a file or a column, which stays as its owner writes it
@@ -63,7 +63,7 @@ PAGES.filters["on_page"] = on_page
 
 @dataclass(frozen=True)
 class Who:
-    """Who looks at a page, and what they may do."""
+    """The user of a page, and what they may do."""
 
     name: str
     role: str
@@ -74,7 +74,7 @@ class Who:
 
 
 def who_is(grant: Grant | None) -> Who | None:
-    """What a grant comes to on a page."""
+    """The user that a grant belongs to, and what they may do on a page."""
     if grant is None:
         return None
     everywhere = grant.campaign is None and grant.may(Role.lead)
@@ -89,19 +89,19 @@ def who_is(grant: Grant | None) -> Who | None:
 
 
 def new_router() -> APIRouter:
-    """A router of pages, which are no part of the API."""
+    """A router for pages, which are not part of the API."""
     return APIRouter(include_in_schema=False)
 
 
 def address(campaign: Campaign) -> str:
-    """A campaign's path below the root; by number where no path can hold the name."""
+    """A campaign's path below the root, with its number if a path cannot hold the name."""
     name = campaign.name
     odd = "/" in name or "\\" in name or name.startswith("~") or name in (".", "..")
     return f"/campaigns/{f'~{campaign.store.number}' if odd else quote(name, safe='')}"
 
 
 def render(request: Request, template: str, status: int = 200, **context: Any) -> Response:
-    """A page."""
+    """Render a page from its template."""
     from evenhand.server.pages.static import versioned
 
     root = parts_of(request).settings.root_path
@@ -118,6 +118,6 @@ def render(request: Request, template: str, status: int = 200, **context: Any) -
 
 
 def see_other(seat: Seat, path: str = "", done: str = "") -> Response:
-    """Go on to a page of the campaign, after a step."""
+    """Redirect to a page of the campaign after a step."""
     root = seat.parts.settings.root_path
     return RedirectResponse(f"{root}{address(seat.campaign)}{path}{f'?done={done}' if done else ''}", 303)

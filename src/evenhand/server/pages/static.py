@@ -1,4 +1,4 @@
-"""Style and scripts as files, kept by browsers as long as they are the same."""
+"""Style sheets and scripts as files that browsers cache until they change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files: labels looked through before anything is stored, and pools."""
+"""Uploaded files: labels, which are checked before anything is stored, and pools."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _DIGEST = 64
 
 @router.post("/campaigns/{name}/requests/{request}/upload")
 async def answer_request(request: Number, seat: Collecting, http: Request) -> Response:
-    """Labels for a request: first what they come to, and once that is confirmed they are stored."""
+    """Labels for a request: first shows what would be stored, and stores it once that is confirmed."""
     return await _answer(http, seat, request)
 
 
@@ -47,7 +47,7 @@ async def answer_any(seat: Collecting, http: Request) -> Response:
 
 
 async def _answer(http: Request, seat: Seat, number: int | None) -> Response:
-    # a file comes back in the confirmation as one long field, so that no server has to remember it
+    # the confirmation sends the file back as one long field, so that no server has to remember it
     async with http.form(max_part_size=seat.parts.settings.max_body) as form:
         given, extra = form.get("file"), form.get("extra") == "yes"
         confirmed = form.get("data")
@@ -71,7 +71,7 @@ def _decoded(text: str) -> bytes:
 def _look_or_store(
     http: Request, seat: Seat, number: int | None, name: str, data: bytes, extra: bool, shown: str | None
 ) -> Response:
-    """What a file comes to; it is stored if that is what was shown to whoever confirms it."""
+    """Show what a file would store; store it if the outcome is the one that was shown and confirmed."""
     try:
         receipt = _tell(seat, number, name, data, extra=extra, dry_run=True)
         same = shown == _outcome(receipt)
@@ -83,7 +83,7 @@ def _look_or_store(
         if number is None:
             return show(http, seat, status_of(error), error=str(error), panel="upload")
         return show_request(http, seat, number, status_of(error), error=str(error))
-    # the same form sent twice: all that is refused was shown, and all the rest was stored by the first
+    # the same form was sent twice: all refused rows were shown, and the first one stored all others
     sent_again = shown is not None and receipt.repeated and shown.endswith(_outcome(receipt)[-_DIGEST:])
     if not same and not sent_again:
         about: dict[str, Any] = {
@@ -102,7 +102,7 @@ def _look_or_store(
 
 
 def _outcome(receipt: Receipt) -> str:
-    """What the page of a file promises: how much is stored, and a digest of what is refused and why."""
+    """The outcome that a page shows before storing: how much is stored, and a digest of what is refused and why."""
     refused = hashlib.sha256(repr([(row.row, row.reason) for row in receipt.refused]).encode()).hexdigest()
     return f"{receipt.rows} {receipt.surplus} {receipt.late} {refused}"
 
@@ -123,7 +123,7 @@ def _kind_of(seat: Seat, name: str, data: bytes) -> str:
 
 
 def _tell(seat: Seat, number: int | None, name: str, data: bytes, *, extra: bool, dry_run: bool) -> Receipt:
-    """Deliver a file; rows that cannot be stored are left out, which its page has shown before."""
+    """Deliver a file; rows that cannot be stored are left out, as the page has shown before."""
     campaign, options = seat.campaign, {"partial": True, "extra": extra, "dry_run": dry_run}
     with _with_file(data, _kind_of(seat, name, data), name) as path:
         if number is not None and campaign.store.refresh().pool is None:
@@ -154,7 +154,7 @@ def _check_request(seat: Seat, number: int, ids: list[str]) -> None:
 
 
 def _for_whom(seat: Seat, number: int | None) -> str | None:
-    """In whose name labels come: the collector's own; who leads delivers for those whose request it is."""
+    """The collector that labels are stored for: the user; for a lead, whoever has the request."""
     if number is not None and number in seat.campaign.store.state.open:
         return seat.collector(seat.campaign.store.state.open[number]["by"])
     return seat.collector(None)
@@ -162,7 +162,7 @@ def _for_whom(seat: Seat, number: int | None) -> str | None:
 
 @contextmanager
 def _with_file(data: bytes, kind: str, name: str) -> Iterator[Path]:
-    """A file, as long as it is read, under a name that its owner knows in messages."""
+    """A temporary file; messages show the name that its owner knows."""
     with tempfile.TemporaryDirectory(prefix="evenhand-") as folder:
         stem = re.sub(r"[^\w -]", "_", PurePath(name).stem)[:60] or "file"
         path = Path(folder) / f"{stem}{kind}"
@@ -179,7 +179,7 @@ def pool_from(seat: Seat, name: str, data: bytes, id: str, group: str, ignore: s
         raise InputError(f"{kind or 'this'} cannot be read as a pool: give a CSV or Parquet file")
     with _with_file(data, kind, name) as path:
         table: Any = path
-        if kind == ".parquet":  # the file goes, so its rows are copied
+        if kind == ".parquet":  # the file is temporary, so its rows are copied
             import pyarrow.parquet as pq
 
             table = pq.read_table(path)
@@ -197,7 +197,7 @@ def pool(
     group: Annotated[str, Form(max_length=2000)] = "",
     ignore: Annotated[str, Form(max_length=5000)] = "",
 ) -> Response:
-    """More examples that are not labelled yet."""
+    """Register more examples that are not labelled yet."""
     try:
         pool_from(seat, file.filename or "", file.file.read(), id, group, ignore)
     except LedgerError:

@@ -25,7 +25,7 @@ Part = tuple[list[Path], Values, NDArray[np.str_]]
 
 
 def tree(folder: Path) -> dict[str, Part]:
-    """Files of `group/label/file`, or of `train/group/label/file` and `test/group/label/file`."""
+    """The files in folders `group/label/file`, or `train/group/label/file` and `test/group/label/file`."""
     if not folder.is_dir():
         raise InputError(f"there is no folder {str(folder)!r}")
     split = (folder / "train").is_dir() and (folder / "test").is_dir()

@@ -23,23 +23,23 @@ __all__ = ["Images"]
 
 
 class Images:
-    """Images drawn group by group; their bytes are read when drawn, augmentation is the learner's, in training only.
+    """Images drawn group by group. Their bytes are read when drawn; the learner augments them, in training only.
 
     Args:
         images: bytes, (n, height, width) or (n, channels, height, width); or a store that reads them when needed.
         labels: one for every image.
         groups: one for every image.
-        test: a share held out of every group, anew for each trial and with the labels in proportion; `(images, labels,
-            groups)` of their own; or None.
-        replace: `"halves"`, one half trains, the other validates, each drawn again once used up; or `"never"`.
+        test: a share held out of every group, drawn again for each trial with the labels in proportion; a separate test
+            set `(images, labels, groups)`; or None.
+        replace: `"halves"`: one half trains, the other validates, and each is drawn again once used up; or `"never"`.
         validation: the share of each group's images that validates.
-        order: the groups in the order to name them; sorted by default.
-        network: the paper's `"cnn1"` or `"cnn2"`, what `default_learner` trains.
+        order: the order of the groups; sorted by default.
+        network: the network that `default_learner` trains: the paper's `"cnn1"` or `"cnn2"`.
         transform: settings of `ImageTransform` for `default_learner`: mean, std, crop, padding, flip.
 
-    `pool` and `test` are the images with labels and groups; `test` is None where rows of the pool are held out.
+    `pool` and `test` are the images with labels and groups; `test` is None if rows of the pool are held out.
 
-    Other ways: `Images.folder(path)`, `Images.manifest(table, label=..., groups=[...])`.
+    From files: `Images.folder(path)`, `Images.manifest(table, label=..., groups=[...])`.
 
     >>> pictures = np.zeros((8, 5, 5), dtype=np.uint8)
     >>> Images(pictures, [0, 1] * 4, ["a", "a", "b", "b"] * 2, test=None).groups
@@ -104,7 +104,7 @@ class Images:
     def folder(
         cls, path: str | Path, *, channels: int = 3, size: tuple[int, int] | None = None, **settings: Any
     ) -> Images:
-        """A tree `group/label/file`; with folders `train` and `test` on top, those are the parts."""
+        """Images from a folder tree `group/label/file`; top folders `train` and `test`, if there, are the two parts."""
         from evenhand.sources.images.files import tree
 
         return cls._parts(tree(Path(path)), channels, size, {"name": Path(path).name} | settings)
@@ -122,9 +122,9 @@ class Images:
         size: tuple[int, int] | None = None,
         **settings: Any,
     ) -> Images:
-        """A table with a row for each image file: its path, its label, the columns that tell its group.
+        """Images listed in a table with a row for each file: its path, its label, the columns that tell its group.
 
-        Paths are relative to the table's folder. A column `split`, where there is one, says `train` or `test`.
+        Paths are relative to the table's folder. A column `split`, if there is one, says `train` or `test`.
         """
         from evenhand.sources.images.files import listed
 
@@ -206,5 +206,5 @@ class Images:
 
 
 def _digest(store: Store) -> str:
-    """What tells a store's images from others; a store of the user's own may know only how many there are."""
+    """What identifies a store's images; a user's store may know only how many there are."""
     return store.digest() if isinstance(store, HasDigest) else digest_of(len(store), store.shape)

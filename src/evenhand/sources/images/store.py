@@ -63,7 +63,7 @@ class LazyStore:
     Args:
         encoded: a path or the bytes of a JPEG, PNG, … for every image.
         channels: 1 for grey, 3 for colour.
-        size: height and width all images are brought to; None: that of the first, which all must have.
+        size: height and width that all images are resized to; None: that of the first image, which all must have.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class LazyStore:
         self._encoded, self._channels, self._size = encoded, channels, size
         first = decode(encoded[0], channels, size)
         self.shape: tuple[int, int, int] = (first.shape[0], first.shape[1], first.shape[2])
-        # pages of memory that were never written are never taken from the system
+        # memory that was never written to takes no space
         self._images = np.empty((len(encoded), *self.shape), dtype=np.uint8)
         self._there = np.zeros(len(encoded), dtype=bool)
 
@@ -97,14 +97,14 @@ class LazyStore:
         return self._images[rows]
 
     def digest(self) -> str:
-        """A text that differs where the images do: files are told apart by name, size and time."""
+        """A text that differs if the images do; files are identified by name, size and time."""
         named = [each for each in self._encoded if not isinstance(each, bytes)]
         within = [each for each in self._encoded if isinstance(each, bytes)]
         return digest_of(self.shape, files(named), within)
 
 
 def decode(encoded: str | Path | bytes, channels: int, size: tuple[int, int] | None) -> Bytes:
-    """One image as bytes (channels, height, width), brought to a size where one is given."""
+    """One image as bytes (channels, height, width), resized if a size is given."""
     from PIL import Image, UnidentifiedImageError
 
     try:
@@ -129,7 +129,7 @@ def _name(encoded: str | Path | bytes, row: int | None) -> str:
 
 @dataclass(frozen=True)
 class ImageRows:
-    """Some images of a store by number, read when they are needed. Numbers tell a learner what it has already."""
+    """Some images of a store by number, read when needed. The numbers tell a learner which images it already has."""
 
     store: Store
     rows: Ints

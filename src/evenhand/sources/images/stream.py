@@ -32,8 +32,8 @@ class ImagePart:
 class ImageStream:
     """Each group's images in an order set by seed, trial and group.
 
-    Test images of their own are the same for all trials; a share held out is another one for each trial, with the
-    labels in proportion.
+    A separate test set is the same for all trials; a share held out is drawn again for each trial, with the labels in
+    proportion.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class ImageStream:
         return np.full(len(rows), t), np.full(len(rows), z), rows, validates[first : first + size]
 
     def left(self) -> Ints | None:
-        """Images still to be had, shape (T, m); None where the halves are drawn again and again."""
+        """How many images are left, shape (T, m); None if the halves are drawn again and again."""
         return None if self._replace == "halves" else self._left
 
     def accuracies(self, models: Sequence[Model | None]) -> Floats:
@@ -103,7 +103,7 @@ class ImageStream:
         return found
 
     def accuracies_and_risks(self, models: Sequence[Model | None], measure: Measure) -> tuple[Floats, Floats]:
-        """Test accuracy and risk of every trial's model on every group; NaN without test images they are about."""
+        """Test accuracy and risk of every trial's model on every group; NaN without relevant test images."""
         accuracy, risk = np.full((2, *self._taken.shape), np.nan)
         for t, model in enumerate(models):
             X, y, group = self._examples(t)

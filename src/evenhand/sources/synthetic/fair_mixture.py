@@ -52,7 +52,7 @@ def two_groups(risk: Risk) -> Floats:
 
 
 def best_of_two(risk: Risk) -> Floats:
-    """The best of all mixtures of two groups: on a grid, then between its neighbours there."""
+    """The best mixture of two groups: first the best on a grid, then a search between its neighbours."""
     from scipy.optimize import minimize_scalar
 
     def worst(share: float) -> float:

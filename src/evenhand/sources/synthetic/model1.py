@@ -83,7 +83,7 @@ class SyntheticModel1:
 
     def examples(self, group: int, normals: Floats) -> tuple[Floats, Ints]:
         """Features and labels of a group, a row of normals each."""
-        # the sign of a normal instead of a draw of its own: every example takes the same count of numbers from its generator
+        # the sign of a normal, not a separate draw: every example takes the same count of numbers from its generator
         y = (normals[:, 0] > 0).astype(np.int64)
         return normals[:, 1:] + self.mu[group, y], y
 
@@ -94,7 +94,7 @@ class SyntheticModel1:
     def group_risk(self, coef: ArrayLike, intercept: ArrayLike, risk: str | Risk = "error") -> Floats:
         """Exact risk of linear rules on every group: coef (…, d), intercept (…) → (…, m).
 
-        `risk` is any but a function of your own, here and below; `"fnr"` and `"fpr"` take 1 for the positive class.
+        Here and below, `risk` is any risk but a function; `"fnr"` and `"fpr"` take 1 as the positive class.
         """
         w, b = self._rule(coef, intercept)
         what = _known(risk)
@@ -148,7 +148,7 @@ class SyntheticModel1:
 
     @cached_property
     def _fair(self) -> dict[Risk, Floats]:
-        """π* by risk, once it has been asked for."""
+        """π* by risk, filled in when first asked for."""
         return {}
 
     def excess_risk(self, pi: ArrayLike, risk: str | Risk = "error") -> Floats:
@@ -179,7 +179,7 @@ class _Stream1(LinearStream[SyntheticModel1]):
 
 
 def _known(risk: str | Risk) -> Risk:
-    """A risk that linear rules have exactly."""
+    """The risk, if it can be computed exactly for linear rules."""
     found = as_risk(risk, 1 if risk in ABOUT_POSITIVE else None)
     if found.function is not None:
         raise InputError(f"exact risks are known for all risks but functions such as {found.name!r}")

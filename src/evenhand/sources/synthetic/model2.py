@@ -80,7 +80,7 @@ class SyntheticModel2:
 
     @property
     def normals(self) -> int:
-        """Label, cluster (or place in the interval), and two for noise."""
+        """Normals per example: one for the label, one for the cluster (or place in the interval), two for noise."""
         return 4
 
     @property
@@ -123,7 +123,7 @@ class SyntheticModel2:
         return 0.5 * np.stack(groups, axis=-3)
 
     def _right(self, coef: ArrayLike, intercept: ArrayLike) -> list[tuple[Floats, Floats]]:
-        """For both groups, the chance that label 0 and label 1 are predicted right, (…) each."""
+        """For both groups, the chance that label 0 and label 1 are predicted correctly, (…) each."""
         w, b = np.asarray(coef, dtype=float), np.asarray(intercept, dtype=float)
         return [self._interval(w[..., 0], b), self._clusters(w @ self._turn, b)]
 

@@ -1,4 +1,4 @@
-"""Draws from a synthetic source for a block of trials, ahead and in blocks."""
+"""Draws from a synthetic source for a block of trials, made ahead in blocks."""
 
 from collections.abc import Sequence
 from typing import Any, Generic, Protocol, TypeVar
@@ -100,7 +100,7 @@ class SyntheticStream:
         return np.asarray(values, dtype=float).reshape(len(models), len(self._model.groups))
 
     def accuracies_and_risks(self, models: Sequence[Model | None], measure: Measure) -> tuple[Floats, Floats]:
-        """Both of every trial's model on every group: exact for logistic regression where they can be, else on the sample."""
+        """Accuracy and risk of every trial's model on every group: exact if a closed form exists, else on a sample."""
         accuracy, risk = np.full((2, len(models), len(self._model.groups)), np.nan)
         for t, model in enumerate(models):
             if model is None:

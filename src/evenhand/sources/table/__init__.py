@@ -1,1 +1,1 @@
-"""Tables as sources: reading, groups out of columns, coded features, draws."""
+"""Tables as sources: reading, groups from columns, coded features, draws."""

@@ -28,7 +28,7 @@ _SPACE = r"\S\s+\S"
 
 @dataclass(frozen=True)
 class Coded:
-    """Rows as numbers (NaN: missing) and positions of their categories; `~start` of a column's block: none of them."""
+    """Rows as numbers (NaN: missing) and positions of their categories; `~start` of a column's block means none."""
 
     numbers: Floats
     categories: Indices
@@ -42,7 +42,7 @@ class Coded:
 
 @dataclass(frozen=True)
 class Layout:
-    """Which feature stands in which position: numbers first, then a block of positions for every category column."""
+    """The position of every feature: numbers first, then a block of positions for every category column."""
 
     numbers: tuple[str, ...]
     gaps: tuple[str, ...]
@@ -70,7 +70,7 @@ class Layout:
         return [*((name, (), True) for name in self.gaps), *self.categories]
 
     def code(self, table: pa.Table) -> Coded:
-        """The rows of a table; a category the layout does not know is none of them."""
+        """Code the rows of a table; a category that the layout does not know counts as no category."""
         # codes, not one-hot columns: a row costs as many numbers
         # as the table has columns, however many values those have
         numbers = np.empty((table.num_rows, len(self.numbers)))
@@ -195,7 +195,7 @@ def _as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _as_float(column: pa.ChunkedArray) -> Floats:
-    """Numbers; dates and times in days, whatever unit they are stored in: another file may have another one."""
+    """A column as numbers; dates and times become days, whatever unit a file stores them in."""
     kind, unit = column.type, 1.0
     if pa.types.is_date(kind):
         column = column.cast(pa.date32()).cast(pa.int32())

@@ -1,4 +1,4 @@
-"""From coded rows to features, trial by trial, by what the trial's training rows show."""
+"""From coded rows to features, trial by trial, scaled by the trial's own training rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Scale = Literal["standard", "minmax", "none"]
 class Encoders:
     """The encoders of T trials: numbers become (x − low)·scale, a category counts only where the trial has seen it.
 
-    A missing number is `fill` before scaling; its own position in the layout tells that it was missing.
+    A missing number becomes `fill` before scaling; a separate position in the layout marks it as missing.
     """
 
     low: Floats
@@ -53,7 +53,7 @@ class Encoders:
         return sparse.csr_array((data.ravel(), indices.ravel(), indptr), shape=(k, d))
 
     def of(self, trial: int) -> Encoders:
-        """The encoder of one trial, as that of trial 0."""
+        """The encoder of one trial, which becomes trial 0."""
         at = [trial]
         return Encoders(self.low[at], self.scale[at], self.fill[at], self.seen[at], self.dense)
 
@@ -84,7 +84,7 @@ def fit_encoders(training: Sequence[Coded], width: int, missing: Missing, dense:
 
 
 def _spread(numbers: Floats, scale: Scale) -> tuple[Floats, Floats]:
-    """What every column is moved by and divided by: mean and deviation, smallest value and range, or 0 and 1."""
+    """What to subtract from and divide by in every column: mean and deviation, minimum and range, or 0 and 1."""
     if scale == "none":
         return np.zeros(numbers.shape[1]), np.ones(numbers.shape[1])
     low, high = _range(numbers)
@@ -98,7 +98,7 @@ def _spread(numbers: Floats, scale: Scale) -> tuple[Floats, Floats]:
 
 
 def _range(numbers: Floats) -> tuple[Floats, Floats]:
-    """Smallest and largest value of every column; 0 and 0 for one without any."""
+    """Smallest and largest value of every column; 0 and 0 for a column without values."""
     empty = np.isnan(numbers).all(axis=0)
     low = np.where(empty, 0.0, np.fmin.reduce(numbers, axis=0, initial=np.inf))
     return low, np.where(empty, 0.0, np.fmax.reduce(numbers, axis=0, initial=-np.inf))

@@ -1,4 +1,4 @@
-"""Groups out of columns: names, bins and intersections."""
+"""Groups from columns: names, bins and intersections."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
 
 MISSING = "(missing)"
 OTHER = "other"
-"""What small groups are called once they are merged."""
+"""The name of the group that small groups are merged into."""
 MOST_VALUES = 1000
 MOST_COMBINATIONS = 1_000_000
 
@@ -136,7 +136,7 @@ def _with_missing(codes: Indices, values: list[Any]) -> Coding:
 
 @dataclass(frozen=True)
 class Groups:
-    """The groups found, each row's group, and the intersections that nobody is in."""
+    """The groups found, each row's group, and the intersections without rows."""
 
     names: tuple[str, ...]
     columns: tuple[str, ...]

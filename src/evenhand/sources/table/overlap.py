@@ -22,10 +22,10 @@ __all__ = ["check_apart", "duplicates", "fingerprint"]
 
 
 def check_apart(pool: Frame | ParquetFiles, test: Frame, columns: Columns) -> tuple[str, ...]:
-    """Refuse test rows that are pool rows; gives notes on what is left of that question.
+    """Refuse test rows that are also pool rows; returns notes on what could not be ruled out.
 
-    Ids decide where there are any. Otherwise rows are one where every column that both tables have is equal, unless rows
-    of the pool are equal to each other as often: then that is coincidence, and noted.
+    Ids decide if there are any. Otherwise two rows are the same if all columns that both tables have are equal, unless
+    rows of the pool equal each other as often: then that is coincidence, and a note says so.
     """
     for column, what in ((columns.id, "ids"), (columns.split_by, "units")):
         if column is None:

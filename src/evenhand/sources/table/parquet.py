@@ -56,7 +56,7 @@ class ParquetFiles:
 
     @cached_property
     def _partitions(self) -> list[dict[str, pa.Scalar]]:
-        """What the folders of every file say of its rows, as hive writes them: whole numbers where all are."""
+        """The values that folder names such as `sex=f` give to every file's rows; whole numbers if all of them are."""
         inside = set(self._schemas[0].names)
         found = [_partition(file.relative_to(self.path).parent, inside) for file in self.files]
         if len({tuple(partition) for partition in found}) > 1:
@@ -82,7 +82,7 @@ class ParquetFiles:
         return found
 
     def read(self) -> pa.Table:
-        """The whole of it."""
+        """The whole table."""
         return pa.concat_tables([_with(pq.ParquetFile(file).read(), self._said(file)) for file in self.files])
 
     def column(self, name: str) -> Iterator[pa.Array]:
@@ -128,14 +128,14 @@ class ParquetFiles:
 
 
 def _partition(folder: Path, inside: set[str]) -> dict[str, str]:
-    """What a folder like `sex=f/year=2020` says; columns that the files hold themselves are left to them."""
+    """The columns that a folder like `sex=f/year=2020` names, except those that the files hold themselves."""
     pairs = [part.partition("=") for part in folder.parts]
     return {unquote(name): unquote(value) for name, sign, value in pairs if sign and unquote(name) not in inside}
 
 
 def _is_whole(text: str) -> bool:
-    """Whether a text is a whole number as one writes it, or says that there is none."""
-    # 007 is no number: it would come back as 7
+    """Whether a text is a whole number in its usual form, or stands for a missing value."""
+    # 007 is kept as text: as a number it would come back as 7
     return text == _NOTHING or (text.lstrip("-").isdecimal() and str(int(text)) == text)
 
 
@@ -165,7 +165,7 @@ def _take(file: Path, row_group: int, rows: Ints, columns: list[str]) -> list[pa
 
 
 class ParquetRows:
-    """Coded rows of a pool on disk; those once fetched stay."""
+    """Coded rows of a pool on disk; rows once fetched stay in memory."""
 
     def __init__(self, files: ParquetFiles, layout: Layout) -> None:
         self._files = files
@@ -174,7 +174,7 @@ class ParquetRows:
         self._coded = layout.code(files.schema.empty_table().select(layout.columns))
 
     def fetch(self, rows: Ints) -> None:
-        """Read those of the rows not read yet."""
+        """Read those of these rows that are not read yet."""
         # ascending, which `take` needs to read each row group once
         new = np.setdiff1d(rows, self._numbers)
         if not len(new):

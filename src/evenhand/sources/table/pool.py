@@ -1,4 +1,4 @@
-"""A table made ready: groups, labels and coded rows, with everything that is wrong said at once."""
+"""Prepares a table: groups, labels and coded rows; everything that is wrong with it is reported at once."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ __all__ = ["Columns", "Pool", "TestPart", "make_pool", "make_test"]
 MOST_CLASSES = 200
 TINY = 30
 FEW = 30
-"""A column of fewer rows may differ in each of them by chance."""
+"""With fewer rows than this, all values of a column may differ by chance."""
 _OURS = (("row", "round", "role", "group"), ("row", "role", "group", "predicted"))
 _ROLES = {"train", "validation", "test"}
 
@@ -53,7 +53,7 @@ class CodedRows(Protocol):
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns of a table play which part."""
+    """What each column of a table is used for."""
 
     label: str
     groups: tuple[str, ...]
@@ -72,7 +72,7 @@ class Columns:
 class Pool:
     """Everything a source needs to know of its table.
 
-    `merged` are small groups that became one; `units` tells for every row which person, or other unit, it belongs to.
+    `merged` are small groups that became one; `units` says which person, or other unit, each row belongs to.
     `features` are all columns to predict from. Those of `texts` are free text, which has no place in the layout: only
     learners that take columns as they are can use it.
     """
@@ -103,7 +103,7 @@ class TestPart:
 
 
 def make_pool(data: Frame | ParquetFiles, columns: Columns) -> Pool:
-    """Check a table and make it ready; pools on disk are scanned for groups and labels only."""
+    """Check a table and prepare it; pools on disk are scanned for groups and labels only."""
     title, available = data.name, list(data.schema.names)
     parts = _group_columns(columns, available, title)
     problems = _missing(columns, available)
@@ -143,7 +143,7 @@ def make_pool(data: Frame | ParquetFiles, columns: Columns) -> Pool:
 
 
 def make_test(frame: Frame, columns: Columns, pool: Pool) -> tuple[TestPart, tuple[str, ...]]:
-    """A test table in the terms of the pool, and what is worth knowing about it."""
+    """A test table with the pool's groups, classes and features, and notes about it."""
     table = frame.table
     title = f"the test part ({frame.name})"
     parts = _group_columns(columns, table.column_names, title)
@@ -213,7 +213,7 @@ def _absent(asked: Sequence[tuple[str, str]], available: Sequence[str]) -> list[
 
 
 def bookkeeping(data: Frame | ParquetFiles, columns: Columns) -> tuple[str, ...]:
-    """The columns that `curate` added to rows it wrote, where the table is such a file."""
+    """The columns that `curate` added, if the table is a file that it wrote."""
     available = set(data.schema.names)
     for names_ in _OURS:
         ours = [f"evenhand_{name}" if f"evenhand_{name}" in available else name for name in names_]

@@ -26,7 +26,7 @@ def names(values: Iterable[object], limit: int = 5) -> str:
 
 
 def missing_column(name: str, columns: Sequence[str], what: str) -> str:
-    """Says that a column is not there, and which ones look like it."""
+    """The message for a column that does not exist, with similar names."""
     # reversed, so that the first of several that differ by case alone is suggested
     folded = {column.casefold().strip(): column for column in reversed(columns)}
     close = [folded[key] for key in difflib.get_close_matches(name.casefold().strip(), folded, n=3, cutoff=0.6)]

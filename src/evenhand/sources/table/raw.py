@@ -1,4 +1,4 @@
-"""The columns of a table as they are, for learners that make features of them by themselves."""
+"""The columns of a table as they are, for learners that make their own features from them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class RawRows(Protocol):
 
 
 def raw_rows(data: Frame | ParquetFiles, columns: Sequence[str]) -> RawRows:
-    """The rows of a table; of one that stays on disk those that are wanted are read."""
+    """The rows of a table; if it stays on disk, only the rows that are wanted are read."""
     return _OnDisk(data, columns) if isinstance(data, ParquetFiles) else _InMemory(data.table, columns)
 
 
@@ -64,11 +64,11 @@ class _InMemory:
         return self._frame.iloc[rows].reset_index(drop=True)
 
     def fetch(self, rows: Ints) -> None:
-        """They are there."""
+        """Nothing to do: all rows are in memory."""
 
 
 class _OnDisk:
-    """Rows of Parquet files; those once read stay. Whole numbers are floats, since any of them may be missing."""
+    """Rows of Parquet files; rows once read stay in memory. Integers become floats, since any may be missing."""
 
     def __init__(self, files: ParquetFiles, columns: Sequence[str]) -> None:
         self._files, self._columns = files, list(columns)
@@ -85,7 +85,7 @@ class _OnDisk:
         return table.cast(pa.schema(list(zip(table.column_names, kinds, strict=True))))
 
     def fetch(self, rows: Ints) -> None:
-        """Read those of the rows not read yet."""
+        """Read those of these rows that are not read yet."""
         new = np.setdiff1d(rows, self._numbers)
         if not len(new):
             return

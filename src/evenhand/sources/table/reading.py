@@ -1,4 +1,4 @@
-"""Reads a frame or a file into Arrow, whatever library or format it comes from."""
+"""Reads a frame of any library, or a file of any supported format, into Arrow."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["CsvFormat", "Frame", "check_effects", "gaps", "is_parquet", "read"]
 
 @dataclass(frozen=True)
 class Frame:
-    """A table in Arrow, and what is wrong with the columns that could not be brought there."""
+    """A table in Arrow, and what is wrong with the columns that could not be converted."""
 
     table: pa.Table
     name: str
@@ -38,7 +38,7 @@ class Frame:
         return iter(self.table.column(name).chunks)
 
     def sample(self, columns: Sequence[str]) -> pa.Table:
-        """Rows to learn from what the columns hold: all of them."""
+        """Rows that show what the columns hold: here all of them."""
         return self.table.select(list(columns))
 
 
@@ -48,7 +48,7 @@ def is_parquet(data: object) -> bool:
 
 
 def gaps(values: pa.Array) -> pa.BooleanArray:
-    """Which values are missing, or text without anything in it."""
+    """Which values are missing, or are blank text."""
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
     found = pc.is_null(values, nan_is_null=True)
@@ -58,7 +58,7 @@ def gaps(values: pa.Array) -> pa.BooleanArray:
 
 
 def check_effects(inputs: Sequence[Any], given: Mapping[str, str | None]) -> None:
-    """Refuse settings for CSV files where there is none."""
+    """Refuse settings for CSV files if there is no such file."""
     files = [each for each in inputs if isinstance(each, str | Path) and not is_parquet(each)]
     useless = [key for key, value in given.items() if value is not None and not files]
     if useless:
@@ -113,7 +113,7 @@ def _pandas(data: pd.DataFrame) -> Frame:
         try:
             arrays.append(pa.array(series, from_pandas=True))
         except UnicodeEncodeError:
-            broken[name] = f"column {name!r} has half a character (a lone surrogate), which is no text; remove it."
+            broken[name] = f"column {name!r} has half a character (a lone surrogate), which is not text; remove it."
             # the column keeps its place; whether anybody needs it is known later
             arrays.append(pa.nulls(len(series)))
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):

@@ -19,7 +19,7 @@ _PURPOSE = 11
 
 @dataclass(frozen=True)
 class Sides:
-    """Which side every row stands on in one trial: test, or else to validate or to train."""
+    """The side of every row in one trial: it tests, validates or trains."""
 
     test: Mask
     validates: Mask
@@ -60,7 +60,7 @@ def assign(units: Ints, groups: Ints, key: tuple[int, int], *, held_out: float, 
 
 
 class UnitOrder:
-    """The rows of one group in one trial, shuffled, with sides that were drawn unit by unit; as `Order` otherwise."""
+    """The rows of one group in one trial, shuffled, with sides drawn unit by unit; otherwise like `Order`."""
 
     def __init__(self, key: tuple[int, int, int], sides: Sides, rows: Ints, replace: Replace) -> None:
         self._generator = np.random.Generator(np.random.PCG64(np.random.SeedSequence(key)))
@@ -81,7 +81,7 @@ class UnitOrder:
         return self._order, self._validates
 
     def more(self) -> bool:
-        """Another round through the two halves, where draws go on with replacement."""
+        """Go through the two halves once more, if draws are with replacement."""
         if self._replace != "halves" or not self.pool:
             return False
         block, validates = self._order[: self.pool].copy(), self._validates[: self.pool]

@@ -24,7 +24,7 @@ from evenhand.sources.table.splitting import UnitOrder, assign, check_sides
 
 __all__ = ["Settings", "TableStream"]
 
-# for an accuracy to within half a point; more would cost every round of a simulation
+# enough for an accuracy to within half a point; more would slow down every round of a simulation
 MOST_TEST_ROWS = 10_000
 READ_AHEAD = 2048
 _SPLIT = 12_000_000
@@ -49,8 +49,8 @@ class Settings:
 class TableStream:
     """The rows of T trials in their drawing order, kept flat so that a draw for all of them is a few array steps.
 
-    With `raw` rows X is a frame of the columns as they are, and nothing is learnt from them here; `raw_test` are those of
-    a test table of its own.
+    With `raw` rows, X is a frame of the columns as they are, and nothing is learnt from them here; `raw_test` are the
+    rows of a separate test table.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class TableStream:
         return found
 
     def _lay_out(self, wanted: Ints) -> None:
-        """Put the known part of every order, at least `wanted` rows of it, end to end; fetch what is not in memory."""
+        """Put the known part of every order, at least `wanted` rows, end to end; read rows that are not in memory."""
         on_disk = isinstance(self._pool.rows, ParquetRows)
         rows, roles = [], []
         for t, orders in enumerate(self._orders):
@@ -142,7 +142,7 @@ class TableStream:
         return [self._pool.by_group[z][order.test] for orders in self._orders for z, order in enumerate(orders)]
 
     def _begin(self) -> None:
-        """Lay out rows and fit the encoders by them when the first row is wanted: opening a stream reads nothing."""
+        """Lay out rows and fit the encoders when the first row is wanted: opening a stream reads nothing."""
         if not len(self._rows):
             self._lay_out(np.full(self._taken.shape, READ_AHEAD))
             self._fitted = self._fit() if self._raw is None else None
@@ -202,7 +202,7 @@ class TableStream:
         )
 
     def _ahead(self, trial: Ints, z: Ints, wanted: Ints) -> None:
-        """Make more of the orders ready, four times as much for the groups that are drawn from most."""
+        """Prepare more of the orders, four times as much for the groups that are drawn from most."""
         goal = self._ready.copy()
         short = wanted > self._ready[trial, z]
         ends = self._sizes - self._held_out
@@ -214,7 +214,7 @@ class TableStream:
             self._lay_out(goal)
 
     def left(self) -> Ints | None:
-        """Labels still to be had, shape (T, m); None where halves are drawn again and again."""
+        """How many labels are left, shape (T, m); None if the halves are drawn again and again."""
         if self._settings.replace == "halves":
             return None
         return np.asarray(self._sizes - self._held_out - self._taken)
@@ -244,7 +244,7 @@ class TableStream:
         return self._tested(models, LinearScores.accuracies, plain)
 
     def accuracies_and_risks(self, models: Sequence[Model | None], measure: Measure) -> tuple[Floats, Floats]:
-        """Test accuracy and risk of every trial's model on every group; NaN without a model or rows they are about."""
+        """Test accuracy and risk of every trial's model on every group; NaN without a model or relevant test rows."""
 
         def plain(model: Any, X: Any, y: NDArray[Any], counts: Ints) -> Floats:
             group = np.repeat(np.arange(len(counts)), counts)
@@ -265,9 +265,9 @@ class TableStream:
         plain: Callable[..., Floats],
         each: tuple[int, ...] = (),
     ) -> Floats:
-        """What `linear` gives for rules on unscaled rows, and `plain` for all other models, by trial and group.
+        """What `linear` returns for rules on unscaled rows, and `plain` for all other models, by trial and group.
 
-        `each` is the shape of what they give for a group.
+        `each` is the shape of what they return for a group.
         """
         found, tests = np.full(self._taken.shape + each, np.nan), self.tests()
         rules = [t for t, model in enumerate(models) if linear is not None and self._is_linear(model)]
@@ -293,7 +293,7 @@ class TableStream:
         )
 
     def _of_rules(self, give: Callable[..., Floats], trials: Ints, coef: Floats, intercept: Floats) -> Floats:
-        """Linear rules move onto unscaled rows, so that a test part shared by all trials is multiplied once."""
+        """Rewrite linear rules for unscaled rows, so that a test part shared by all trials is multiplied once."""
         folded = self._encoders.fold(trials, coef, intercept)
         if self._settings.test is not None:
             return give(self._scores(0), *folded)

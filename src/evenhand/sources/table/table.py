@@ -45,22 +45,24 @@ class Table:
         features: the columns to predict from; all others unless given.
         ignore: columns to leave out.
         exclude: groups to leave out, by name.
-        test: a share held out of every group (at most 10,000 rows of each), a frame or file of its own, or None.
-        stratify: whether the share is held out of every group; False: of all rows at random, so that a group's test rows vary.
+        test: a share held out of every group (at most 10,000 rows of each), a separate frame or file, or None.
+        stratify: whether to hold the share out of every group; False: out of all rows at random, so that the number of
+            a group's test rows varies.
         use_group_as_feature: whether to predict from the group columns too.
-        missing: a missing number counts as a category of its own, or as the median and a category of its own.
+        missing: a missing number is its own category (`"category"`), or the median and its own category (`"median"`).
         scale: numbers with mean 0 and deviation 1 (`"standard"`), from 0 to 1 (`"minmax"`), or as they are (`"none"`).
-        scale_by: encode by the trial's training rows, or by all rows outside the test part.
-        replace: never draw a row twice, or go on inside the two halves once a group is used up.
+        scale_by: encode by the trial's training rows (`"training"`), or by all rows outside the test part (`"pool"`).
+        replace: never draw a row twice (`"never"`), or draw the two halves again once a group is used up (`"halves"`).
         validation: the share of each group's rows that validates.
-        max_categories: a text column with more values than this is refused; free text, of several words each, only
-            where the learner does not take the columns as they are.
-        unseen: refuse a test table with categories the pool has not (`"error"`), or let them count as none (`"ignore"`).
-        id: a column that names every row; it is no feature, and a test table must not share one.
-        split_by: a column such as a person's number; all rows of a person stand on one side of every split.
-        merge_below: groups with fewer rows become one, called other.
-        on_disk: leave a Parquet pool on disk and read only what is drawn; by default from 2,000,000 rows.
-        separator: what stands between the cells of a CSV file; recognised unless given.
+        max_categories: a text column with more values than this is refused; free text, of several words each, is
+            refused only if the learner does not take the columns as they are.
+        unseen: refuse a test table with categories the pool does not have (`"error"`), or count them as no category
+            (`"ignore"`).
+        id: a column that identifies every row; it is not a feature, and a test table must not share any id.
+        split_by: a column such as a person's number; all rows of a person stay on one side of every split.
+        merge_below: groups with fewer rows than this are merged into one, called other.
+        on_disk: leave a Parquet pool on disk and read only what is drawn; by default from 2,000,000 rows on.
+        separator: what separates the cells of a CSV file; recognised unless given.
         decimal: its decimal mark; a comma is recognised.
         encoding: its encoding, UTF-8 unless given.
 
@@ -202,7 +204,7 @@ class Table:
 
     @property
     def empty_groups(self) -> tuple[str, ...]:
-        """Intersections nobody is in."""
+        """The intersections without rows."""
         return self._pool.groups.empty
 
     @property
@@ -212,7 +214,7 @@ class Table:
 
     @property
     def feature_columns(self) -> list[str]:
-        """The columns predicted from."""
+        """The columns to predict from."""
         return [*self._pool.layout.columns, *self._pool.texts]
 
     @property
@@ -286,7 +288,7 @@ class Table:
 
     @property
     def raw_columns(self) -> list[str]:
-        """The columns predicted from, in the order they have in the table."""
+        """The columns to predict from, in the order they have in the table."""
         return list(self._pool.features)
 
     @property
@@ -297,13 +299,13 @@ class Table:
 
     @property
     def left_out(self) -> dict[str, str]:
-        """Why each other column of the table is not predicted from."""
+        """For every other column of the table, why it is not used to predict."""
         columns = self._columns
         found = dict.fromkeys(self.column_names, "not among the features that were named")
         found |= dict.fromkeys(columns.ignore, "ignored")
         found |= dict.fromkeys(
             self.group_columns,
-            "a group column, which is no feature: say use_group_as_feature=True (--use-group-as-feature) if it is to be one",
+            "a group column, which is not a feature: say use_group_as_feature=True (--use-group-as-feature) if it is to be one",
         )
         found |= {columns.label: "the label"} | ({} if columns.id is None else {columns.id: "the id"})
         return {name: why for name, why in found.items() if name not in self._pool.features}
@@ -313,7 +315,7 @@ class Table:
         return self._pool.y[rows].astype(np.int64)
 
     def coded(self, rows: Ints) -> Coded:
-        """The features of rows by number, before they are scaled; of a pool on disk those that were read."""
+        """The features of rows by number, before scaling; for a pool on disk, only rows that were read."""
         return self._pool.rows[rows]
 
     def group_of(self, rows: Ints) -> Ints:
@@ -321,7 +323,7 @@ class Table:
         return self._pool.groups.codes[rows].astype(np.int64)
 
     def sample_rows(self, most: int) -> Ints:
-        """Row numbers spread over the groups' rows, at most so many; of a pool on disk those that were read."""
+        """At most `most` row numbers, spread over the groups' rows; for a pool on disk, only rows that were read."""
         if isinstance(self._pool.rows, ParquetRows):
             known = self._pool.rows.known
         else:

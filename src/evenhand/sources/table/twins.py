@@ -68,7 +68,7 @@ def in_pool(test: Words, pool: Words) -> Mask:
 
 
 def too_many_shared(shared: int, tests: int, pool: Words) -> bool:
-    """Whether so many test rows in the pool are no coincidence.
+    """Whether more test rows are in the pool than coincidence explains.
 
     Rows of coarse columns may be equal by chance. How often is known from the pool itself: the share of its rows that
     have a twin there. Without any twin in the pool every shared row is a leak.
