@@ -43,7 +43,7 @@ lint: install
 test: install browser lint
 	$(BIN)/python -m pytest -m "not soak" -n 2
 
-soak: install
+soak: install browser
 	$(BIN)/python -m pytest -m soak -s --junitxml=.venv/soak.xml
 	$(BIN)/evenhand bench --full
 	$(BIN)/python benchmarks/ledger.py --postgresql own
@@ -54,6 +54,7 @@ soak: install
 	$(BIN)/python benchmarks/random_groups.py --json docs/results/random-groups.json
 	$(BIN)/python benchmarks/proofs.py
 	$(BIN)/python benchmarks/server.py --json docs/results/server.json
+	$(BIN)/python benchmarks/page.py --json docs/results/page.json
 	$(BIN)/python benchmarks/models.py
 	$(BIN)/python benchmarks/label_studio.py --json docs/results/label-studio.json --record
 

@@ -40,6 +40,7 @@ STEPS = {
     "pools": "python benchmarks/pools.py --json docs/results/pools.json",
     "ledger": "python benchmarks/ledger.py --postgresql own --json docs/results/ledger.json",
     "server": "python benchmarks/server.py --json docs/results/server.json",
+    "page": "python benchmarks/page.py --json docs/results/page.json",
     "label studio": "python benchmarks/label_studio.py --json docs/results/label-studio.json",
     "rounds": "python benchmarks/rounds.py --json docs/results/rounds.json",
     "bench": "evenhand bench --full --json > docs/results/bench.json",

@@ -28,6 +28,7 @@ from blocks import (
     server_api,
     tables,
     theory,
+    web_page,
 )
 
 DOCS = Path(__file__).parents[1]
@@ -53,6 +54,7 @@ SUBJECTS = (
     server_api,
     tables,
     theory,
+    web_page,
 )
 BLOCK = re.compile(r"(<!-- begin ([\w-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 

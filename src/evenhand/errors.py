@@ -77,4 +77,11 @@ class ToolError(EvenhandError, RuntimeError):
 
 
 class LedgerError(EvenhandError, RuntimeError):
-    """The database failed; everything that was acknowledged before is intact."""
+    """The database failed; everything that was acknowledged before is intact.
+
+    `plain` says it without the database's own words, which may tell of paths, hosts and users.
+    """
+
+    def __init__(self, message: str, plain: str = "the database cannot be used now") -> None:
+        super().__init__(message)
+        self.plain = plain

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -58,6 +59,24 @@ def test_a_campaign_that_has_not_begun_draws_nothing_and_says_why_in_a_sentence(
     assert not [name for name, chart in CHARTS.items() if chart.draw(view, 490)]
     assert view.next is not None
     assert view.next.why.startswith("Warm-up is still running")
+
+
+def test_an_interval_past_the_proven_bound_is_explained() -> None:
+    c = eh.Campaign(["u", "v"], eh.Uniform(), eh.Logistic(), budget=400, batch=20, distinct=True)
+    rng = np.random.default_rng(0)
+    for k in range(8):
+        r = c.ask("ann")
+        y = rng.integers(0, 2, r.size)
+        c.tell(r, rng.normal(size=(r.size, 2)) + 4 * y[:, None], y)
+        if k == 1:
+            c.certify()
+    certificate = c.certificate()
+    assert max(certificate.high) > certificate.worst_at_most
+    with c.store.ledger.reading(c.store.number) as reader:
+        view = view_of(c, History().follow(reader).past())
+    assert "and both hold" in campaign_report(view, "2027-01-01T00:00:00Z")
+    alone = replace(view, status=view.status | {"certificate": view.status["certificate"] | {"worst_at_most": 0.99}})
+    assert "and both hold" not in campaign_report(alone, "2027-01-01T00:00:00Z")
 
 
 def test_with_many_groups_the_worst_have_colours_of_their_own() -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import httpx
@@ -311,6 +313,31 @@ def test_secrets_are_in_no_log_no_metric_no_copy(place: Place, tmp_path: Any) ->
     assert all(len(line["request"]) == 16 and line["status"] for line in answered)
     assert any(line["who"] == "ann" for line in answered)
     assert "/share/evh_…" in {line["path"] for line in answered}
+
+
+def test_what_the_database_says_is_for_those_who_lead(place: Place) -> None:
+    def broken(table: str, token: str | None, *, login: str = "") -> list[str]:
+        """What comes back, as a page and as JSON, while a table is away."""
+        with closing(sqlite3.connect(place.folder / "ledger.db")) as database:
+            database.execute(f"ALTER TABLE {table} RENAME TO away")
+            try:
+                answers = [place.login(login, Accept=kind) if login else place.call("GET", path, token, headers={"Accept": kind})
+                           for path, kind in (("/campaigns/ours", "text/html"), ("/api/campaigns/ours", "*/*"))]  # fmt: skip
+            finally:
+                database.execute(f"ALTER TABLE away RENAME TO {table}")
+        assert [answer.status_code for answer in answers] == [503, 503]
+        return [answer.text.lower() for answer in answers]
+
+    own = "no such table"
+    assert all(own in text for text in broken("events", place.of["lead"]))
+    hidden = (
+        broken("events", place.of["viewer"])
+        + broken("tokens", place.of["viewer"])
+        + broken("tokens", None, login=place.of["viewer"])
+    )
+    assert not [text for text in hidden if own in text]
+    assert all("the database failed" in text for text in hidden)
+    assert own in place.server.log
 
 
 def test_wrong_tokens_are_tried_ten_times_a_minute_at_most(place: Place) -> None:

@@ -9,6 +9,7 @@ import shutil
 import sqlite3
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from evenhand.server.tokens import Role, Tokens
 AXE = Path(sys.prefix) / "node" / "node_modules" / "axe-core" / "axe.min.js"
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 ODD = '<script>alert("x")</script> & "sons" 🚲 نساء'
+TOKYO = 9 * 3600
 Page = Any
 
 
@@ -114,7 +116,9 @@ def test_a_campaign_from_its_making_to_its_end_by_two_people(browser: Any, start
     lead = Person(browser, server.url, tokens[Role.lead])
     collector = Person(browser, server.url, tokens[Role.collector], viewport={"width": 400, "height": 800})
 
-    # made with a pool, groups taken from it
+    # made with a pool, groups taken from it; who looks at the empty list sees it come
+    listed = Person(browser, server.url, tokens[Role.collector])
+    listed.page.wait_for_selector("text=There is no campaign yet")
     page = lead.see("/new")
     lead.check()
     page.fill("#f-name", "Sürvey 1")
@@ -127,6 +131,8 @@ def test_a_campaign_from_its_making_to_its_end_by_two_people(browser: Any, start
     assert "4 labels from" in page.inner_text(".hero")
     lead.check()
     at = page.url.removeprefix(server.url).partition("?")[0]
+    listed.page.wait_for_selector("#live-list a:has-text('Sürvey 1')")
+    listed.page.focus("#live-list a")
 
     # by keyboard: the first stop leads past the navigation, and what has the focus is seen to have it
     page.focus(".brand")
@@ -167,6 +173,9 @@ def test_a_campaign_from_its_making_to_its_end_by_two_people(browser: Any, start
     theirs.wait_for_selector("text=The labels are stored.")
     theirs.wait_for_selector("text=1 outstanding")
     page.wait_for_selector("#live-tiles .big:has-text('3')")
+    listed.page.wait_for_selector("#live-list dd:has-text('3 of 40')")
+    assert listed.page.evaluate("document.activeElement.textContent") == "Sürvey 1"
+    listed.check()
     collector.file("rest.csv", f"id,label\n{names[0]},yes\n")
     theirs.click("text=Look through it")
     theirs.click("text=Store 1 label")
@@ -196,6 +205,13 @@ def test_a_campaign_from_its_making_to_its_end_by_two_people(browser: Any, start
     lead.check()
     shown = page.inner_text("#live-people time >> nth=0")
     assert "UTC" not in shown  # in the viewer's own zone
+    axis = page.locator("#chart-budget .wide g[data-step]")
+    step, low, high = (int(axis.get_attribute(f"data-{name}")) for name in ("step", "from", "to"))
+    assert axis.locator(".axis").text_content() == "time (GMT+9)"
+    walls = [wall for wall in range(-(-(low + TOKYO) // step) * step, high + TOKYO + 1, step) if wall % 86400]
+    form = "%H:%M:%S" if step < 60 else "%H:%M"
+    expected = [datetime.fromtimestamp(wall, UTC).strftime(form) for wall in walls]
+    assert [tick for tick in axis.locator(".tick").all_text_contents() if ":" in tick] == expected
     page.click("summary:has-text('Export')")
     with page.expect_download() as download:
         page.click("#export >> text=CSV")

@@ -43,16 +43,17 @@ def translated() -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:
-        raise LedgerError(in_words(error.orig)) from error
+        raise LedgerError(*in_words(error.orig)) from error
 
 
-def in_words(error: BaseException | None) -> str:
-    """What the database's error means, and what to do."""
+def in_words(error: BaseException | None) -> tuple[str, str]:
+    """What the database's error means, and what to do: with the database's own words, and without them."""
     raw = str(error).strip()
     for marks, meaning in _MEANINGS:
         if any(mark in raw.lower() for mark in marks):
-            return f"{meaning} ({raw})"
-    return f"the database failed: {raw}; whether it stored the last step is not known, repeat it"
+            return f"{meaning} ({raw})", meaning
+    then = "whether it stored the last step is not known, repeat it"
+    return f"the database failed: {raw}; {then}", f"the database failed; {then}"
 
 
 def connect(url: str, *, read_only: bool = False) -> Engine:
@@ -154,9 +155,9 @@ def begin_sqlite(connection: Connection, *, writing: bool, seconds: float | None
             begin("BEGIN IMMEDIATE")
         except sqlite3.OperationalError as error:
             if "locked" not in str(error):
-                raise LedgerError(in_words(error)) from error
+                raise LedgerError(*in_words(error)) from error
             if time.monotonic() >= tried_until:
-                raise Busy(in_words(error)) from error
+                raise Busy(*in_words(error)) from error
             time.sleep(random.uniform(0.01, 0.1))  # long enough that the process that has the file takes several steps
         else:
             return

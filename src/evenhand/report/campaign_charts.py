@@ -207,7 +207,7 @@ def _burn_down(view: CampaignView, width: int) -> str:
         end = shown
     return lines(
         series, title="Budget left", description=f"{view.status['used']:,} of {view.status['budget']:,} labels are used",
-        x_label="day (UTC)", y_label="labels left", y_format=number, y_range=(0.0, max(y) * 1.02 or 1.0),
+        x_label="time (UTC)", y_label="labels left", y_format=number, y_range=(0.0, max(y) * 1.02 or 1.0),
         x_marks=time_marks(x[0], end, 5 if width > NARROW else 3), width=width,
     )  # fmt: skip
 
@@ -273,7 +273,7 @@ def _throughput(view: CampaignView, width: int) -> str:
     return areas(
         names, x, [row for row in a_day for _ in range(2)], title="Labels a day", y_format=number, x_label="day (UTC)",
         description="; ".join(f"{c.name}: {c.labels:,} labels in all" for c in people), y_label="labels a day",
-        colours=[TONE + i for i in range(len(names))], x_marks=time_marks(x[0], x[-1], 5 if width > NARROW else 3, shortest=_DAY), width=width,
+        colours=[TONE + i for i in range(len(names))], x_marks=time_marks(x[0], x[-1], 5 if width > NARROW else 3, shortest=_DAY, zoned=False), width=width,
     )  # fmt: skip
 
 

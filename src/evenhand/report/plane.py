@@ -9,6 +9,8 @@ from itertools import count
 from typing import TypeVar
 from unicodedata import bidirectional, east_asian_width
 
+from evenhand.report.times import TimeMarks
+
 __all__ = [
     "COLOURS", "LEFT", "LINE", "NARROW", "RIGHT", "WIDTH", "Plane", "isolated", "legend", "number", "padded", "percent",
     "picture", "room_left", "shortened", "text_at", "thinned", "ticks", "width_of", "wrapped",
@@ -154,14 +156,17 @@ class Plane:
                 f'<text class="tick" x="{self.left - 8}" y="{y + 4:.1f}" text-anchor="end">{y_format(value)}</text>'
             )
         below = [(value, number(value)) for value in ticks(*self.x, about=self.marks)] if x_marks is None else x_marks
-        for value, text in below:
-            x, _ = self.at(value, self.y[0])
-            parts.append(
-                f'<text class="tick" x="{x:.1f}" y="{self.bottom + 18}" text-anchor="middle">{escape(text)}</text>'
-            )
-        parts.append(
+        found = [
+            f'<text class="tick" x="{self.at(value, 0)[0]:.1f}" y="{self.bottom + 18}" text-anchor="middle">{escape(text)}</text>'
+            for value, text in below
+        ]
+        found.append(
             f'<text class="axis" x="{self.right}" y="{self.bottom + 36}" text-anchor="end">{escape(x_label)}</text>'
         )
+        if isinstance(x_marks, TimeMarks) and x_marks.zoned:
+            ends = f'data-from="{self.x[0]:.0f}" data-to="{self.x[1]:.0f}" data-left="{self.left}" data-right="{self.right}"'
+            found = [f'<g class="moments" data-step="{x_marks.step:.0f}" {ends}>', *found, "</g>"]
+        parts += found
         parts.append(f'<text class="axis" x="{self.left}" y="{self.top - 8}">{escape(y_label)}</text>')
         return parts
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-__all__ = ["time_marks"]
+__all__ = ["TimeMarks", "time_marks"]
 
 _STEPS = (
     1,
@@ -27,7 +27,19 @@ _STEPS = (
 )
 
 
-def time_marks(low: float, high: float, about: int = 5, shortest: float = 1) -> list[tuple[float, str]]:
+class TimeMarks(list[tuple[float, str]]):
+    """Moments in seconds since 1970 with their names in UTC, `step` seconds apart.
+
+    Where they are `zoned`, a script may put the round moments of the viewer's zone in their place. Days that something was
+    counted by are not: they are days of UTC for everybody.
+    """
+
+    def __init__(self, marks: list[tuple[float, str]], step: float, zoned: bool) -> None:
+        super().__init__(marks)
+        self.step, self.zoned = step, zoned
+
+
+def time_marks(low: float, high: float, about: int = 5, shortest: float = 1, zoned: bool = True) -> TimeMarks:
     """Round moments between two, in seconds since 1970 and UTC, with their names; `shortest` seconds apart at least.
 
     >>> time_marks(0, 4 * 86400, about=4)[1]
@@ -36,7 +48,7 @@ def time_marks(low: float, high: float, about: int = 5, shortest: float = 1) -> 
     step = next((s for s in _STEPS if s >= shortest and (high - low) / s <= about), 365 * 86400)
     first = -(-low // step) * step
     marks = [first + k * step for k in range(int((high - first) // step) + 1)]
-    return [(float(at), _name(at, step)) for at in marks]
+    return TimeMarks([(float(at), _name(at, step)) for at in marks], step, zoned)
 
 
 def _name(at: float, step: float) -> str:

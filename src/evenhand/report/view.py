@@ -118,6 +118,13 @@ class CampaignView:
         """Whether the campaign is over."""
         return self.status["closed"] is not None
 
+    @property
+    def beyond(self) -> bool:
+        """Whether a group's interval reaches past the bound on the worst-off: two statements that a reader holds together."""
+        proven = self.status["certificate"]
+        bound = 1.0 if proven is None else proven["worst_at_most"]
+        return any(row.certified is not None and row.certified[3] > bound for row in self.groups)
+
     def value(self, risk: float | None) -> str:
         """A risk as text: per cent, or a number."""
         return written(risk, self.is_rate)

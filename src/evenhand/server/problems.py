@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import orjson
@@ -11,9 +12,11 @@ from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
 from evenhand.errors import Conflict, EvenhandError, InputError, LearnerError, LedgerError, NotFound, NothingToAsk
+from evenhand.server.tokens import Grant, Role
 
 __all__ = ["PROBLEMS", "Problem", "answer", "handle_errors", "problem", "status_of"]
 
+_LOG = logging.getLogger("evenhand.server")
 _TITLES = {
     400: "bad request", 401: "who are you?", 403: "not allowed", 404: "not there", 405: "no such method", 408: "too slow",
     409: "conflict", 413: "too large", 415: "unknown kind of body", 421: "unknown host", 422: "bad input",
@@ -75,8 +78,8 @@ def problem(status: int, detail: str, code: str, headers: dict[str, str] | None 
     return Response(orjson.dumps(body, default=str), status, headers, "application/problem+json")
 
 
-def answer(error: EvenhandError) -> Response:
-    """The HTTP response for an error that Evenhand raised."""
+def answer(error: EvenhandError, grant: Grant | None = None) -> Response:
+    """The HTTP response for an error that Evenhand raised; only leads see the database's own words."""
     detail = str(error)
     if isinstance(error, Problem):
         return problem(error.status, detail, error.code, error.headers)
@@ -95,6 +98,9 @@ def answer(error: EvenhandError) -> Response:
     if isinstance(error, LearnerError):
         return problem(424, detail, "learner", exit_code=1)
     if isinstance(error, LedgerError):
+        if grant is None or not grant.may(Role.lead):
+            _LOG.warning("the database cannot be used: %s", detail)
+            detail = error.plain
         return problem(503, detail, "database", {"Retry-After": "2"}, exit_code=1)
     raise error
 
@@ -109,7 +115,7 @@ def handle_errors(app: FastAPI) -> None:
 
     @app.exception_handler(EvenhandError)
     async def ours(request: Request, error: EvenhandError) -> Response:
-        return answer(error)
+        return answer(error, getattr(request.state, "grant", None))
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:

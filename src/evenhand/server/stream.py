@@ -1,52 +1,112 @@
-"""New events of a campaign, as server-sent events."""
+"""New events of a campaign, or of all campaigns, as server-sent events."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
 
 import anyio.to_thread
 import orjson
+from fastapi import Request
+from fastapi.responses import Response, StreamingResponse
 
 from evenhand.campaign import Campaign
 from evenhand.errors import LedgerError
-from evenhand.server.access import Seat
+from evenhand.ledger.database import DatabaseLedger
+from evenhand.server.access import Parts, Seat, parts_of
+from evenhand.server.problems import Problem
+from evenhand.server.tokens import Grant
 
-__all__ = ["MOST_STREAMS", "Newest", "news"]
+__all__ = ["MOST_STREAMS", "Newest", "events_in", "news", "news_of_all", "open_stream"]
 
 MOST_STREAMS = 500
 """Streams that may be open at once."""
 _POLL_SECONDS = 1.0
+_LIST_SECONDS = 3.0
+"""The list of campaigns is followed more slowly: it is long, and each time it is made anew."""
 _CHECK_SECONDS = 5.0
 _ALIVE_SECONDS = 15.0
 _AT_ONCE = 200
+News = AsyncIterator[bytes]
 
 
 class Newest:
-    """The newest event of each campaign that somebody follows, looked up once a second for all followers."""
+    """The newest events that somebody follows, looked up once for all followers."""
 
     def __init__(self) -> None:
-        self._found: dict[int, tuple[float, int]] = {}
-        self._locks: dict[int, asyncio.Lock] = {}
+        self._found: dict[int | None, tuple[float, Any]] = {}
+        self._locks: dict[int | None, asyncio.Lock] = {}
 
     async def of(self, campaign: Campaign) -> int:
         """The number of the newest event, at most a second old."""
-        number, now = campaign.store.number, asyncio.get_running_loop().time()
-        async with self._locks.setdefault(number, asyncio.Lock()):
-            at, seq = self._found.get(number, (-1.0, 0))
-            if at < now - _POLL_SECONDS / 2:
-                seq = (await anyio.to_thread.run_sync(campaign.store.refresh)).seq
-                self._found[number] = (now, seq)
-            return seq
+        found: int = await self._fresh(campaign.store.number, _POLL_SECONDS, lambda: campaign.store.refresh().seq)
+        return found
+
+    async def of_all(self, ledger: DatabaseLedger) -> dict[int, int]:
+        """The number of the newest event of every campaign, at most a few seconds old."""
+        found: dict[int, int] = await self._fresh(None, _LIST_SECONDS, ledger.newest)
+        return found
+
+    async def _fresh(self, key: int | None, seconds: float, look: Callable[[], Any]) -> Any:
+        now = asyncio.get_running_loop().time()
+        async with self._locks.setdefault(key, asyncio.Lock()):
+            at, found = self._found.get(key, (-seconds, None))
+            if at < now - seconds / 2:
+                found = await anyio.to_thread.run_sync(look)
+                self._found[key] = (now, found)
+            return found
 
 
-async def news(seat: Seat, after: int, stopping: asyncio.Event, newest: Newest) -> AsyncIterator[bytes]:
-    """Yield the events after a number as they come; a comment now and then shows that the stream is alive.
+def events_in(newest: dict[int, int], grant: Grant) -> int:
+    """How many events there are in the campaigns that somebody may see: more of them say that something happened."""
+    return sum(seq for number, seq in newest.items() if grant.campaign in (None, number))
+
+
+def open_stream(request: Request, news: News) -> Response:
+    """Answer with a stream, unless too many are open."""
+    metrics = parts_of(request).observer.streams.collect()
+    if sum(sample.value for metric in metrics for sample in metric.samples) >= MOST_STREAMS:
+        raise Problem(503, f"{MOST_STREAMS} streams are open already: poll with ETags", "busy", {"Retry-After": "60"})
+    # nginx would hold events back until its buffer is full
+    return StreamingResponse(news, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
+
+
+def news(seat: Seat, after: int, stopping: asyncio.Event, newest: Newest) -> News:
+    """The events of a campaign after a number, each as it comes."""
+
+    async def look(after: int) -> list[dict[str, Any]]:
+        if await newest.of(seat.campaign) <= after:
+            return []
+        return await anyio.to_thread.run_sync(seat.campaign.events, after, _AT_ONCE)
+
+    return _following(seat.parts, seat.grant, after, stopping, look, _POLL_SECONDS)
+
+
+def news_of_all(parts: Parts, grant: Grant, after: int, stopping: asyncio.Event, newest: Newest) -> News:
+    """An event `moved` whenever something happened in the campaigns that somebody may see, numbered by all their events."""
+
+    async def look(after: int) -> list[dict[str, Any]]:
+        now = events_in(await newest.of_all(parts.campaigns.ledger), grant)
+        return [{"seq": now, "kind": "moved"}] if now > after else []
+
+    return _following(parts, grant, after, stopping, look, _LIST_SECONDS)
+
+
+async def _following(
+    parts: Parts,
+    grant: Grant,
+    after: int,
+    stopping: asyncio.Event,
+    look: Callable[[int], Awaitable[list[dict[str, Any]]]],
+    seconds: float,
+) -> News:
+    """Yield what `look` finds after a number as it comes; a comment now and then shows that the stream is alive.
 
     An event `away`, without a number, says that the database cannot be reached. The stream ends when the server stops,
     or when the grant behind it is no longer valid.
     """
-    campaign, streams = seat.campaign, seat.parts.observer.streams
+    streams = parts.observer.streams
     streams.inc()
     try:
         quiet = since_check = 0.0
@@ -57,10 +117,9 @@ async def news(seat: Seat, after: int, stopping: asyncio.Event, newest: Newest) 
             try:
                 if since_check >= _CHECK_SECONDS:
                     since_check = 0.0
-                    if not await anyio.to_thread.run_sync(seat.parts.tokens.still_valid, seat.grant):
+                    if not await anyio.to_thread.run_sync(parts.tokens.still_valid, grant):
                         return
-                if await newest.of(campaign) > after:
-                    found = await anyio.to_thread.run_sync(campaign.events, after, _AT_ONCE)
+                found = await look(after)
                 away = False
             except LedgerError:  # it may come back, so the stream goes on
                 if not away:
@@ -72,13 +131,13 @@ async def news(seat: Seat, after: int, stopping: asyncio.Event, newest: Newest) 
                 yield b"id: %d\nevent: %s\ndata: %s\n\n" % (after, event["kind"].encode(), data)
             if len(found) == _AT_ONCE:
                 continue
-            quiet = 0.0 if found else quiet + _POLL_SECONDS
+            quiet = 0.0 if found else quiet + seconds
             if quiet >= _ALIVE_SECONDS:
                 quiet = 0.0
                 yield b": still here\n\n"
-            since_check += _POLL_SECONDS
+            since_check += seconds
             try:
-                await asyncio.wait_for(stopping.wait(), _POLL_SECONDS)
+                await asyncio.wait_for(stopping.wait(), seconds)
             except TimeoutError:
                 continue
     finally:

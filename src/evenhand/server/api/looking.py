@@ -17,7 +17,7 @@ from evenhand.server.access import Leading, Viewing
 from evenhand.server.api.shared import new_router
 from evenhand.server.bodies import Json, unchanged
 from evenhand.server.problems import Problem
-from evenhand.server.stream import MOST_STREAMS, news
+from evenhand.server.stream import news, open_stream
 
 __all__ = ["router", "status_of"]
 
@@ -81,18 +81,10 @@ async def stream(
     last: Annotated[str | None, Header(alias="Last-Event-ID")] = None,
 ) -> Response:
     """New events as server-sent events; a client that was cut off continues where it was."""
-    if sum(metric.value for metric in _samples(seat)) >= MOST_STREAMS:
-        raise Problem(503, f"{MOST_STREAMS} streams are open already: poll with ETags", "busy", {"Retry-After": "60"})
     # browsers send it by themselves when they reconnect, so it takes precedence over the address
     first = int(last) if last is not None and last.isdecimal() and int(last) < 2**31 else after
     stopping: asyncio.Event = request.app.state.stopping
-    found = news(seat, first, stopping, request.app.state.newest)
-    # nginx would hold events back until its buffer is full
-    return StreamingResponse(found, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
-
-
-def _samples(seat: Viewing) -> list[Any]:
-    return [sample for metric in seat.parts.observer.streams.collect() for sample in metric.samples]
+    return open_stream(request, news(seat, first, stopping, request.app.state.newest))
 
 
 @router.get(

@@ -51,6 +51,13 @@ def campaign(request: Request, seat: Viewing, wait: Annotated[int, Query(ge=0, l
     return show(request, seat)
 
 
+@router.get("/campaigns/{name}/past")
+def past(request: Request, seat: Viewing) -> Response:
+    """Whether the past is there (204) or is still being read (202): a page asks this instead of being made again and again."""
+    histories: Histories = request.app.state.histories
+    return Response(status_code=202 if histories.get(seat.campaign) is None else 204)
+
+
 @router.get("/campaigns/{name}/report")
 def report(request: Request, seat: Viewing) -> Response:
     """The page as one self-contained file."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from fastapi import Query, Request
+from fastapi import Header, Query, Request
 from fastapi.responses import Response
 
 from evenhand.campaign import Campaign
@@ -17,6 +18,7 @@ from evenhand.errors import InputError
 from evenhand.report.view import written
 from evenhand.server.access import grant_of, parts_of
 from evenhand.server.pages.shared import address, new_router, render
+from evenhand.server.stream import events_in, news_of_all, open_stream
 
 __all__ = ["router"]
 
@@ -28,6 +30,7 @@ _AT_ONCE = 100
 class Line:
     """A campaign in the list."""
 
+    number: int
     name: str
     path: str
     used: int
@@ -51,6 +54,8 @@ def listing(
 ) -> Response:
     """The campaigns: progress, the worst-off group, last activity, alerts."""
     parts, grant = parts_of(request), grant_of(request)
+    # before anything else is read: what happens in between is told once more
+    events = events_in(parts.campaigns.ledger.newest(), grant)
     known = parts.campaigns.ledger.campaigns()
     seen = {name: number for name, number in known.items() if grant.campaign in (None, number)}
     found = {name: number for name, number in seen.items() if q.casefold() in name.casefold()}
@@ -59,7 +64,20 @@ def listing(
     lines.sort(key=lambda line: line.last or "", reverse=True)
     lines.sort(key=lambda line: line.closed is not None)
     more = len(numbers) > page * _AT_ONCE
-    return render(request, "listing.html", lines=lines, q=q, total=len(seen), page=page, more=more)
+    return render(request, "listing.html", lines=lines, q=q, total=len(seen), page=page, more=more, events=events)
+
+
+@router.get("/stream")
+async def stream(
+    request: Request,
+    after: Annotated[int, Query(ge=0, lt=2**63)] = 0,
+    last: Annotated[str | None, Header(alias="Last-Event-ID", pattern=r"^\d{1,18}$")] = None,
+) -> Response:
+    """Whether something happened in the campaigns that one may see."""
+    stopping: asyncio.Event = request.app.state.stopping
+    first = after if last is None else int(last)
+    grant = grant_of(request)
+    return open_stream(request, news_of_all(parts_of(request), grant, first, stopping, request.app.state.newest))
 
 
 def _line(campaign: Campaign) -> Line:
@@ -72,7 +90,7 @@ def _line(campaign: Campaign) -> Line:
         average = running(state, 0.05 / len(state.groups))
         low, high, claimed = average.low[worst], average.high[worst], bool(state.running[worst][0])
     about: dict[str, Any] = {
-        "name": campaign.name, "path": address(campaign), "used": state.labels_used, "promised": state.outstanding,
+        "number": campaign.store.number, "name": campaign.name, "path": address(campaign), "used": state.labels_used, "promised": state.outstanding,
         "budget": int(state.settings["budget"]), "closed": state.closed, "last": as_time(state.at),
         "worst": None if worst is None else state.groups[worst], "shown": written(None if worst is None else risks[worst], state.settings["risk"] in RATES),
         "n": 0 if worst is None else state.relevant[worst], "low": low, "high": high, "alerts": _alerts(campaign, state),

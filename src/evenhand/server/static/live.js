@@ -3,12 +3,14 @@ import { showTimes } from "./times.js";
 
 const QUIET = 400;
 const AGAIN = 3000;
+const LATER = 1000;
 
 export function followStream(address) {
   const offline = document.getElementById("offline");
   let source = null;
   let newest = null;
   let waiting = null;
+  let asking = false;
 
   // a stream that was refused, by a proxy or while the database is away, is over for the browser: only a new one goes on
   function connect() {
@@ -44,7 +46,16 @@ export function followStream(address) {
       answer = null;
     }
     if (!answer?.ok) { say(answer?.status === 503 ? "database" : "server"); soon(AGAIN); }
-    if (document.querySelector("[data-later]")) soon(1500);
+    if (!asking) askForPast();
+  }
+
+  // a long past is read while the page is there already: a word says when it is worth fetching
+  async function askForPast() {
+    const where = document.querySelector("[data-later]")?.dataset.later;
+    asking = where !== undefined;
+    if (!asking) return;
+    const answer = await fetch(where, { cache: "no-store" }).catch(() => null);
+    if (answer?.status === 204) { asking = false; soon(0); } else setTimeout(askForPast, LATER);
   }
 
   function soon(delay = QUIET) { waiting ??= setTimeout(refresh, delay); }
@@ -52,11 +63,11 @@ export function followStream(address) {
   connect();
   addEventListener("pagehide", () => source.close());
   addEventListener("pageshow", (event) => { if (event.persisted) soon(); });
-  if (document.querySelector("[data-later]")) soon(600);
+  askForPast();
 }
 
 const KINDS = ["created", "pooled", "asked", "told", "added", "scored", "losses", "failed", "abandoned", "expired",
-  "extended", "corrected", "withdrawn", "erased", "skipped", "changed", "frozen", "proving", "weighed", "concluded", "closed", "away"];
+  "extended", "corrected", "withdrawn", "erased", "skipped", "changed", "frozen", "proving", "weighed", "concluded", "closed", "moved", "away"];
 
 function replace(fresh) {
   for (const part of document.querySelectorAll("[data-live]")) {
@@ -72,6 +83,7 @@ function replace(fresh) {
     showTimes(part);
     if (focus) find(part, focus)?.focus({ preventScroll: true });
   }
+  document.dispatchEvent(new Event("fresh"));
 }
 
 // a part in which somebody has typed is left alone until they are done

@@ -24,12 +24,15 @@ for (const zone of document.querySelectorAll("[data-drop]")) {
 }
 
 for (const input of document.querySelectorAll("[data-filter]")) {
-  input.addEventListener("input", () => {
-    const wanted = input.value.toLowerCase();
+  const sift = () => {
+    // what the server searched for is not searched once more: it knows more about letters
+    const wanted = input.value === input.defaultValue ? "" : input.value.toLowerCase();
     for (const item of document.querySelectorAll(input.dataset.filter)) {
       item.hidden = !item.dataset.name.includes(wanted);
     }
-  });
+  };
+  input.addEventListener("input", sift);
+  document.addEventListener("fresh", sift);
 }
 
 // a panel that an address names is open
