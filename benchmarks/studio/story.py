@@ -105,7 +105,7 @@ def _in_step(line: Tape, tool: LabelStudio, people: Any) -> None:
     campaign = eh.Campaign(None, "uniform", "table", budget=16, batch=1, seed=3)
     sync = Sync(campaign, tool, **FIELDS)
     with LabelStudio(line.url, tool.project, key="not this one") as wrong:
-        assert "does not take this access token" in refused(InputError, lambda: wrong.tasks(None))
+        assert "does not accept this access token" in refused(InputError, lambda: wrong.tasks(None))
     with LabelStudio(line.url, 999_999, key=line.key) as nowhere:
         assert "has no project 999999" in refused(InputError, lambda: nowhere.tasks(None))
     assert str(sync.once(dry_run=True)) == "dry run: 24 tasks, 3 asked, 6 to label"
