@@ -113,7 +113,7 @@ async def tell_labels(
     extra: Flag = False,
     dry_run: Flag = False,
 ) -> Response:
-    """Tell labels of a pool's examples by id, whichever requests they fill; in a file, an empty label is one not made yet."""
+    """Tell labels of a pool's examples by id, whichever requests they fill; rows of a file without a label wait."""
     body = await _body(http)
 
     def store() -> Receipt:
