@@ -121,3 +121,21 @@ def test_too_few_trials_are_not_taken_for_no_difference() -> None:
     assert max(widths) > 0.06
     assert any("2 trials cannot tell" in step and "--compare 20" in step for step in found["next"])
     assert not any("not what limits" in step for step in found["next"])
+
+
+def test_by_another_rate_its_own_chart_comes_first_and_rows_are_those_it_is_about() -> None:
+    table = frame(2, 900)
+    # of the second group few are of the class that the risk is about
+    rare = (table["group"] == "<b>g01</b>") & (np.arange(len(table)) % 12 != 1)
+    table.loc[rare, "y"] = 0
+    curated = curate(table, label="y", groups="group", budget=100, compare=0, risk="fnr", positive=1)
+    few = curated.summary["by_group"][1]
+    assert few["few"]
+    assert few["count"] > 100
+    said = " ".join(" ".join(_Page(curated.report()).text).split())
+    assert said.index("False negative rate of every group") < said.index("Accuracy of every group")
+    assert (
+        "rows of <b>g01</b>: with fewer than 30 each that the false negative rate is about, nothing is claimed" in said
+    )
+    assert "fewer than 30 test rows that the false negative rate is about" in said
+    assert "of every group, worst first" not in curated.report().split("Accuracy of every group")[1]

@@ -63,6 +63,8 @@ def render(summary: JsonObject) -> str:
         best=_best(summary),
         spread=lambda sd: words.spread(risk, sd),
         measures={key: head for key, head in MEASURES.items() if any(row.get(key) is not None for row in rows)},
+        counted=words.counted(summary),
+        risk_chart=both(partial(_risk_chart, enough[:MOST_GROUPS], summary)),
         accuracy_chart=both(partial(_accuracy_chart, enough[:MOST_GROUPS], summary)),
         hidden=max(len(enough) - MOST_GROUPS, 0),
         mixture_chart=both(partial(_mixture_chart, summary)),
@@ -105,8 +107,23 @@ def _accuracy_chart(rows: Sequence[JsonObject], summary: JsonObject, width: int)
         for row in rows
     ]
     said = "; ".join(f"{row['group']} {words.percent(row['accuracy'])}" for row in rows)
-    title = "Test accuracy of every group, worst first"
+    title = f"Test accuracy of every group, {'worst first' if summary['risk'] == 'error' else 'in the same order'}"
     return charts.intervals(bars, marks, title=title, description=said, x_label="test accuracy", width=width)
+
+
+def _risk_chart(rows: Sequence[JsonObject], summary: JsonObject, width: int) -> str:
+    """What "worst-off" means where it is another rate than the error: accuracy alone would show other groups as the worst."""
+    known = [row for row in rows if row["risk_low"] is not None]
+    if summary["risk"] == "error" or not words.is_rate(summary["risk"]):
+        return ""
+    bars = [
+        charts.Interval(row["group"], row["risk"], row["risk_low"], row["risk_high"], (), f"n = {row['relevant']:,}")
+        for row in known
+    ]
+    said = "; ".join(f"{row['group']} {words.percent(row['risk'])}" for row in known)
+    name = summary["risk_title"]
+    title = f"{name[0].upper()}{name[1:]} of every group, worst first"
+    return charts.intervals(bars, [], title=title, description=said, x_label=f"{name} on test rows", width=width)
 
 
 def _worst_first(summary: JsonObject) -> list[int]:

@@ -125,7 +125,7 @@ def title(summary: JsonObject) -> str:
             return f"{summary['labels']:,} of {summary['progress']['budget']:,} labels so far, not tested"
         if not tested:
             return f"{summary['labels']:,} rows chosen, not tested"
-        return f"No group has {summary['min_test']:,} test rows: who is worst off is not known"
+        return f"No group has {summary['min_test']:,} {counted(summary)}: who is worst off is not known"
     if risk == "error":
         low, high = (f"{100 * worst[end]:.1f}" for end in ("low", "high"))
         return f"Worst-off: {worst['group']}, {percent(worst['accuracy'])} right [{low}, {high}]"
@@ -138,6 +138,12 @@ def title(summary: JsonObject) -> str:
     if worst["risk_low"] is None:
         return said
     return f"{said} [{worst['risk_low']:.3f}, {worst['risk_high']:.3f}]"
+
+
+def counted(summary: JsonObject) -> str:
+    """The rows that a group's figure rests on: those of one class alone where the risk is about one class."""
+    all_rows = all(row["relevant"] == row["count"] for row in summary["by_group"])
+    return "test rows" if all_rows else f"test rows that the {summary['risk_title']} is about"
 
 
 def advice(summary: JsonObject) -> list[str]:
@@ -158,7 +164,9 @@ def _advice(s: JsonObject) -> Iterator[str]:
         return
     few = [row["group"] for row in rows if row["few"]]
     if few:
-        said = f"Get more test rows of {joined(few)}: with fewer than {s['min_test']:,} each nothing is claimed about them."
+        which = counted(s).removeprefix("test rows")
+        each = f"each{which}," if which else "each"
+        said = f"Get more test rows of {joined(few)}: with fewer than {s['min_test']:,} {each} nothing is claimed about them."
         if 1 < len(few) < len(rows):  # one alone would only get another name, and all together leave nobody to compare
             least = 1 + max(row["pool"] for row in rows if row["few"])
             said += f" Or make one group of them (merge_below={least}, --merge-below {least})."

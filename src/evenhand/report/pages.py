@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -16,6 +17,8 @@ from evenhand.report.view import PERCENT, CampaignView
 
 __all__ = ["TEMPLATES", "both", "campaign_report", "environment", "look"]
 
+# a hyphen before a number that stands alone; those inside words and dates stay
+_MINUS = re.compile(r"(?<![\w.-])-(?=\d)")
 TEMPLATES = Path(__file__).parent / "templates"
 
 
@@ -25,6 +28,7 @@ def environment(*folders: Path) -> Environment:
     found = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     found.filters |= {"count": _count, "percent": _percent, "time": _time, "colour": colour_of, "isolated": isolated}
     found.filters |= {"rounded": _rounded, "sentence": _sentence, "no_percent": lambda text: text.removesuffix(PERCENT)}
+    found.filters["minus"] = lambda text: _MINUS.sub("−", text)
     found.globals |= {"charts": CHARTS, "drawn": _drawn, "reasons": REASONS, "FULL": FULL}
     return found
 
