@@ -68,8 +68,8 @@ def test_failures_have_an_exit_code(tmp_path, monkeypatch):
     monkeypatch.setattr("evenhand.simulation.blocks.run_block", broken)
     found = run("fig-trend", "--trials", 1, "--jobs", 1, "--out", tmp_path / "out")
     assert found.exit_code == 1
-    assert "A_opt+, trial 1000, seed 0: ZeroDivisionError: nought" in found.stderr
-    assert '--repeat "synthetic2/A_opt+/1000"' in found.stderr
+    assert "A_opt+, trial 1100, seed 0: ZeroDivisionError: nought" in found.stderr
+    assert '--repeat "synthetic2/A_opt+/1100"' in found.stderr
     assert run("fig-trend", "--repeat", "synthetic2/A_opt/1").exit_code == 1
 
 
