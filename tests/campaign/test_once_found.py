@@ -181,7 +181,7 @@ def test_the_request_of_another_campaign_is_refused() -> None:
         theirs = other.ask()
     for _ in range(theirs.id):
         mine.ask()
-    with pytest.raises(InputError, match=f"request {theirs.id} for 'w' is another campaign's"):
+    with pytest.raises(InputError, match=f"request {theirs.id} for 'w' belongs to another campaign"):
         mine.tell(theirs, *rows(0))
     assert mine.labels_used == 0
     assert other.tell(theirs, *rows(0)).rows == 4
