@@ -125,7 +125,7 @@ def test_campaigns_of_any_name_have_a_page(start: Start, tmp_path: Any) -> None:
     for name in names:
         Campaign.create(database, name, ["u", "v"], budget=100).release()
     server = start(database)
-    listed = re.findall(r'<a href="(/campaigns/[^"]+)"><bdi>(.*?)</bdi>', page(server, "/"))
+    listed = re.findall(r'<a id="to\d+" href="(/campaigns/[^"]+)"><bdi>(.*?)</bdi>', page(server, "/"))
     assert sorted(name for _, name in listed) == sorted(names)
     for path, name in listed:
         assert f"<bdi>{name}</bdi>" in page(server, unescape(path))
