@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from fastapi import Query, Request
 from fastapi.responses import Response
+from starlette.background import BackgroundTask
 
 from evenhand.campaign.requests import as_time
 from evenhand.campaign.viewing import view_of
@@ -25,7 +26,7 @@ _ALWAYS = ("correct", "withdraw", "export")
 def seen(request: Request, seat: Seat, *, patient: bool = False) -> CampaignView:
     """The view of a campaign; if `patient`, it waits until the history is read."""
     histories: Histories = request.app.state.histories
-    history = histories.get(seat.campaign, _LONG) if patient else histories.get(seat.campaign)
+    history = histories.get(seat.campaign, _LONG) if patient else histories.at_hand(seat.campaign)
     view = view_of(seat.campaign, history)
     if view.status["pool"] is not None:  # the server's paths must not be shown
         view.status["pool"].pop("files")
@@ -42,7 +43,11 @@ def show(request: Request, seat: Seat, status: int = 200, panel: str | None = No
         "v": view, "base": root + address(seat.campaign), "api": f"{root}/api{address(seat.campaign)}",
         "verified": verified, "settings": seat.campaign.settings, "panel": panel if is_there else None,
     }  # fmt: skip
-    return render(request, "campaign.html", status, **about, **context)
+    page = render(request, "campaign.html", status, **about, **context)
+    if view.points is None:
+        # read once the page is sent: both at a time would slow each other down
+        page.background = BackgroundTask(request.app.state.histories.begin, seat.campaign)
+    return page
 
 
 @router.get("/campaigns/{name}")

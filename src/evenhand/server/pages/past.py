@@ -15,6 +15,8 @@ __all__ = ["Histories"]
 
 _MOST = 50
 _PATIENCE = 0.3
+_SHORT = 5000
+"""Events that are read in less time than anybody notices."""
 
 
 class Histories:
@@ -28,15 +30,26 @@ class Histories:
 
     def get(self, campaign: Campaign, seconds: float = _PATIENCE) -> Past | None:
         """The history up to now; None if reading it takes longer than this."""
+        try:
+            return self.begin(campaign).result(seconds)
+        except TooLong:
+            return None
+
+    def at_hand(self, campaign: Campaign) -> Past | None:
+        """The history up to now; None if it is long and nobody has read it, as reading would hold up what asks for it."""
+        store = campaign.store
+        with self._lock:
+            is_new = store.number not in self._known
+        return None if is_new and store.refresh().seq > _SHORT else self.get(campaign)
+
+    def begin(self, campaign: Campaign) -> Future[Past]:
+        """Read the history, or what is new in it, in the background."""
         number = campaign.store.number
         with self._lock:
             reading = self._reading.get(number)
             if reading is None or reading.done():
                 reading = self._reading[number] = self._readers.submit(self._follow, campaign)
-        try:
-            return reading.result(seconds)
-        except TooLong:
-            return None
+            return reading
 
     def shutdown(self) -> None:
         """Stop reading."""
