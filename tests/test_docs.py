@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
@@ -202,6 +204,37 @@ def test_the_tables_of_the_readme_run(tmp_path, monkeypatch):
     for words, fewer in zip(ours, (["--compare", "1"], ["--trials", "2", "--final", "plain"]), strict=True):
         run([*words, *fewer], monkeypatch)
     assert Path("train.report.html").exists()
+
+
+def test_the_commands_of_the_guide_to_tables_run(tmp_path, monkeypatch):
+    """On files that the reader would have; with fewer trials, to be quick."""
+    monkeypatch.chdir(tmp_path)
+    k = np.arange(12_000)
+    frame = pd.DataFrame(
+        {"sex": np.where(k % 3, "men", "women"), "age": 20 + k % 40, "hired": np.where(k * k % 7 > 2, "yes", "no")}
+    )
+    frame.assign(race=np.where(k % 5, "a", "b")).rename(columns={"hired": "income"}).to_parquet("census.parquet")
+    frame[:1500].to_csv("labelled.csv", index=False)
+    frame.drop(columns="hired")[:1500].to_csv("pool.csv", index=False)
+    ours = [words for language, block in blocks(DOCS / "tables.md") if language == "console" for words in lines(block)]
+    fewer = {
+        "census.parquet": ["--compare", "1"],
+        "--pilot": ["--trials", "2", "--final", "plain"],
+        "pool.csv": ["--force"],
+    }
+    assert {words[2] for words in ours} == set(fewer)
+    for words in ours:
+        run([*words, *fewer[words[2]]], monkeypatch)
+    assert len(pd.read_csv("train.todo.csv")) > 0
+
+
+def test_the_report_of_the_page_guide_is_written(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("EVENHAND_DB", raising=False)
+    (words,) = (words for _, block in blocks(DOCS / "page.md") if "campaign report" in block for words in lines(block))
+    run(["evenhand", "campaign", "create", "survey", "--group", "u", "--group", "v", "--budget", "20"], monkeypatch)
+    run(words, monkeypatch)
+    assert Path("survey.html").stat().st_size > 10_000
 
 
 def test_the_campaign_of_the_readme_runs(tmp_path, monkeypatch):
