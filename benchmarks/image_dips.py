@@ -104,7 +104,7 @@ def judged(trials: list[dict[str, Floats]]) -> list[dict[str, Any]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--trials", type=int, default=2)
+    parser.add_argument("--trials", type=int, default=5)
     parser.add_argument("--rounds", type=int, default=300)
     parser.add_argument("--batch", type=int, default=5, help="training images a round: few, so that rounds are cheap")
     parser.add_argument("--first", type=int, default=101, help="the first round that is tested")

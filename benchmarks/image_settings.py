@@ -1,7 +1,7 @@
 """How a user would train on images, and how A_opt+ has to be set there: FashionMNIST, A_opt beside Uniform, short runs.
 
 python benchmarks/image_settings.py updates --json docs/results/image-settings.json      ways to update the network, 5 trials
-python benchmarks/image_settings.py trend --json docs/results/image-trend.json           c1 of A_opt+, 2 trials
+python benchmarks/image_settings.py trend --json docs/results/image-trend.json           c1 of A_opt+, 5 trials
 
 Every run is kept as soon as it is finished: the same command goes on where it was stopped.
 """
@@ -66,7 +66,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, required=True)
     given = parser.parse_args()
     updates = given.what == "updates"
-    rounds, trials = given.rounds or (30 if updates else 60), given.trials or numbers("0-4" if updates else "0-1")
+    rounds, trials = given.rounds or (30 if updates else 60), given.trials or numbers("0-4")
     source = datasets.load("fashion-mnist", data_dir=given.data_dir)
     # only the end is reported: tests would take more time than the training
     settings = Settings(100 * rounds, batch=50, warmup=10, seed=given.seed, evaluate=1)

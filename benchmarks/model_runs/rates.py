@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 import evenhand as eh
-from evenhand.simulation.metrics import paired
-from model_runs.cells import Kept, source_of
+from model_runs.cells import Kept, over_sources, source_of
 from model_runs.samples import draw, is_even
 from model_runs.sources import SOURCES
 
@@ -26,12 +25,13 @@ def study(kept: Kept) -> dict[str, Any]:
     """Every setting on the choosing seed; the best one and its neighbours on the fresh one."""
     settings = [(folds, rate) for folds in FOLDS for rate in RATES]
     choosing = _gains(settings, CHOOSE, kept, budgets=(1,))
-    best = max(settings, key=lambda s: np.mean([np.mean(cell["gains"][_name(s)]) for cell in choosing]))
+    first = _summary(choosing, settings)
+    best = settings[int(np.argmax([row["mean"] for row in first]))]
     compared = sorted({best, (5, 4.0), (5, best[1]), (0, best[1])})
     confirming = _gains(compared, CONFIRM, kept, budgets=(0, 1, 2))
     return {
         "trials": TRIALS,
-        "choosing": _summary(choosing, settings),
+        "choosing": first,
         "best": {"folds": best[0], "rate": best[1]},
         "confirming": _summary(confirming, compared),
     }
@@ -64,18 +64,16 @@ def _cell(name: str, budget: int, even: bool, seed: int, settings: list[tuple[in
 
 
 def _summary(cells: list[dict[str, Any]], settings: list[tuple[int, float]]) -> list[dict[str, Any]]:
-    """The mean over cells of every setting, with an interval over cells, and the worst cell."""
+    """The mean over sources of every setting, with its interval, and the worst cell."""
     found = []
     for folds, rate in settings:
         means = np.array([np.mean(cell["gains"][_name((folds, rate))]) for cell in cells])
-        mean, low, high = paired(means, np.zeros(len(means)))
         worst = cells[int(means.argmin())]
         found.append(
-            {
-                "folds": folds, "rate": rate, "cells": len(cells), "mean": mean, "low": low, "high": high,
-                "least": float(means.min()), "least_at": f"{worst['source']}, {worst['budget']}",
-            }
-        )  # fmt: skip
+            {"folds": folds, "rate": rate, "cells": len(cells)}
+            | over_sources(means, [cell["source"] for cell in cells])
+            | {"least": float(means.min()), "least_at": f"{worst['source']}, {worst['budget']}"}
+        )
     return found
 
 

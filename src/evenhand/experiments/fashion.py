@@ -33,7 +33,7 @@ EXPERIMENTS = (
     groups_figure("fig-fashion-groups", NAME, STUDY),
     Experiment(
         id="fig-fashion-mixture",
-        title="The mixture over 500 rounds, FashionMNIST",
+        title="The mixture over time, FashionMNIST",
         paper="The vast majority of the examples go to (T-shirt, Shirt) and (Pullover, Coat).",
         studies={NAME: STUDY},
         find=find_mixture,

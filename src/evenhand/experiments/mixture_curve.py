@@ -77,7 +77,7 @@ def find(runs: Runs, scale: str) -> Findings:
             {"share of v at the peak, instance I": 1 - best["I"], "share of u at the peak, instance II": best["II"]}
         ),
         PEAK.claim: measured(
-            {"share of u at the peak, instance I": best["I"]}, note="exact; the paper reads its value off a plot"
+            {"share of u at the peak, instance I": best["I"]}, note="exact, where the paper reads a plot"
         ),
     }
     return Findings(figure, pd.concat(tables, ignore_index=True), numbers, found)

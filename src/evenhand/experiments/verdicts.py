@@ -139,7 +139,7 @@ class MoreOften:
 
     def words(self) -> str:
         """What it takes."""
-        return f"{self.name}: share among the trials that differ; holds above 0.5, fails below"
+        return f"{self.name}: share among the trials that differ, holds above 0.5, fails below"
 
 
 def student(values: Floats) -> Interval:
