@@ -91,7 +91,9 @@ def rates(part: dict[str, Any]) -> str:
         header = ["folds", "rate", f"{title}, {found[name][0]['cells']} cells: gain over plain", "least cell", "which"]
         tables.append(table(header, rows))
     return (
-        told(part, f"{found['trials']} trials a cell, gain in points [95 % over sources]") + "\n\n" + "\n\n".join(tables)
+        told(part, f"{found['trials']} trials a cell, gain in points [95 % over sources]")
+        + "\n\n"
+        + "\n\n".join(tables)
     )
 
 
