@@ -36,7 +36,7 @@ def test_more_of_v_helps_v_and_hurts_u(tmp_path):
 
 def test_image_trials_are_judged_by_their_own_numbers():
     claims = import_module("image_claims")
-    runs = claims.records(FILES)
+    runs = claims.records(claims.counted(FILES))
     ends = {}
     for file in FILES:
         for run in json.loads(file.read_text())["runs"]:
@@ -61,3 +61,9 @@ def test_figures_and_table_go_into_the_folder_of_a_reproduction(tmp_path):
     kept = json.loads((tmp_path / "results.json").read_text())["experiments"]
     assert set(kept) == {"fig-fashion", "fig-fashion-groups", "fig-fashion-mixture", "table-final"}
     assert [claim["text"] for claim in kept["table-final"]["claims"]] == ["FashionMNIST: A_opt ends ahead of Uniform"]
+    # when and how long is the trials' own, not that of the judging
+    runs = [run for file in FILES for run in json.loads(file.read_text())["runs"]]
+    last = max(run["finished"] for run in runs).replace("T", " ")
+    for entry in kept.values():
+        assert entry["date"] == f"{last[:16]} UTC"
+        assert entry["worker_seconds"] == pytest.approx(sum(run["cpu_seconds"] for run in runs))
