@@ -1,32 +1,48 @@
 """Runs everything that measures, one step after the other, and renders the pages after each.
 
-Run: python docs/results/evidence.py            (`--list`; `--only STEP …`; `--again` forgets what is finished;
+Run: python docs/results/evidence.py            (`--list`; `--only STEP …`; `--again` runs finished steps too;
 `--images` too; `--pages` runs no step)
 
-A step that is finished is not run again: stopped and started anew, it goes on. Steps that keep trials of their own go on
-inside, too.
+A step that is finished is not run again, on whatever commit it ran: stopped and started anew, it goes on. Steps that keep
+trials of their own go on inside, too.
 """
 
 import argparse
 import json
+import re
 import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from evenhand.errors import InputError
 from evenhand.experiments.judging import VALUES, read_values, values_text
+from evenhand.files import write_atomically
 
 ROOT = Path(__file__).parents[2]
+sys.path.append(str(ROOT / "benchmarks"))
+
+from provenance import commit, today, write_json  # noqa: E402
+
+RESULTS = ROOT / "docs/results"
 STATE = ROOT / ".venv/evidence.json"
 TRIALS = ".venv/evidence-trials"
 """Where `reproduce` keeps its trials; its JSON files and pictures are copied from there."""
+SIMULATED = ".venv/evidence-demo.json"
+DEMO = (
+    "evenhand simulate adult --group age:25,35,45,55 --group sex --scale standard --budget 800 --batch 5 --trials 30 --seed 1 "
+    "--strategy optimistic --strategy optimistic:c0=0.5 --strategy uniform --strategy uncurated --trace none --json"
+)
 
 STEPS = {
     "reproduction": f"evenhand reproduce --scale paper --out {TRIALS}",
     "tables": "python docs/results/tables.py",
+    "demo": f"{DEMO} > {SIMULATED}",
     "discussion": "python benchmarks/discussion.py",
     "theory": "python benchmarks/theory.py --out docs",
     "errata": "python benchmarks/errata.py --out docs/results/errata.json",
@@ -46,51 +62,105 @@ STEPS = {
     "bench": "evenhand bench --full --json > docs/results/bench.json",
     "soak": "python -m pytest -m soak -s --junitxml=.venv/soak.xml && python docs/results/soak.py .venv/soak.xml",
 }
-TRIAL = "python benchmarks/image_trials.py run {} --rounds 100 --evaluate 20 --out docs/results/images-{}-trials.json --keep .venv/evidence-images"
+TRIAL = "python benchmarks/image_trials.py run {} --rounds 100 --evaluate 20 --out docs/results/images-{}.json --keep .venv/evidence-images"
 UTKFACE = "utkface --rules A_opt=optimistic:c0=0.1 greedy uniform uncurated --trials 0-2"
+CROP = "utkface:crop_part1 --rules A_opt=optimistic:c0=0.1 uniform --trials 0"
+REPEAT = (
+    "python benchmarks/image_trials.py repeat docs/results/images-{}-trials.json --rule A_opt --trial 0 --rounds 100 "
+    "--json docs/results/image-repeats.json"
+)
 IMAGES = {
-    "fashion trials": TRIAL.format("fashion-mnist --trials 0-9", "fashion"),
-    "cifar trials": TRIAL.format("cifar10 --trials 0-4", "cifar"),
-    "utkface trials": TRIAL.format(UTKFACE, "utkface"),
-    "fashion at full length": "python benchmarks/image_trials.py run fashion-mnist --rules A_opt=optimistic:c0=0.1 uniform --trials 1 "
+    "fashion trials": TRIAL.format("fashion-mnist --trials 0-9", "fashion-trials"),
+    "cifar trials": TRIAL.format("cifar10 --trials 0-4", "cifar-trials"),
+    "utkface trials": TRIAL.format(UTKFACE, "utkface-trials"),
+    "utkface other split": TRIAL.format(CROP, "utkface-crop"),
+    "fashion at full length": "python benchmarks/image_trials.py run fashion-mnist --rules A_opt=optimistic:c0=0.1 uniform --trials 0-1 "
     "--rounds 500 --evaluate 50 --out docs/results/images-fashion-long.json --keep .venv/evidence-images",
+    "image ceilings": "python benchmarks/image_ceilings.py --json docs/results/image-ceilings.json",
+    "image costs": "python benchmarks/image_costs.py --json docs/results/image-costs.json",
     "image settings": "python benchmarks/image_settings.py updates --json docs/results/image-settings.json",
     "image trend": "python benchmarks/image_settings.py trend --json docs/results/image-trend.json",
     "image dips": "python benchmarks/image_dips.py --json docs/results/image-dips.json",
-    "image repeats": "python benchmarks/image_trials.py repeat docs/results/images-fashion-trials.json --rule A_opt --trial 0 --rounds 30 "
-    "--json docs/results/image-repeats.json",
+    "image repeats": " && ".join(REPEAT.format(data) for data in ("fashion", "cifar", "utkface")),
 }
 """Hours; a trial that the file has is not run again."""
 CLAIMS = "python benchmarks/image_claims.py --out {}"
 AFTER = ("python docs/results/render.py", "evenhand reproduce --judge --out docs/results")
-NO_DATA = 4
+FINE = {"reproduction": (0, 4)}
+"""Exit codes of a finished step, where others than 0 are: without image data all else of `reproduce` is done."""
+TRACEBACK = "Traceback (most recent call last):"
 
 
-def run(commands: str) -> int:
-    """Run commands of this environment from the top folder; a file after > appears when its command has ended well."""
+def run(commands: str, *, brief: bool = False) -> int:
+    """Run commands of this environment from the top folder; a file after > appears when its command has ended well.
+
+    Args:
+        commands: joined by &&, the first that fails is the last.
+        brief: of bad input, such as data that are not there, only the sentence is printed; not with a file.
+
+    Returns:
+        0, or the exit code of the one that failed; of one that was killed, 128 and the signal, as a shell has it.
+    """
     for command in commands.split(" && "):
         text, _, file = command.partition(" > ")
-        words = shlex.split(text)
-        program = [sys.executable] if words[0] == "python" else [sys.executable, "-m", "evenhand"]
         print("$", command, flush=True)
-        done = subprocess.run([*program, *words[1:]], cwd=ROOT, check=False, stdout=subprocess.PIPE if file else None)
-        if done.returncode:
-            return done.returncode
+        code, output = run_one(shlex.split(text), capture=bool(file), brief=brief)
+        if code:
+            return code if code > 0 else 128 - code
         if file:
-            (ROOT / file).write_bytes(done.stdout)
+            write_atomically(ROOT / file, partial(Path.write_bytes, data=output))
     return 0
+
+
+def run_one(words: list[str], *, capture: bool, brief: bool) -> tuple[int, bytes]:
+    """The code of a command, and what it printed where that is captured."""
+    program = [sys.executable] if words[0] == "python" else [sys.executable, "-m", "evenhand"]
+    command = [*program, *words[1:]]
+    if not brief:
+        done = subprocess.run(command, cwd=ROOT, check=False, stdout=subprocess.PIPE if capture else None)
+        return done.returncode, done.stdout or b""
+    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True, errors="replace") as going:
+        held = pass_on(going.stderr or ())
+    print(explained(held) if going.returncode else "".join(held), end="", file=sys.stderr, flush=True)
+    return going.returncode, b""
+
+
+def pass_on(lines: Iterable[str]) -> list[str]:
+    """Print lines as they come, but for a traceback and what follows it, which are returned."""
+    held: list[str] = []
+    for line in lines:
+        if held or line.startswith(TRACEBACK):
+            held.append(line)
+        else:
+            print(line, end="", file=sys.stderr, flush=True)
+    return held
+
+
+def explained(traceback: Iterable[str]) -> str:
+    """A traceback; of an error that Evenhand raises on purpose, its sentence alone, since that says what to do."""
+    text = "".join(traceback)
+    *_, sentence = re.split(r"^evenhand\.errors\.\w+: ", text, flags=re.MULTILINE)
+    # an error of another kind may have come out of it
+    return text if TRACEBACK in sentence else sentence
 
 
 def take_over(there: Path) -> None:
     """Copy what `reproduce` found in a folder into docs/results; entries that were not run, such as images, stay."""
-    here = ROOT / "docs/results"
-    new, old = (json.loads((folder / "results.json").read_text(encoding="utf-8")) for folder in (there, here))
+    new, old = (json.loads((folder / "results.json").read_text(encoding="utf-8")) for folder in (there, RESULTS))
     found = {name: entry for name, entry in new["experiments"].items() if entry["status"] != "skipped"}
     new["experiments"] = old["experiments"] | found
-    (here / "results.json").write_text(json.dumps(new, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    (here / VALUES).write_text(values_text(read_values(here) | read_values(there)), encoding="utf-8")
+    (RESULTS / "results.json").write_text(json.dumps(new, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    (RESULTS / VALUES).write_text(values_text(read_values(RESULTS) | read_values(there)), encoding="utf-8")
     for picture in there.glob("*.png"):
-        (here / picture.name).write_bytes(picture.read_bytes())
+        (RESULTS / picture.name).write_bytes(picture.read_bytes())
+
+
+def keep_demo() -> None:
+    """Put what the demo's case gave into docs/results, with its command and the rest."""
+    found = json.loads((ROOT / SIMULATED).read_text(encoding="utf-8"))
+    made = {"command": DEMO, "date": today(), "commit": commit(ROOT), "versions": found["versions"]}
+    shown = ("source", "budget", "trials", "seed", "groups", "strategies", "differences")
+    write_json(RESULTS / "demo.json", {"run": made, "found": {key: found[key] for key in shown}})
 
 
 def judge_images() -> int:
@@ -98,43 +168,109 @@ def judge_images() -> int:
     with TemporaryDirectory() as name:
         folder = Path(name)
         for file in ("results.json", VALUES):
-            shutil.copy(ROOT / "docs/results" / file, folder)
-        if (ROOT / TRIALS / "trials").exists():
-            (folder / "trials").symlink_to(ROOT / TRIALS / "trials")
+            shutil.copy(RESULTS / file, folder)
         code = run(CLAIMS.format(folder))
         if code == 0:
             take_over(folder)
     return code
 
 
+def pages() -> int:
+    """Judge the image trials, render the pages and hold every verdict against its test: all of it, the first failure counts."""
+    codes = [judge_images(), *(run(command) for command in AFTER)]
+    return next((code for code in codes if code), 0)
+
+
+def finished() -> dict[str, dict[str, str]]:
+    """The steps that are finished, each with when and on which commit."""
+    if not STATE.exists():
+        return {}
+    try:
+        kept = json.loads(STATE.read_text(encoding="utf-8"))
+        # earlier files have a text without a commit
+        return {
+            name: {"when": one, "commit": "unknown"} if isinstance(one, str) else dict(one)
+            for name, one in kept.items()
+        }
+    except (ValueError, TypeError, AttributeError) as error:
+        raise InputError(
+            f"{STATE.relative_to(ROOT)}, which keeps the finished steps, cannot be read ({error!r}): delete it, and all steps "
+            "count as to do; steps that keep trials of their own still go on from these"
+        ) from error
+
+
+def keep(done: dict[str, dict[str, str]]) -> None:
+    """Keep which steps are finished."""
+    STATE.parent.mkdir(exist_ok=True)
+    write_json(STATE, done)
+
+
+def told(one: dict[str, str] | None, now: str) -> str:
+    """What is known of a step, and whether the code is another by now."""
+    if one is None:
+        return "to do"
+    text = f"finished {one['when'].removeprefix('finished ')} on commit {one['commit']}"
+    return text if one["commit"] == now else f"{text}, NOT THE PRESENT {now}: --again --only runs it anew"
+
+
+def work(name: str) -> int:
+    """Run a step, and put what it found into docs/results; 0 if it is finished."""
+    code = run((STEPS | IMAGES)[name], brief=name in IMAGES)
+    if code not in FINE.get(name, (0,)):
+        print(f"{name} failed with {code}: the same command goes on from here, --only runs other steps")
+        return code
+    if name == "reproduction":
+        take_over(ROOT / TRIALS)
+    if name == "demo":
+        keep_demo()
+    return 0
+
+
+def work_through(names: list[str], again: bool) -> int:
+    """Run the steps that are not finished, or all of them again, and render the pages after each."""
+    done, shown = finished(), None
+    if again:
+        # at once: stopped, it goes on with what is left when it is started without
+        done = {name: one for name, one in done.items() if name not in names}
+        keep(done)
+    for name in names:
+        # before it runs: its own code, whatever is committed meanwhile
+        now = commit(ROOT)
+        if name in done:
+            print(f"{name}: {told(done[name], now)}")
+            continue
+        code = work(name)
+        if code:
+            return code
+        done = finished() | {name: {"when": f"{datetime.now(UTC):%Y-%m-%d %H:%M UTC}", "commit": now}}
+        keep(done)
+        # a page that fails must not stop the measuring: the last rendering, of everything, decides
+        shown = pages()
+    return pages() if shown is None else shown
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run what is not finished."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--list", action="store_true")
-    parser.add_argument("--only", nargs="+", choices=[*STEPS, *IMAGES])
-    parser.add_argument("--again", action="store_true")
-    parser.add_argument("--images", action="store_true")
+    parser.add_argument("--list", action="store_true", help="what is finished, on which commit, and what is to do")
+    parser.add_argument("--only", nargs="+", choices=[*STEPS, *IMAGES], metavar="STEP", help="these steps, see --list")
+    parser.add_argument("--again", action="store_true", help="forget that the chosen steps are finished")
+    parser.add_argument("--images", action="store_true", help="the image steps, too")
     parser.add_argument("--pages", action="store_true", help="run no step: judge what is there and render the pages")
     given = parser.parse_args(arguments)
-    steps = STEPS | (IMAGES if given.images else {})
-    chosen = [] if given.pages else given.only or list(steps)
-    done = json.loads(STATE.read_text(encoding="utf-8")) if STATE.exists() and not given.again else {}
-    for name in chosen:
-        command = (STEPS | IMAGES)[name]
-        if given.list or name in done:
-            print(f"{name}: {done.get(name, 'to do')}: {command}")
-            continue
-        code = run(command)
-        # without image data all else of `reproduce` is done
-        if code not in (0, NO_DATA):
-            print(f"{name} failed with {code}: the same command goes on from here")
-            return code
-        if name == "reproduction":
-            take_over(ROOT / TRIALS)
-        done[name] = f"finished {datetime.now(UTC):%Y-%m-%d %H:%M UTC}"
-        STATE.parent.mkdir(exist_ok=True)
-        STATE.write_text(json.dumps(done, indent=1) + "\n", encoding="utf-8")
-    return 0 if given.list else judge_images() or max(run(command) for command in AFTER)
+    try:
+        if given.list:
+            done, now = finished(), commit(ROOT)
+            for name in given.only or [*STEPS, *IMAGES]:
+                print(
+                    f"{name}{' (--images)' * (name in IMAGES)}: {told(done.get(name), now)}: {(STEPS | IMAGES)[name]}"
+                )
+            return 0
+        chosen = given.only or [*STEPS, *(IMAGES if given.images else ())]
+        return work_through([] if given.pages else chosen, given.again)
+    except InputError as error:
+        print(error, file=sys.stderr)
+        return 2
 
 
 if __name__ == "__main__":

@@ -1,0 +1,191 @@
+"""The steps of `make evidence`: what counts as finished, what is forgotten, and that judging twice changes nothing."""
+
+import importlib.util
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def fails(code: int) -> str:
+    return f"python -c 'raise SystemExit({code})'"
+
+
+def notes(name: str, text: str) -> str:
+    """A command that adds a line to a file."""
+    return f"""python -c 'print("{text}", file=open("{name}", "a"))'"""
+
+
+@pytest.fixture
+def evidence(tmp_path, monkeypatch) -> ModuleType:
+    """The module of a copy of what judges, outside of a checkout."""
+    copied = shutil.ignore_patterns("__pycache__", ".*.partial")
+    for folder in ("benchmarks", "docs/results"):
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=copied)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    spec = importlib.util.spec_from_file_location("copied_evidence", tmp_path / "docs/results/evidence.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert tmp_path == module.ROOT
+    return module
+
+
+@pytest.fixture
+def small(evidence) -> ModuleType:
+    """Steps that note that they ran, and pages that note that they were rendered."""
+    evidence.STEPS = {name: notes("ran", name) for name in ("one", "two", "three")}
+    evidence.IMAGES = {"pictures": notes("ran", "pictures")}
+    evidence.CLAIMS = "python -c pass {}"
+    evidence.AFTER = (notes("ran", "pages"),)
+    return evidence
+
+
+def ran(evidence: ModuleType) -> list[str]:
+    """What ran since the last time."""
+    path = evidence.ROOT / "ran"
+    found = path.read_text().split() if path.exists() else []
+    path.unlink(missing_ok=True)
+    return found
+
+
+def git(folder: Path, *words: str) -> None:
+    me = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
+    subprocess.run(["git", *me, *words], cwd=folder, check=True, capture_output=True)
+
+
+def test_pages_are_rendered_after_each_step_and_a_stopped_run_goes_on(small):
+    small.STEPS["two"] = fails(3)
+    assert small.main([]) == 3
+    assert ran(small) == ["one", "pages"]
+    small.STEPS["two"] = notes("ran", "two")
+    assert small.main([]) == 0
+    assert ran(small) == ["two", "pages", "three", "pages"]
+    assert small.main(["--images"]) == 0
+    assert ran(small) == ["pictures", "pages"]
+    assert small.main([]) == 0
+    assert ran(small) == ["pages"]
+
+
+def test_code_4_finishes_a_reproduction_alone(small):
+    small.STEPS = {"reproduction": fails(4), "soak": fails(4)}
+    small.TRIALS = "docs/results"
+    assert small.main([]) == 4
+    assert list(small.finished()) == ["reproduction"]
+
+
+def test_again_forgets_the_chosen_steps_only(small):
+    assert small.main([]) == 0
+    ran(small)
+    assert small.main(["--again", "--only", "two"]) == 0
+    assert ran(small) == ["two", "pages"]
+    assert small.finished().keys() == {"one", "two", "three"}
+    # killed in the middle, it goes on with what is left
+    small.STEPS["two"] = fails(1)
+    assert small.main(["--again"]) == 1
+    assert list(small.finished()) == ["one"]
+
+
+@pytest.mark.parametrize("codes", [(5, 0), (5, 9), (0, 5)])
+def test_the_first_failure_of_the_pages_counts(small, codes):
+    small.AFTER = tuple(map(fails, codes))
+    assert small.main(["--pages"]) == 5
+
+
+def test_a_killed_renderer_is_a_failure(small):
+    small.AFTER = ("python -c 'import os; os.kill(os.getpid(), 9)'", notes("ran", "second"))
+    assert small.main(["--pages"]) == 128 + 9
+    assert ran(small) == ["second"]
+
+
+def test_steps_of_another_commit_are_skipped_and_said_to_be(small, capsys):
+    git(small.ROOT, "init")
+    git(small.ROOT, "add", "benchmarks")
+    git(small.ROOT, "commit", "-m", "first")
+    assert small.main(["--only", "one"]) == 0
+    first = small.commit(small.ROOT)
+    assert small.finished()["one"]["commit"] == first != "unknown"
+    capsys.readouterr()
+    small.main(["--list"])
+    assert "NOT THE PRESENT" not in capsys.readouterr().out
+    # numbers that a step writes are no change of code; a script is
+    git(small.ROOT, "add", "docs")
+    git(small.ROOT, "commit", "-m", "second")
+    second = small.commit(small.ROOT)
+    (small.ROOT / "docs/results/errata.json").write_text("{}")
+    assert small.commit(small.ROOT) == second
+    (small.ROOT / "benchmarks/errata.py").write_text("")
+    assert small.commit(small.ROOT) == f"{second}-dirty"
+    ran(small)
+    assert small.main(["--only", "one"]) == 0
+    assert ran(small) == ["pages"]
+    small.main(["--list"])
+    skipped, *listed = (line for line in capsys.readouterr().out.splitlines() if line.startswith("one: "))
+    for line in (skipped, *listed):
+        assert f"on commit {first}, NOT THE PRESENT {second}-dirty" in line
+
+
+def test_the_list_has_every_step(evidence, capsys):
+    assert evidence.main(["--list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.partition(":")[0].removesuffix(" (--images)") for line in lines] == [*evidence.STEPS, *evidence.IMAGES]
+
+
+def test_a_state_that_cannot_be_read_is_a_sentence(small, capsys):
+    assert small.main(["--only", "one"]) == 0
+    small.STATE.write_text(small.STATE.read_text()[:20])
+    ran(small)
+    for arguments in ([], ["--list"], ["--again"]):
+        assert small.main(arguments) == 2
+        assert ".venv/evidence.json, which keeps the finished steps, cannot be read" in capsys.readouterr().err
+    assert ran(small) == []
+    # earlier files had no commit
+    small.STATE.write_text(json.dumps({"one": "finished 2026-11-16 10:00 UTC"}))
+    assert small.main(["--list", "--only", "one"]) == 0
+    assert "one: finished 2026-11-16 10:00 UTC on commit unknown" in capsys.readouterr().out
+
+
+def test_missing_images_are_a_sentence(evidence, capfd, monkeypatch, tmp_path):
+    monkeypatch.setenv("EVENHAND_DATA", str(tmp_path / "nothing"))
+    assert evidence.main(["--only", "utkface trials"]) == 1
+    told = capfd.readouterr()
+    assert told.err.startswith("UTKFace is not in ")
+    assert "EVENHAND_DATA" in told.err
+    assert "Traceback" not in told.err
+    assert "utkface trials failed with 1" in told.out
+    assert not evidence.STATE.exists()
+
+
+def test_other_errors_keep_their_traceback(small, capfd):
+    small.IMAGES["pictures"] = """python -c 'import sys; print("so far", file=sys.stderr); 1 / 0'"""
+    assert small.main(["--only", "pictures"]) == 1
+    told = capfd.readouterr().err
+    assert told.startswith("so far\nTraceback")
+    assert told.endswith("ZeroDivisionError: division by zero\n")
+
+
+def test_the_case_of_the_demo_is_kept_with_how_it_was_made(evidence):
+    before = json.loads((ROOT / "docs/results/demo.json").read_text())
+    assert before["run"]["command"] == evidence.DEMO
+    shorter = evidence.STEPS["demo"].replace("--trials 30", "--trials 1").replace("--budget 800", "--budget 100")
+    (evidence.ROOT / ".venv").mkdir()
+    evidence.STEPS["demo"] = shorter
+    assert evidence.work("demo") == 0
+    after = json.loads((evidence.ROOT / "docs/results/demo.json").read_text())
+    assert after["found"].keys() == before["found"].keys()
+    assert after["found"]["groups"] == before["found"]["groups"]
+    assert after["run"].keys() == before["run"].keys() | {"commit"}
+
+
+def test_judging_twice_changes_nothing(evidence):
+    def judged() -> dict[str, bytes]:
+        assert evidence.judge_images() == 0
+        return {path.name: path.read_bytes() for path in (evidence.ROOT / "docs/results").glob("*.json")}
+
+    first = judged()
+    assert judged() == first
