@@ -60,8 +60,8 @@ def about(command: str, *packages: str, seeds: Sequence[int] = ()) -> dict[str, 
         seeds: of what is drawn at random; of many in a row, a range. Nothing where chance has no part in the figures.
     """
     versions = {"python": platform.python_version()} | {name: version(name) for name in ("evenhand", *packages)}
-    found = {"command": f"python benchmarks/{command}", "date": today(), "commit": commit(), "cores": os.cpu_count()}
-    found |= {"versions": versions}
+    made = {"command": f"python benchmarks/{command}", "date": today(), "commit": commit()}
+    found = {**made, "cores": os.cpu_count(), "versions": versions}
     in_words = f"{seeds[0]} to {seeds[-1]}" if isinstance(seeds, range) else list(seeds)
     return found | ({"seeds": in_words} if seeds else {})
 
