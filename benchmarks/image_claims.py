@@ -137,6 +137,7 @@ def main(arguments: list[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     runs, output, known = counted(given.files), Output(given.out), experiments()
     there, spent = records(runs), {name: Spent.of(every(rules)) for name, rules in runs.items()}
+    sizes = {name: size(rules) for name, rules in runs.items()}
     named = " ".join(f"docs/results/{name}" for name in sorted(file.name for file in given.files))
     command = f"python benchmarks/image_claims.py --out FOLDER {named}"
     # shorter runs carry a mark
@@ -145,14 +146,15 @@ def main(arguments: list[str] | None = None) -> None:
     for experiment in known.values():
         names = list(experiment.studies)
         if len(names) == 1 and names[0] in there:
-            enter(output, experiment.id, experiment.find(there, "paper"), spent[names[0]], options, command)
+            own = {names[0]: sizes[names[0]]}
+            enter(output, experiment.id, experiment.find(there, "paper"), spent[names[0]], options, command, own)
     table = known["table-final"]
     tables = {name: study for name, study in table.at("paper", None, None).items() if not study.of_images}
     kept = {name: found for name, found in collect(tables, Store(given.out / "trials")).items() if found}
     both = {name: (there | kept)[name] for name in table.studies if name in there or name in kept}
     findings = with_kept(table.find(both, "paper"), output, [name for name in tables if name not in kept])
     everything = Spent.of_all([*spent.values(), *spent_on_tables(output, [table.studies[name] for name in tables])])
-    enter(output, table.id, findings, everything, options, command)
+    enter(output, table.id, findings, everything, options, command, sizes)
     output.write()
 
 
@@ -182,11 +184,33 @@ def with_kept(findings: Findings, output: Output, missing: Sequence[str]) -> Fin
     return Findings(draw(whole), whole, numbers, {**findings.measured, **values}, findings.notes)
 
 
-def enter(output: Output, id: str, findings: Findings, spent: Spent, options: Options, command: str) -> None:
+def size(rules: Runs) -> JsonObject:
+    """What was run: rules, rounds, trials and seed."""
+    trials = next(iter(rules.values()))
+    first = next(iter(trials.values()))
+    return {"strategies": list(rules), "rounds": first["rounds"], "trials": len(trials), "seed": first["seed"]}
+
+
+def enter(
+    output: Output,
+    id: str,
+    findings: Findings,
+    spent: Spent,
+    options: Options,
+    command: str,
+    sizes: Mapping[str, JsonObject],
+) -> None:
     """One experiment's findings with where they come from."""
     before = output.entries.get(id, {})
     made = {"status": "done", "key": f"image trials: {id}", "command": command, "date": spent.date}
-    made |= {"failures": [], "absent": {}, "seconds": 0.0, "worker_seconds": round(spent.work, 1), "studies": {}}
+    made |= {
+        "failures": [],
+        "absent": {},
+        "seconds": 0.0,
+        "worker_seconds": round(spent.work, 1),
+        "studies": {},
+        "runs": dict(sizes),
+    }
     output.enter(experiments()[id], options, findings, **made)
     if same_but_for_the_machine(before, output.entries[id]):
         output.entries[id] = before

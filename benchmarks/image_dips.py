@@ -122,6 +122,7 @@ def main() -> None:
     found |= {"cpu_seconds": round(time.process_time() - spent), "ways": judged(trials)}
     for row in found["ways"]:
         print(row)
+    found["accuracy"] = {name: [one[name].round(4).tolist() for one in trials] for name in trials[0]}
     if given.json:
         write_json(given.json, found)
 

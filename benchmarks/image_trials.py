@@ -38,8 +38,8 @@ from evenhand.strategies.decision import KINDS
 
 RULES = ("A_opt=optimistic:c0=0.1", "greedy", "uniform", "epsilon-greedy:epsilon=0.1")
 ABOUT = (
-    "Lists run over rounds, inner lists over groups. counts: training examples so far, drawn with their roles, so as many "
-    "validate; mixture: their shares; chosen: a position in groups; kind: a position in kinds; accuracy, worst: on the "
+    "Lists run over rounds, inner lists over groups. counts: training examples so far; about as many validate: a batch of "
+    "100 has 50 of each, but for one more or less where a half of a group's images was used up and is drawn again; mixture: their shares; chosen: a position in groups; kind: a position in kinds; accuracy, worst: on the "
     "test set, null where not tested; final.half: the network after the last round, trained on the training half; "
     "final.all: after more updates on all labels. seconds: wall clock, pauses and a shared core included; cpu_seconds: "
     "of the process. resumed: the run went on from a checkpoint, both times are those of its last part only."
@@ -239,9 +239,10 @@ COMPARED = ("labels", "chosen", "kind", "counts", "mixture", "validation_loss", 
 
 
 def repeat(path: Path, source: Images, rule: str, trial: int, rounds: int) -> dict[str, Any]:
-    """Run a kept trial's first rounds again: the first round in which anything differs, if one does.
+    """Run a kept trial again, or its first rounds: the first round in which anything differs, if one does.
 
-    Choices and counts are compared in every round, validation losses and test accuracies where both runs have them.
+    Choices and counts are compared in every round, validation losses and test accuracies where both runs have them; of a
+    whole trial also the final network, trained on all labels.
     """
     file = json.loads(path.read_text(encoding="utf-8"))
     kept = next((run for run in file["runs"] if (run["rule"], run["trial"]) == (rule, trial)), None)
@@ -249,16 +250,17 @@ def repeat(path: Path, source: Images, rule: str, trial: int, rounds: int) -> di
         raise InputError(f"{path} has no trial {trial} of {rule!r}")
     if not 1 <= rounds <= kept["rounds"]:
         raise InputError(f"--rounds must lie between 1 and {kept['rounds']}, not {rounds}")
-    settings = file["settings"]
+    settings, whole = file["settings"], rounds == kept["rounds"]
     shorter = Settings(
         2 * settings["batch"] * rounds,
         batch=settings["batch"],
         warmup=settings["warmup"],
         validation=settings["validation"],
         seed=settings["seed"],
-        evaluate=rounds,
+        evaluate=kept["evaluate"] if whole else rounds,
     )
-    learner = source.default_learner(update=settings["update"], threads=1, final_updates=0)
+    without = {} if whole else {"final_updates": 0}
+    learner = source.default_learner(update=settings["update"], threads=1, **without)
     spent = time.process_time()
     again = curves(run_block(source, parse_strategy(kept["strategy"])[1], learner, shorter, [trial]))
     pairs = [[(kept[name][r], again[name][r]) for name in COMPARED] for r in range(rounds)]
@@ -271,10 +273,11 @@ def repeat(path: Path, source: Images, rule: str, trial: int, rounds: int) -> di
         "trial": trial,
         "rounds": rounds,
         "tested": len(tested),
-        "same": not differs,
+        "whole": whole,
+        "same": not differs and (not whole or again["final"] == kept["final"]),
         "differs_from": min(differs) + 1 if differs else None,
         "of": kept["versions"]["commit"],
-        "commit": versions()["commit"],
+        "versions": versions(),
         "date": _stamp(datetime.now(UTC))[:10],
         "cpu_seconds": round(time.process_time() - spent, 1),
         "command": f"python benchmarks/image_trials.py repeat {path} --rule {rule} --trial {trial} --rounds {rounds}",
@@ -294,6 +297,15 @@ def keep_finding(path: Path, found: dict[str, Any]) -> None:
     write_atomically(path, partial(Path.write_text, data=text, encoding="utf-8"))
 
 
+def load(name: str, data_dir: Path | None, **settings: Any) -> Images:
+    """A data set by its name; `utkface:crop_part1` is UTKFace with another split than the random one."""
+    data, _, split = name.partition(":")
+    if split:
+        return datasets.utkface(data_dir, split=split, name=name, **settings)
+    source: Images = datasets.load(data, data_dir=data_dir, **settings)
+    return source
+
+
 def numbers(text: str) -> list[int]:
     """`0,3,5-7` as 0, 3, 5, 6, 7."""
     ends = [part.split("-") for part in text.split(",")]
@@ -304,7 +316,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
     runs = commands.add_parser("run")
-    runs.add_argument("data", help="fashion-mnist, cifar10 or utkface")
+    runs.add_argument("data", help="fashion-mnist, cifar10, utkface or utkface:crop_part1, another split")
     runs.add_argument("--rules", nargs="+", default=list(RULES), metavar="RULE")
     runs.add_argument("--trials", type=numbers, default=numbers("0-4"), help="numbers, such as 0,3,5-7")
     runs.add_argument("--rounds", type=int, default=100)
@@ -326,7 +338,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     if given.command == "repeat":
         name = json.loads(given.file.read_text(encoding="utf-8"))["data"]
-        source = datasets.load(name, data_dir=given.data_dir)
+        source = load(name, given.data_dir)
         found = repeat(given.file, source, given.rule, given.trial, given.rounds)
         print(json.dumps(found, indent=1, ensure_ascii=False))
         if given.json is not None:
@@ -335,7 +347,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if given.command == "summary":
         show(summary(given.files, given.base), given.base)
         return
-    source = datasets.load(given.data, data_dir=given.data_dir)
+    source = load(given.data, given.data_dir)
     settings = Settings(100 * given.rounds, batch=50, warmup=10, seed=given.seed, evaluate=given.evaluate)
     run_trials(source, given.rules, given.trials, settings, out=given.out, keep=given.keep)
 

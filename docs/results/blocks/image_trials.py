@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from blocks.images import top
 from blocks.text import RESULTS, kept, short, table
 from evenhand.claims.intervals import paired_difference
 from evenhand.experiments import cifar, fashion, utkface
@@ -21,13 +22,15 @@ RULES = {
 }
 DATA = {"fashion-mnist": fashion.PAPER, "cifar10": cifar.PAPER, "utkface": utkface.PAPER}
 """The data sets, each with the paper's numbers at the end of 500 rounds."""
+LONG, CROP = "images-fashion-long*.json", "images-utkface-crop.json"
+"""Runs of the paper's length, and of UTKFace's other split."""
 
 
 @cache
-def all_runs() -> dict[str, dict[str, dict[int, Run]]]:
-    """The runs of all files by data set, rule and trial; a run has the groups of its data set."""
+def all_runs(pattern: str = "images-*-trials.json") -> dict[str, dict[str, dict[int, Run]]]:
+    """The runs of these files by data set, rule and trial; a run has the groups of its data set."""
     found: dict[str, dict[str, dict[int, Run]]] = {}
-    for path in sorted(RESULTS.glob("images-*-trials*.json")):
+    for path in sorted(RESULTS.glob(pattern)):
         file = json.loads(path.read_text(encoding="utf-8"))
         for run in file["runs"]:
             rules = found.setdefault(file["data"], {})
@@ -59,7 +62,7 @@ def lead(ours: dict[int, float], theirs: dict[int, float]) -> str:
     if not trials:
         return ""
     found = paired_difference([ours[t] for t in trials], [theirs[t] for t in trials])
-    mean, low, high = (f"{100 * value:+.1f}".replace("-", "−") for value in (found.mean, found.low, found.high))
+    mean, low, high = map(points, (found.mean, found.low, found.high))
     return mean if len(trials) < 2 else f"{mean} [{low}, {high}]"
 
 
@@ -78,12 +81,17 @@ def ends(data: str, rules: dict[str, dict[int, Run]]) -> str:
             ours = {trial: measure(run) for trial, run in runs.items()}
             base = {trial: measure(run) for trial, run in rules.get("Uniform", {}).items()}
             cells += [spread(list(ours.values())), "" if rule == "Uniform" else lead(ours, base)]
-        paper = DATA[data].get(rule)
-        rows.append([*cells, f"{short(paper[0])} ± {short(paper[1])}" if paper else ""])
+        rows.append([*cells, paper(data, rule)])
     against = "− Uniform, points [95 %]"
     head = ["rule", "trials", "trained on half", against, "all labels", against]
     head += [f"mean of {len(rounds)} rounds", against, "the paper, round 500"]
     return table(head, rows)
+
+
+def paper(data: str, rule: str) -> str:
+    """What the paper has at the end."""
+    found = DATA[data.partition(":")[0]].get(rule)
+    return f"{short(found[0])} ± {short(found[1])}" if found else ""
 
 
 def by_round(rules: dict[str, dict[int, Run]]) -> str:
@@ -109,20 +117,68 @@ def by_group(rules: dict[str, dict[int, Run]]) -> str:
     return table(["accuracy (share)", *groups], rows)
 
 
-def about(found: dict[str, dict[str, dict[int, Run]]]) -> str:
+def long(rules: dict[str, dict[int, Run]]) -> str:
+    """A_opt and Uniform at the paper's length, trial by trial, with the lead in points."""
+    ours, theirs = rules["A_opt"], rules["Uniform"]
+    trials = sorted(ours.keys() & theirs.keys())
+    shown = (30, 50, 70, 100, 150, 200, 250, 300, 350, 400, 450, 500)
+    pairs = {f"{r}": [(at(ours[t], r), at(theirs[t], r)) for t in trials] for r in shown}
+    pairs["trained on all labels"] = [tuple(runs[t]["final_worst"]["all"] for runs in (ours, theirs)) for t in trials]
+    rows = [[name, *(cell for pair in found for cell in ahead(*pair))] for name, found in pairs.items()]
+    head, lines = ["round"], []
+    for t in trials:
+        code = ", earlier code" if "earlier" in ours[t] else ""
+        head += [f"A_opt, trial {t}{code}", f"Uniform, trial {t}{code}", "points ahead"]
+        both = zip(ours[t]["worst"], theirs[t]["worst"], strict=True)
+        gaps = [a - b for a, b in both if a is not None and b is not None]
+        lines.append(
+            f"- Trial {t}: A_opt is ahead at {sum(gap > 0 for gap in gaps)} of the {len(gaps)} rounds tested, by "
+            f"{points(float(np.mean(gaps)))} points in the mean."
+        )
+    return table(head, rows) + "\n\n" + "\n".join(lines)
+
+
+def at(run: Run, wanted: int) -> float:
+    """The accuracy at the tested round nearest to a round."""
+    tested = [r for r, value in enumerate(run["worst"], 1) if value is not None]
+    value: float = run["worst"][min(tested, key=lambda r: abs(r - wanted)) - 1]
+    return value
+
+
+def ahead(ours: float, theirs: float) -> list[str]:
+    """Two accuracies and their difference in points."""
+    return [short(ours), short(theirs), points(ours - theirs)]
+
+
+def points(value: float) -> str:
+    """A difference of shares in points."""
+    return f"{100 * value:+.1f}".replace("-", "−")
+
+
+def about(*files: dict[str, dict[str, dict[int, Run]]]) -> str:
     """How much was run, when and with what."""
     rows = []
-    for data, rules in found.items():
+    for data, rules in (item for found in files for item in found.items()):
         for rule, runs in rules.items():
             own = list(runs.values())
             days = sorted({run["finished"][:10] for run in own})
-            commits = sorted({run["versions"]["commit"][:7] for run in own})
+            commits = sorted({commit(run) for run in own})
             # a run that went on from a checkpoint knows the time of its last part only
             whole = [run["cpu_seconds"] / 60 for run in own if not run["resumed"]]
             minutes = f"{np.mean(whole):.1f}" if whole else ""
             size = [f"{own[0]['rounds']} of 500", f"{len(own)} of 10", minutes]
             rows.append([data, rule, *size, " to ".join(dict.fromkeys((days[0], days[-1]))), ", ".join(commits)])
     return table(["data", "rule", "rounds", "trials", "CPU minutes a run", "date", "commits"], rows)
+
+
+def commit(run: Run) -> str:
+    """The commit that a run was made at."""
+    return shown(run["versions"]["commit"])
+
+
+def shown(name: str) -> str:
+    """A commit, with a star where files were changed."""
+    return name[:7] + "*" * name.endswith("-dirty")
 
 
 def halves(runs: dict[int, Run]) -> list[float]:
@@ -138,16 +194,34 @@ def repeats() -> str:
     rows = []
     for one in kept(path.name)["repeats"]:
         same = "the same numbers" if one["same"] else f"differs from round {one['differs_from']}"
-        made = f"{one['date']}, commit {one['commit'][:7]}"
-        rows.append([one["data"], one["rule"], f"{one['trial']}", f"{one['rounds']}", one["of"][:7], made, same])
-    return table(["data", "rule", "trial", "rounds", "run at commit", "repeated", "finding"], rows)
+        made = f"{one['date']}, {commit(one)}"
+        length = "whole, with the final network" if one["whole"] else f"{one['rounds']} rounds"
+        rows.append([one["data"], RULES[one["rule"]], f"{one['trial']}", length, shown(one["of"]), made, same])
+    return table(["data", "rule", "trial", "how much", "run at commit", "repeated at commit", "finding"], rows)
+
+
+def summary() -> str:
+    """The worst group at the end of all runs, beside the paper's and the best ceiling."""
+    rows = []
+    for pattern in ("images-*-trials.json", LONG, CROP):
+        for data, rules in all_runs(pattern).items():
+            best = short(top(kept("image-ceilings.json")["data"][data]))
+            for rule, runs in rules.items():
+                length = f"{next(iter(runs.values()))['rounds']}"
+                rows.append([data, rule, f"{len(runs)}", length, spread(halves(runs)), best, paper(data, rule)])
+    head = ["data", "rule", "trials", "at round", "worst group", "ceiling of the worst group", "the paper, round 500"]
+    return table(head, rows)
 
 
 def blocks() -> dict[str, str]:
     """Tables of every data set that has runs."""
-    found = all_runs()
-    made = {"image-trials-made": about(found), "image-repeats": repeats()}
+    found, length, crop = all_runs(), all_runs(LONG), all_runs(CROP)
+    made = {"image-trials-made": about(found, length, crop), "image-repeats": repeats(), "images-summary": summary()}
     for data, rules in found.items():
         made[f"{data}-trials"] = ends(data, rules) + "\n\n" + by_round(rules)
         made[f"{data}-trial-groups"] = by_group(rules)
+    for rules in length.values():
+        made |= {"fashion-mnist-long": long(rules), "fashion-mnist-long-groups": by_group(rules)}
+    for rules in crop.values():
+        made["utkface-crop"] = by_round(rules) + "\n\n" + by_group(rules)
     return made

@@ -38,7 +38,8 @@ def family() -> str:
     made = sum(count(experiment.tests) for experiment in experiments().values())
     return (
         f"The tests make {made} comparisons of samples; {FAMILY} are allowed for, so every interval has the level "
-        f"1 − 0.05/{FAMILY} = {100 * LEVEL:.2f} %, and with 95 % all of them cover at once. Fewer than {FEWEST} trials are not judged."
+        f"1 − 0.05/{FAMILY} = {100 * LEVEL:.2f} %, and with 95 % all of them cover at once, as far as means of trials are normal: with five or ten trials that "
+        f"cannot be looked at. Fewer than {FEWEST} trials are not judged."
     )
 
 
@@ -49,8 +50,18 @@ def section(name: str, entry: dict[str, Any]) -> str:
     for n in entry["numbers"]:
         lines.append(f"| {n['name']} | {number(n['paper'], n['paper_sd'])} | {number(n['measured'], n['sd'])} |")
     lines += ["", f"`{entry['command']}`, {entry['date']}, {entry['seconds']:.0f} s on {entry['cores']} cores"]
-    lines[-1] += f" ({entry['worker_seconds']:.0f} s of work), {versions(entry['versions'])}."
+    lines[-1] += f" ({entry['worker_seconds']:.0f} s of work), {drawn(entry)}{versions(entry['versions'])}."
     return "\n".join(lines)
+
+
+def drawn(entry: dict[str, Any]) -> str:
+    """Seeds and trials, where something is drawn at random."""
+    made = {**entry.get("studies", {}), **entry.get("runs", {})}.values()
+    if not made:
+        return ""
+    seeds = sorted({study["seed"] for study in made})
+    trials = sorted({study["trials"] for study in made})
+    return f"seed {' and '.join(map(str, seeds))}, {' or '.join(f'{n:,}' for n in trials)} trials, "
 
 
 def number(value: float | None, sd: float | None) -> str:

@@ -82,7 +82,7 @@ def reproduce(
 
 
 def _judge(out: Path, ids: list[str]) -> None:
-    """Print every verdict with its test; exit 1 where one is not the verdict that was published."""
+    """Print every verdict with its test; exit 1 where verdict, numbers or test are not those that were published."""
     from evenhand.experiments.judging import judge_again
 
     differ = 0
@@ -90,9 +90,10 @@ def _judge(out: Path, ids: list[str]) -> None:
         typer.echo(name)
         for claim, published in claims:
             typer.echo(f"  {claim.verdict}: {claim.text}\n      {claim.evidence}\n      test: {claim.test}")
-            if claim.verdict != published:
+            if claim != published:
                 differ += 1
-                typer.echo(f"      results.json says: {published}", err=True)
+                said = f"{published.verdict}: {published.evidence}; test: {published.test}" if published else "nothing"
+                typer.echo(f"      results.json says: {said}", err=True)
     if differ:
         raise typer.Exit(1)
 

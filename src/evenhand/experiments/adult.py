@@ -26,16 +26,17 @@ SMALL_BUDGETS = Test(
 )
 # a margin as large as the differences that are claimed would call everything comparable
 COMPARABLE = Test("A_opt and ε-greedy are comparable", (Within("A_opt − ε-greedy at the end", half_gap(PAPER)),))
+UNCURATED = Test("Uncurated is comparable to A_opt", (Within("A_opt − Uncurated at the end", half_gap(PAPER)),))
 
 
 def find(runs: Runs, scale: str) -> Findings:
     """Worst-group accuracy, how much the rules differ early and late, and what no rule can beat."""
     found = runs["adult"]
     figure, (ax,) = panels(["Adult"], "labels", "test accuracy of the worst group")
-    draw_worst(ax, found)
     # trained on all of Adult, white men are the worst-off group: no rule can beat what they reach
     top = ceilings(open_study_source(STUDY))["white men"]
-    ax.axhline(top[1], color="#444444", linewidth=1, linestyle="--", label="all of Adult")
+    ax.axhline(top[1], color="#444444", linewidth=1, linestyle="--", label="trained on all of Adult")
+    draw_worst(ax, found)
     ax.set_ylim(0.68, 0.82)
     budget, full = int(found["A_opt"].labels[-1].max()), scale == "paper"
     numbers = [
@@ -44,8 +45,8 @@ def find(runs: Runs, scale: str) -> Findings:
     ]
     numbers += [mean_number(f"{label}, {SMALL} labels", worst(record, SMALL)) for label, record in found.items()]
     numbers += [
-        Number("ceiling: white men, trained on all white men", top[0]),
-        Number("ceiling: white men, trained on everybody", top[1], paper=0.805),
+        Number("ceiling: white men, trained on all white men", top[0], paper=0.805),
+        Number("ceiling: white men, trained on everybody", top[1]),
     ]
     early = gains_between(found, "A_opt", "Uniform", 0, budget / 8)
     late = gains_between(found, "A_opt", "Uniform", budget / 2, budget)
@@ -57,6 +58,7 @@ def find(runs: Runs, scale: str) -> Findings:
             {"A_opt − Uniform, first eighth of the labels less second half": early - late}, short
         ),
         COMPARABLE.claim: measured({"A_opt − ε-greedy at the end": gains(found, "A_opt", "ε-greedy")}, short),
+        UNCURATED.claim: measured({"A_opt − Uncurated at the end": gains(found, "A_opt", "Uncurated")}, short),
     }
     return Findings(figure, curves(found, source="adult"), numbers, by_claim)
 
@@ -64,9 +66,9 @@ def find(runs: Runs, scale: str) -> Findings:
 EXPERIMENT = Experiment(
     id="fig-adult",
     title="Worst group against budget, Adult",
-    paper="All rules approach 80.5 %; the adaptive ones are well ahead of Uniform at small budgets.",
+    paper="All rules approach 80.5 %; the adaptive ones are well ahead of Uniform at small budgets, Uncurated is comparable to them.",
     studies={"adult": STUDY},
     find=find,
-    tests=(LATE, EARLY, SMALL_BUDGETS, COMPARABLE),
+    tests=(LATE, EARLY, SMALL_BUDGETS, COMPARABLE, UNCURATED),
     note="The paper has 10 trials and gives no budget; with 8,000 labels Uniform does not yet use up the 2,129 non-white women.",
 )

@@ -18,7 +18,7 @@ from evenhand.simulation.metrics import spread, worst
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["draw_band", "draw_groups", "draw_mixture", "draw_share", "draw_worst", "panels", "watermark"]
+__all__ = ["draw_band", "draw_groups", "draw_mixture", "draw_share", "draw_worst", "footnote", "panels", "watermark"]
 
 # more points cannot be seen, and would make an SVG of megabytes
 _POINTS = 200
@@ -32,11 +32,13 @@ def panels(titles: Sequence[str], x: str, y: str, *, sharey: bool = True) -> tup
     return figure, axes
 
 
-def draw_band(ax: Axes, x: Ints, values: Floats, label: str, colour: str) -> None:
-    """Mean over trials (the last axis) with a band of one standard deviation."""
+def draw_band(
+    ax: Axes, x: Ints, values: Floats, label: str, colour: str, limits: tuple[float, float] | None = None
+) -> None:
+    """Mean over trials (the last axis) with a band of one standard deviation, cut off at the limits."""
     some = np.unique(np.linspace(0, len(x) - 1, _POINTS).round().astype(int))
     x, values = np.asarray(x)[some], values[some]
-    band(ax, x, *spread(values), label, colour)
+    band(ax, x, *spread(values), label, colour, limits)
 
 
 def _legend(ax: Axes, where: Literal["best", "lower right"] = "best") -> None:
@@ -46,7 +48,7 @@ def _legend(ax: Axes, where: Literal["best", "lower right"] = "best") -> None:
 def draw_share(ax: Axes, runs: Mapping[str, Record], group: str, fair: float | None = None) -> None:
     """Share of one group against the round, a line for each strategy."""
     for (label, record), colour in zip(runs.items(), COLOURS, strict=False):
-        draw_band(ax, np.arange(1, len(record.labels) + 1), share(record, group), label, colour)
+        draw_band(ax, np.arange(1, len(record.labels) + 1), share(record, group), label, colour, (0, 1))
     if fair is not None:
         ax.axhline(fair, color="#444444", linewidth=1, linestyle="--", label=f"π* = {fair:.2f}")
     ax.set_ylim(0, 1)
@@ -56,7 +58,7 @@ def draw_share(ax: Axes, runs: Mapping[str, Record], group: str, fair: float | N
 def draw_mixture(ax: Axes, record: Record) -> None:
     """Share of every group against the round."""
     for group, colour in zip(record.groups, COLOURS, strict=False):
-        draw_band(ax, np.arange(1, len(record.labels) + 1), share(record, group), group, colour)
+        draw_band(ax, np.arange(1, len(record.labels) + 1), share(record, group), group, colour, (0, 1))
     ax.set_ylim(0, 1)
     _legend(ax)
 
@@ -83,3 +85,8 @@ def draw_groups(ax: Axes, record: Record, *, by: str = "labels", legend: bool = 
 def watermark(figure: Figure, text: str) -> None:
     """A large grey text across the figure."""
     figure.text(0.5, 0.5, text, fontsize=26, color="#888888", alpha=0.35, ha="center", va="center", rotation=20)
+
+
+def footnote(figure: Figure, text: str) -> None:
+    """A line of small grey text in the lower left corner."""
+    figure.text(0.01, 0.01, text, fontsize=7.5, color="#666666", ha="left", va="bottom")

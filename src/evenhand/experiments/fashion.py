@@ -29,7 +29,9 @@ def find_mixture(runs: Runs, scale: str) -> Findings:
 
 
 EXPERIMENTS = (
-    worst_figure("fig-fashion", NAME, STUDY, PAPER, "Both adaptive rules outperform Uniform throughout."),
+    worst_figure(
+        "fig-fashion", NAME, STUDY, PAPER, "Both adaptive rules outperform Uniform throughout.", throughout=True
+    ),
     groups_figure("fig-fashion-groups", NAME, STUDY),
     Experiment(
         id="fig-fashion-mixture",

@@ -8,11 +8,11 @@ from functools import partial
 from evenhand.engine.run import Record
 from evenhand.experiments.base import Experiment, Findings, Runs, measured
 from evenhand.experiments.drawing import draw_groups, draw_worst, panels
-from evenhand.experiments.measures import curves, final_gap, gains, half_gap, mean_number, worst
+from evenhand.experiments.measures import curves, final_gap, gains, gains_between, half_gap, mean_number, worst
 from evenhand.experiments.study import Study
 from evenhand.experiments.verdicts import Above, Test
 
-__all__ = ["LEAST", "ROUNDS", "RULES", "groups_figure", "image_study", "length", "too_short", "worst_figure"]
+__all__ = ["AHEAD", "LEAST", "ROUNDS", "RULES", "groups_figure", "image_study", "length", "too_short", "worst_figure"]
 
 RULES = {
     "A_opt": "optimistic:c0=0.1",
@@ -26,6 +26,12 @@ ROUNDS, BATCH = 500, 50
 LEAST = 100
 """Shorter runs are not judged; longer ones that end before the paper's say so beside the verdict."""
 Paper = Mapping[str, tuple[float, float]]
+Pairs = tuple[tuple[str, str], ...]
+AHEAD: Pairs = (("A_opt", "Uniform"), ("Greedy", "Uniform"))
+THROUGHOUT = Test(
+    "A_opt is ahead of Uniform throughout",
+    tuple(Above(f"A_opt − Uniform, mean of the {half} half of the rounds") for half in ("first", "second")),
+)
 CLOSER = Test("A_opt keeps the groups closer together", (Above("Uniform's spread less A_opt's"),))
 
 
@@ -50,7 +56,7 @@ def length(record: Record) -> str:
     return f"{len(record.labels)} of the paper's {ROUNDS} rounds, {trials} trial{'s' if trials > 1 else ''}"
 
 
-def find_worst(name: str, paper: Paper, test: Test, runs: Runs, scale: str) -> Findings:
+def find_worst(name: str, paper: Paper, pairs: Pairs, throughout: bool, runs: Runs, scale: str) -> Findings:
     """Worst-group accuracy against the round."""
     found = runs[name]
     figure, (ax,) = panels([name], "round", "test accuracy of the worst group")
@@ -61,8 +67,22 @@ def find_worst(name: str, paper: Paper, test: Test, runs: Runs, scale: str) -> F
         mean_number(label, worst(record), *(paper.get(label, ()) if whole else ())) for label, record in found.items()
     ]
     numbers += [mean_number(f"{label} − Uniform", gains(found, label, "Uniform")) for label in ("A_opt", "Greedy")]
-    ahead = measured({"A_opt − Uniform at the end": gains(found, "A_opt", "Uniform")}, too_short(ours), long)
-    return Findings(figure, curves(found, source=name), numbers, {test.claim: ahead}, [long])
+    values = {_beats(rule, other): {_end(rule, other): gains(found, rule, other)} for rule, other in pairs}
+    if throughout:
+        half = ours.labels[-1].max() / 2
+        ends = ((0, half), (half, 2 * half))
+        parts = [gains_between(found, "A_opt", "Uniform", low, high) for low, high in ends]
+        values[THROUGHOUT.claim] = {one.name: part for one, part in zip(THROUGHOUT.comparisons, parts, strict=True)}
+    by_claim = {claim: measured(own, too_short(ours), long) for claim, own in values.items()}
+    return Findings(figure, curves(found, source=name), numbers, by_claim, [long])
+
+
+def _beats(rule: str, other: str) -> str:
+    return f"{rule} beats {other} on the worst group"
+
+
+def _end(rule: str, other: str) -> str:
+    return f"{rule} − {other} at the end"
 
 
 def find_groups(name: str, runs: Runs, scale: str) -> Findings:
@@ -78,12 +98,26 @@ def find_groups(name: str, runs: Runs, scale: str) -> Findings:
     return Findings(figure, curves(found, source=name), numbers, {CLOSER.claim: closer}, [long])
 
 
-def worst_figure(id: str, name: str, study: Study, paper: Paper, says: str) -> Experiment:
-    """The experiment that draws the worst group of a data set."""
-    ahead = Above("A_opt − Uniform at the end", 0, half_gap(paper))
-    test = Test("A_opt beats Uniform on the worst group", (ahead,))
-    find: Callable[[Runs, str], Findings] = partial(find_worst, name, paper, test)
-    return Experiment(id, f"Worst group against round, {name}", says, {name: study}, find, (test,), NOTE)
+def worst_figure(
+    id: str, name: str, study: Study, paper: Paper, says: str, pairs: Pairs = AHEAD, throughout: bool = False
+) -> Experiment:
+    """The experiment that draws the worst group of a data set.
+
+    Args:
+        id: its name on the command line.
+        name: the data set's.
+        study: what is run.
+        paper: the paper's numbers at the end, by rule.
+        says: what the paper says of it.
+        pairs: who is claimed to be ahead of whom at the end.
+        throughout: whether A_opt is claimed to be ahead all the way.
+    """
+    tests = [
+        Test(_beats(rule, other), (Above(_end(rule, other), 0, half_gap(paper, other, rule)),)) for rule, other in pairs
+    ]
+    tests += [THROUGHOUT] * throughout
+    find: Callable[[Runs, str], Findings] = partial(find_worst, name, paper, pairs, throughout)
+    return Experiment(id, f"Worst group against round, {name}", says, {name: study}, find, tuple(tests), NOTE)
 
 
 def groups_figure(id: str, name: str, study: Study) -> Experiment:

@@ -6,14 +6,17 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
+
 from evenhand.errors import InputError
 from evenhand.experiments.base import Measured
 from evenhand.experiments.verdicts import FAMILY, LEVEL, Claim
 from evenhand.notation import JsonObject
 
-__all__ = ["VALUES", "judge_again", "read_values", "values_text"]
+__all__ = ["SCHEMA", "VALUES", "judge_again", "read_values", "values_text"]
 
 VALUES = "verdicts.json"
+SCHEMA = 1
 _ABOUT = (
     "by experiment and claim, one value per trial and comparison; results.json beside it has the command, date, versions "
     "and seeds of every experiment"
@@ -23,10 +26,20 @@ _ABOUT = (
 def read_values(folder: Path) -> JsonObject:
     """By experiment and claim, the values that its test uses; empty if nothing was stored."""
     path = folder / VALUES
-    if not path.exists():
-        return {}
-    found: JsonObject = json.loads(path.read_text(encoding="utf-8"))["experiments"]
-    return found
+    return _read(path) if path.exists() else {}
+
+
+def _read(path: Path) -> JsonObject:
+    """The experiments of one of our files."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        experiments: JsonObject = found["experiments"]
+        schema = found["schema"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path} is not a file of evenhand reproduce, or was damaged: {error!r}") from None
+    if schema != SCHEMA:
+        raise InputError(f"{path} has the schema {schema!r}, this version reads {SCHEMA}")
+    return experiments
 
 
 def values_text(kept: Mapping[str, JsonObject]) -> str:
@@ -35,7 +48,7 @@ def values_text(kept: Mapping[str, JsonObject]) -> str:
     for name, claims in kept.items():
         rows = [f"  {json.dumps(claim, ensure_ascii=False)}: {_compact(one)}" for claim, one in claims.items()]
         lines.append(f" {json.dumps(name)}: {{\n" + ",\n".join(rows) + "\n }")
-    head = {"schema": 1, "about": _ABOUT, "level": LEVEL, "comparisons_at_most": FAMILY}
+    head = {"schema": SCHEMA, "about": _ABOUT, "level": LEVEL, "comparisons_at_most": FAMILY}
     return json.dumps(head).removesuffix("}") + ', "experiments": {\n' + ",\n".join(lines) + "\n}}\n"
 
 
@@ -43,20 +56,59 @@ def _compact(one: JsonObject) -> str:
     return json.dumps(one, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
-def judge_again(folder: Path, ids: list[str]) -> dict[str, list[tuple[Claim, str]]]:
-    """For every experiment its claims, judged by the tests as they are now, and the verdict that `results.json` has."""
+def judge_again(folder: Path, ids: list[str]) -> dict[str, list[tuple[Claim, Claim | None]]]:
+    """For every experiment its claims, judged by the tests as they are now, and the claim as `results.json` has it.
+
+    None stands for a claim that `results.json` lacks. Values that no run can have written are refused.
+    """
     from evenhand.experiments.catalogue import choose
 
-    values, results = read_values(folder), folder / "results.json"
-    if not values or not results.exists():
+    results = folder / "results.json"
+    if not (folder / VALUES).exists() or not results.exists():
         raise InputError(f"{folder} has no {VALUES} beside a results.json: run evenhand reproduce --out {folder} first")
-    entries = json.loads(results.read_text(encoding="utf-8"))["experiments"]
+    values, entries = read_values(folder), _read(results)
+    known = {experiment.id: experiment for experiment in choose(ids)}
+    published = {name: _published(entry, results) for name, entry in entries.items()}
+    if not ids:
+        judged = {name for name, claims in published.items() if claims}
+        if strange := (judged ^ values.keys()) | (values.keys() - known.keys()):
+            raise InputError(
+                f"{VALUES} and results.json do not have the same experiments: see {', '.join(sorted(strange))}"
+            )
     found = {}
-    for experiment in choose(ids):
-        if experiment.id not in values:
-            continue
-        measured = {claim: Measured(**one) for claim, one in values[experiment.id].items()}
-        before = {claim["text"]: claim["verdict"] for claim in entries[experiment.id]["claims"]}
-        claims = experiment.claims(measured)
-        found[experiment.id] = [(claim, before.get(claim.text, "not there")) for claim in claims]
+    for name in (name for name in known if name in values):
+        before, measured = published.get(name, {}), _measured(name, values[name], entries.get(name, {}))
+        if missing := before.keys() - measured.keys():
+            raise InputError(f"{VALUES} has no values of {min(missing)!r} of {name}, which results.json has")
+        claims = known[name].claims(measured)
+        found[name] = [(claim, before.get(claim.text)) for claim in claims]
+    return found
+
+
+def _published(entry: JsonObject, path: Path) -> dict[str, Claim]:
+    try:
+        return {one["text"]: Claim(**one) for one in entry.get("claims", [])}
+    except (TypeError, KeyError, AttributeError) as error:
+        raise InputError(f"{path} has a claim that cannot be read: {error!r}") from None
+
+
+def _measured(name: str, claims: JsonObject, entry: JsonObject) -> dict[str, Measured]:
+    """The stored values, looked through: finite numbers, as many of every comparison as there were trials."""
+    found = {}
+    for claim, one in claims.items():
+        try:
+            own = Measured(**one)
+            sizes = {comparison: np.asarray(values, dtype=float) for comparison, values in own.values.items()}
+        except (TypeError, ValueError, AttributeError) as error:
+            raise InputError(f"{VALUES}: the values of {claim!r} of {name} cannot be read: {error}") from None
+        for comparison, values in sizes.items():
+            if values.ndim != 1 or not len(values) or not np.isfinite(values).all():
+                raise InputError(f"{VALUES}: {comparison!r} of {name} must be a list of finite numbers, one a trial")
+            trials = {study["trials"] for kind in ("studies", "runs") for study in entry.get(kind, {}).values()}
+            if len(values) > 1 and trials and len(values) not in trials:
+                raise InputError(
+                    f"{VALUES}: {comparison!r} of {name} has {len(values)} values, results.json speaks of "
+                    f"{' or '.join(map(str, sorted(trials)))} trials"
+                )
+        found[claim] = own
     return found

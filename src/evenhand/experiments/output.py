@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from evenhand.errors import InputError
 from evenhand.experiments.base import Experiment, Findings
-from evenhand.experiments.drawing import watermark
+from evenhand.experiments.drawing import footnote, watermark
 from evenhand.experiments.gallery import render
-from evenhand.experiments.judging import VALUES, read_values, values_text
+from evenhand.experiments.judging import SCHEMA, VALUES, read_values, values_text
 from evenhand.files import write_atomically
 from evenhand.notation import JsonObject
 
@@ -57,7 +57,7 @@ class Output:
             if options.scale == "quick":
                 watermark(findings.figure, "quick scale, not the paper's")
             elif options.image_rounds is not None and any(study.of_images for study in experiment.studies.values()):
-                watermark(findings.figure, f"images: {options.image_rounds} rounds, not 500")
+                footnote(findings.figure, f"images: {options.image_rounds} of the paper's 500 rounds")
             self._draw(experiment.id, findings)
             entry["numbers"] = [asdict(number) for number in findings.numbers]
             entry["claims"] = [asdict(claim) for claim in experiment.claims(findings.measured)]
@@ -72,7 +72,9 @@ class Output:
         # the paper's order, whatever was run first
         order = [name for name in experiments() if name in self.entries]
         entries = {name: self.entries[name] for name in order}
-        text = json.dumps({"schema": 1, "experiments": entries}, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        text = (
+            json.dumps({"schema": SCHEMA, "experiments": entries}, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        )
         write_atomically(self.folder / "results.json", lambda path: path.write_text(text, encoding="utf-8"))
         kept = values_text({name: self.measured[name] for name in order if name in self.measured})
         write_atomically(self.folder / VALUES, lambda path: path.write_text(kept, encoding="utf-8"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evenhand.experiments.image_figures import groups_figure, image_study, worst_figure
+from evenhand.experiments.image_figures import AHEAD, groups_figure, image_study, worst_figure
 
 NAME = "UTKFace"
 PAPER = {
@@ -15,6 +15,6 @@ STUDY = image_study("utkface", PAPER)
 SAYS = "A clear gap between the adaptive rules and the others. Every test image of the paper is in its training file."
 
 EXPERIMENTS = (
-    worst_figure("fig-utkface", NAME, STUDY, PAPER, SAYS),
+    worst_figure("fig-utkface", NAME, STUDY, PAPER, SAYS, (*AHEAD, ("A_opt", "Uncurated"))),
     groups_figure("fig-utkface-groups", NAME, STUDY),
 )

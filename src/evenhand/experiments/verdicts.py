@@ -127,6 +127,8 @@ class MoreOften:
 
     def interval(self, values: Floats) -> Interval:
         """Clopper and Pearson's, for the share of +1 among the trials that differ."""
+        if not np.isin(values, (-1, 0, 1)).all():
+            raise InputError(f"the values of {self.name!r} must be −1, 0 or 1")
         more, differ = int(np.sum(values > 0)), int(np.sum(values != 0))
         low, high = clopper_pearson(more, differ, LEVEL)
         return Interval(more / differ if differ else 0.5, float(low), float(high))

@@ -16,6 +16,7 @@ __all__ = ["COLOURS", "band", "panels"]
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6D31", "#000000")
 """Okabe and Ito's palette, which colour-blind readers can tell apart."""
+_FEW = 30
 
 
 def panels(
@@ -41,7 +42,9 @@ def band(
     if len(x) == 1:
         ax.errorbar(x, mean, sd, label=label, color=colour, marker="o", markersize=4, capsize=3)
         return
-    ax.plot(x, mean, label=label, color=colour, linewidth=1.6)
+    # a line between a few points must not look as if every point of it had been measured
+    marker = "o" if len(x) <= _FEW else None
+    ax.plot(x, mean, label=label, color=colour, linewidth=1.6, marker=marker, markersize=3.5)
     low, high = mean - sd, mean + sd
     if limits is not None:
         low, high = np.clip(low, *limits), np.clip(high, *limits)

@@ -1,0 +1,45 @@
+"""Make docs/assets/images-fashion.png: A_opt and Uniform at the paper's length, and the mixture of A_opt.
+
+python docs/assets/long_picture.py
+"""
+
+import json
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from evenhand.plotting.panels import COLOURS
+
+HERE = Path(__file__).parent
+RULES = {"A_opt": "A_opt", "uniform": "Uniform"}
+LINES = ("-", "--", ":")
+"""One style a trial."""
+
+
+def main() -> None:
+    """Draw the runs of docs/results/images-fashion-long.json."""
+    found = json.loads((HERE.parent / "results/images-fashion-long.json").read_text(encoding="utf-8"))
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
+    for run in found["runs"]:
+        rounds, worst = np.arange(1, run["rounds"] + 1), np.array(run["worst"], dtype=float)
+        tested, line = ~np.isnan(worst), LINES[run["trial"]]
+        colour, label = COLOURS[list(RULES).index(run["rule"])], f"{RULES[run['rule']]}, trial {run['trial']}"
+        left.plot(
+            rounds[tested], worst[tested], line, color=colour, marker=".", markersize=3, linewidth=1.2, label=label
+        )
+        if run["rule"] == "A_opt":
+            for shares, group, own in zip(np.array(run["mixture"]).T, found["groups"], COLOURS, strict=False):
+                first = run["trial"] == min(one["trial"] for one in found["runs"])
+                right.plot(rounds, shares, line, color=own, linewidth=1.2, label=group if first else None)
+    left.set(xlabel="round", ylabel="test accuracy, worst pair", title="Worst pair of FashionMNIST")
+    right.set(xlabel="round", ylabel="share of the training examples", title="Mixture of A_opt", ylim=(0, 1))
+    for axis in (left, right):
+        axis.legend(fontsize=8, frameon=False)
+        axis.spines[["top", "right"]].set_visible(False)
+        axis.grid(alpha=0.25)
+    figure.savefig(HERE / "images-fashion.png", dpi=110)
+
+
+if __name__ == "__main__":
+    main()
