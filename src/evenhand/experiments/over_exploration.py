@@ -81,7 +81,7 @@ EXPERIMENT = Experiment(
             "synthetic1:I",
             {label: RULES[label] for label in (BOLD, TOO_MUCH)},
             budget=20_000,
-            trials=500,
+            trials=300,
             quick={"trials": 10, "budget": 4000},
             block=25,
         ),
