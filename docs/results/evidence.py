@@ -40,7 +40,7 @@ DEMO = (
 )
 
 STEPS = {
-    "reproduction": f"evenhand reproduce --scale paper --out {TRIALS}",
+    "reproduction": f"evenhand reproduce --scale paper --seed 1 --out {TRIALS}",
     "tables": "python docs/results/tables.py",
     "demo": f"{DEMO} > {SIMULATED}",
     "discussion": "python benchmarks/discussion.py",
