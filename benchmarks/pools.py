@@ -37,7 +37,7 @@ AIMS = {
     "opening_ratio": 1.2,
     "snapshot_more_bytes": 4096.0,
 }
-"""What issue 16 asks for at a million rows of CSV; opening and snapshots against a campaign without a pool."""
+"""What a million rows of CSV should need; opening and snapshots against a campaign without a pool."""
 _CHUNK = 250_000
 
 

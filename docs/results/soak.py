@@ -5,11 +5,11 @@ Run: make soak && python docs/results/soak.py .venv/soak.xml
 Of several reports, the last one that has a test counts for it.
 """
 
+import argparse
 import json
 import os
 import platform
 import re
-import sys
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ def read(*reports: str) -> dict[str, Any]:
     if any(case.find(bad) is not None for case in cases.values() for bad in ("failure", "error")):
         raise ValueError("some tests failed: nothing to keep")
     suite = next(roots[-1].iter("testsuite"))
-    found: dict[str, Any] = {"date": suite.attrib["timestamp"][:10], "command": "make soak", "cores": os.cpu_count()}
+    found: dict[str, Any] = {"date": suite.attrib["timestamp"][:10], "command": "python -m pytest -m soak", "cores": os.cpu_count()}
     found["versions"] = {"python": platform.python_version()} | {p: version(p) for p in ("evenhand", "numpy")}
     found |= {"crowds": {}, "coverage": []}
     for case in cases.values():
@@ -40,5 +40,10 @@ def read(*reports: str) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    made = read(*(Path(name).read_text(encoding="utf-8") for name in sys.argv[1:]))
-    FILE.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("reports", nargs="+", type=Path)
+    parser.add_argument("--note", help="what else a reader of the times has to know")
+    given = parser.parse_args()
+    made = read(*(path.read_text(encoding="utf-8") for path in given.reports))
+    made |= {"note": given.note} if given.note else {}
+    FILE.write_text(json.dumps(made, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

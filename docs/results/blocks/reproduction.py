@@ -1,8 +1,9 @@
 """docs/reproduction.md: what `evenhand reproduce` found."""
 
+from collections.abc import Iterator
 from typing import Any
 
-from blocks.text import kept, versions
+from blocks.text import RESULTS, kept, versions
 from evenhand.experiments.catalogue import experiments
 from evenhand.experiments.verdicts import FAMILY, FEWEST, LEVEL, count
 
@@ -75,12 +76,20 @@ def seconds(entries: dict[str, Any]) -> str:
     """The work of all experiments that were run, without and with the image trials."""
     work = {name: entry["worker_seconds"] for name, entry in entries.items() if "worker_seconds" in entry}
     shared = [name for name in work if name == "table-final" or name.endswith(("-groups", "-mixture"))]
-    own = {name: value for name, value in work.items() if name not in shared}
-    images = sum(value for name, value in own.items() if name in IMAGES)
+    alone = sum(value for name, value in work.items() if name not in (*shared, *IMAGES))
+    images = sum(spent for path in RESULTS.glob("image*.json") for spent in cpu_seconds(kept(path.name)))
     return (
-        f"{(sum(own.values()) - images) / 60:.0f} minutes of one process beside other work on two cores without the images, and "
-        f"{images / 3600:.1f} hours for them; figures that share trials count once."
+        f"{alone / 60:.0f} minutes of one core without the images, and {images / 3600:.1f} hours of one core for all runs on images, those of "
+        "settings, ceilings and full length included; figures that share trials count once."
     )
+
+
+def cpu_seconds(found: Any) -> Iterator[float]:
+    """What the runs of a file took, as far as they know."""
+    if isinstance(found, dict):
+        yield from (value for key, value in found.items() if key == "cpu_seconds")
+    for inner in found.values() if isinstance(found, dict) else found if isinstance(found, list) else ():
+        yield from cpu_seconds(inner)
 
 
 IMAGES = ("fig-fashion", "fig-cifar", "fig-utkface")
