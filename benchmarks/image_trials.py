@@ -15,7 +15,6 @@ import argparse
 import json
 import platform
 import re
-import subprocess
 import time
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
@@ -35,6 +34,7 @@ from evenhand.simulation.metrics import share, worst
 from evenhand.sources.images.images import Images
 from evenhand.strategies import parse_strategy
 from evenhand.strategies.decision import KINDS
+from provenance import commit
 
 RULES = ("A_opt=optimistic:c0=0.1", "greedy", "uniform", "epsilon-greedy:epsilon=0.1")
 ABOUT = (
@@ -146,11 +146,9 @@ def _stamp(moment: datetime) -> str:
 
 
 def versions() -> dict[str, str]:
-    """What a run was made with; the commit ends with -dirty where files were changed."""
-    describe = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
-    commit = subprocess.run(describe, cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
+    """What a run was made with; the commit ends with -dirty where code was changed."""
     packages = {name: version(name) for name in ("evenhand", "torch", "numpy")}
-    return packages | {"python": platform.python_version(), "commit": commit.stdout.strip() or "unknown"}
+    return packages | {"python": platform.python_version(), "commit": commit()}
 
 
 def header_of(source: Images, settings: Settings) -> dict[str, Any]:

@@ -59,7 +59,7 @@ STEPS = {
     "page": "python benchmarks/page.py --json docs/results/page.json",
     "label studio": "python benchmarks/label_studio.py --json docs/results/label-studio.json",
     "rounds": "python benchmarks/rounds.py --json docs/results/rounds.json",
-    "bench": "evenhand bench --full --json > docs/results/bench.json",
+    "bench": "evenhand bench --full --json --plot docs/assets/growth.svg > docs/results/bench.json",
     "soak": "python -m pytest -m soak -s --junitxml=.venv/soak.xml && python docs/results/soak.py .venv/soak.xml",
 }
 TRIAL = "python benchmarks/image_trials.py run {} --rounds 100 --evaluate 20 --out docs/results/images-{}.json --keep .venv/evidence-images"
@@ -75,7 +75,7 @@ IMAGES = {
     "utkface trials": TRIAL.format(UTKFACE, "utkface-trials"),
     "utkface other split": TRIAL.format(CROP, "utkface-crop"),
     "fashion at full length": "python benchmarks/image_trials.py run fashion-mnist --rules A_opt=optimistic:c0=0.1 uniform --trials 0-1 "
-    "--rounds 500 --evaluate 50 --out docs/results/images-fashion-long.json --keep .venv/evidence-images",
+    "--rounds 500 --evaluate 50 --out docs/results/images-fashion-long.json --keep .venv/evidence-images && python docs/assets/long_picture.py",
     "image ceilings": "python benchmarks/image_ceilings.py --json docs/results/image-ceilings.json",
     "image costs": "python benchmarks/image_costs.py --json docs/results/image-costs.json",
     "image settings": "python benchmarks/image_settings.py updates --json docs/results/image-settings.json",
@@ -186,12 +186,7 @@ def finished() -> dict[str, dict[str, str]]:
     if not STATE.exists():
         return {}
     try:
-        kept = json.loads(STATE.read_text(encoding="utf-8"))
-        # earlier files have a text without a commit
-        return {
-            name: {"when": one, "commit": "unknown"} if isinstance(one, str) else dict(one)
-            for name, one in kept.items()
-        }
+        return {name: dict(one) for name, one in json.loads(STATE.read_text(encoding="utf-8")).items()}
     except (ValueError, TypeError, AttributeError) as error:
         raise InputError(
             f"{STATE.relative_to(ROOT)}, which keeps the finished steps, cannot be read ({error!r}): delete it, and all steps "
@@ -209,7 +204,7 @@ def told(one: dict[str, str] | None, now: str) -> str:
     """What is known of a step, and whether the code is another by now."""
     if one is None:
         return "to do"
-    text = f"finished {one['when'].removeprefix('finished ')} on commit {one['commit']}"
+    text = f"finished {one['when']} on commit {one['commit']}"
     return text if one["commit"] == now else f"{text}, NOT THE PRESENT {now}: --again --only runs it anew"
 
 

@@ -25,7 +25,11 @@ def read(*reports: str) -> dict[str, Any]:
     if any(case.find(bad) is not None for case in cases.values() for bad in ("failure", "error")):
         raise ValueError("some tests failed: nothing to keep")
     suite = next(roots[-1].iter("testsuite"))
-    found: dict[str, Any] = {"date": suite.attrib["timestamp"][:10], "command": "python -m pytest -m soak", "cores": os.cpu_count()}
+    found: dict[str, Any] = {
+        "date": suite.attrib["timestamp"][:10],
+        "command": "python -m pytest -m soak",
+        "cores": os.cpu_count(),
+    }
     found["versions"] = {"python": platform.python_version()} | {p: version(p) for p in ("evenhand", "numpy")}
     found |= {"crowds": {}, "coverage": []}
     for case in cases.values():

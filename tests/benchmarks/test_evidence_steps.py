@@ -144,10 +144,6 @@ def test_a_state_that_cannot_be_read_is_a_sentence(small, capsys):
         assert small.main(arguments) == 2
         assert ".venv/evidence.json, which keeps the finished steps, cannot be read" in capsys.readouterr().err
     assert ran(small) == []
-    # earlier files had no commit
-    small.STATE.write_text(json.dumps({"one": "finished 2026-11-16 10:00 UTC"}))
-    assert small.main(["--list", "--only", "one"]) == 0
-    assert "one: finished 2026-11-16 10:00 UTC on commit unknown" in capsys.readouterr().out
 
 
 def test_missing_images_are_a_sentence(evidence, capfd, monkeypatch, tmp_path):
