@@ -5,10 +5,7 @@ import re
 from importlib import import_module
 from pathlib import Path
 
-import numpy as np
 import pytest
-
-import evenhand as eh
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -72,7 +69,7 @@ def test_files_say_when_and_how_they_were_made(path, made):
     keys = set(keys_of(found))
     assert keys & {"date", "finished"}
     assert "evenhand" in keys or "commit" in keys, "the version that made it"
-    assert keys & {"seed", "seeds"} or path.stem in NO_CHANCE | {"images", "image-repeats"}
+    assert keys & {"seed", "seeds"} or path.stem in NO_CHANCE | {"image-repeats"}
 
 
 def keys_of(found):
@@ -116,31 +113,3 @@ def test_the_ledger_table_names_every_row_below_the_aim(made):
         "The aim is a ratio of 0.2. These stay below it: PostgreSQL, `full`, an `ask` or a `tell`, 8 writers."
     )
     assert made("blocks.ledger").throughput(rows[:1], 0.2).endswith("All rows reach it.")
-
-
-def test_runs_are_read_from_saved_results(made, tmp_path):
-    result = eh.simulate(eh.SyntheticModel1.instance("I"), ["uniform"], budget=40, trials=3, evaluate=4)
-    result.save(tmp_path)
-    found = made("image_records").of_result(tmp_path)
-    tested = result.trace.dropna(subset=["test_accuracy"])
-    worst = tested.groupby(["round", "trial"])["test_accuracy"].min()
-    assert [r for r, _ in found["curve"]] == sorted(tested["round"].unique())
-    np.testing.assert_allclose([a for _, a in found["curve"]], worst.groupby("round").mean(), atol=1e-4)
-    assert found["sd"] == pytest.approx(worst.loc[20].std(), abs=1e-4)
-    assert found["mixture"] == {"u": 0.5, "v": 0.5}
-    assert (found["rounds"], found["trials"]) == (20, 3)
-    assert found["final"]["v"] == pytest.approx(
-        result.final.query("group == 'v'")["final_test_accuracy"].mean(), abs=1e-4
-    )
-
-
-def test_ceilings_and_costs_are_read_from_their_lines(made, tmp_path):
-    records = made("image_records")
-    lines = [{"trained on": "a", "images": 9, "epoch": k, "accuracy": {"a": k / 10}} for k in (1, 2)]
-    assert records.ceilings(lines) == [{"trained_on": "a", "images": 9, "accuracy": [{"a": 0.1}, {"a": 0.2}]}]
-    log, out = tmp_path / "log.jsonl", tmp_path / "images.json"
-    log.write_text('{"what": "overhead", "rounds": 20, "ratio": 1.07}\n')
-    records.collect_costs(out, [log], "quiet")
-    records.collect_costs(out, [])
-    found = json.loads(out.read_text())
-    assert (found["overhead"], found["note"]) == ([{"rounds": 20, "ratio": 1.07}], "quiet")

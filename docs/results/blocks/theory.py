@@ -83,8 +83,7 @@ def coverage() -> str:
     kinds = {"sequence_misses": "error-rate sequence", "running_misses": "running"}
     kinds |= {"between_misses": "the same, losses between 0 and 1 (beta-distributed)"}
     rows = [[f"{p:g}", *(f"{misses[kind, p]}" for kind in kinds)] for p in sorted({p for _, p in misses})]
-    when = found.get("coverage_date", found["date"])
-    told = f"\n\n(`{found.get('coverage_command', found['command'])}`, {when}; a short form runs in `make test`.)"
+    told = f"\n\n(`{found['command']}`, {found['date']}; a short form runs in `make test`.)"
     return table(["error rate", *kinds.values()], rows) + told
 
 
