@@ -154,7 +154,7 @@ def main(arguments: list[str] | None = None) -> None:
     both = {name: (there | kept)[name] for name in table.studies if name in there or name in kept}
     findings = with_kept(table.find(both, "paper"), output, [name for name in tables if name not in kept])
     everything = Spent.of_all([*spent.values(), *spent_on_tables(output, [table.studies[name] for name in tables])])
-    enter(output, table.id, findings, everything, options, command, sizes)
+    enter(output, table.id, findings, everything, options, command, sizes | sizes_of_tables(output, tables))
     output.write()
 
 
@@ -164,6 +164,17 @@ def spent_on_tables(output: Output, studies: Sequence[Study]) -> list[Spent]:
     figures = [experiment.id for experiment in experiments().values() if [*experiment.studies.values()] in alone]
     entries = [output.entries[id] for id in figures if "worker_seconds" in output.entries.get(id, {})]
     return [Spent(entry["date"], entry["worker_seconds"]) for entry in entries]
+
+
+def sizes_of_tables(output: Output, tables: Mapping[str, Study]) -> dict[str, JsonObject]:
+    """What was run of the tables, from the figures that it was run for."""
+    found = {}
+    for name, study in tables.items():
+        for experiment in experiments().values():
+            kept = output.entries.get(experiment.id, {}).get("studies", {})
+            if list(experiment.studies) == [study.source] and study.source in kept:
+                found[name] = {key: kept[study.source][key] for key in ("strategies", "budget", "trials", "seed")}
+    return found
 
 
 def with_kept(findings: Findings, output: Output, missing: Sequence[str]) -> Findings:
