@@ -64,7 +64,6 @@ STEPS = {
 }
 TRIAL = "python benchmarks/image_trials.py run {} --rounds 100 --evaluate 20 --out docs/results/images-{}.json --keep .venv/evidence-images"
 UTKFACE = "utkface --rules A_opt=optimistic:c0=0.1 greedy uniform uncurated --trials 0-2"
-CROP = "utkface:crop_part1 --rules A_opt=optimistic:c0=0.1 uniform --trials 0"
 REPEAT = (
     "python benchmarks/image_trials.py repeat docs/results/images-{}-trials.json --rule A_opt --trial 0 --rounds 100 "
     "--json docs/results/image-repeats.json"
@@ -73,7 +72,6 @@ IMAGES = {
     "fashion trials": TRIAL.format("fashion-mnist --trials 0-9", "fashion-trials"),
     "cifar trials": TRIAL.format("cifar10 --trials 0-4", "cifar-trials"),
     "utkface trials": TRIAL.format(UTKFACE, "utkface-trials"),
-    "utkface other split": TRIAL.format(CROP, "utkface-crop"),
     "fashion at full length": "python benchmarks/image_trials.py run fashion-mnist --rules A_opt=optimistic:c0=0.1 uniform --trials 0-1 "
     "--rounds 500 --evaluate 50 --out docs/results/images-fashion-long.json --keep .venv/evidence-images && python docs/assets/long_picture.py",
     "image ceilings": "python benchmarks/image_ceilings.py --json docs/results/image-ceilings.json",

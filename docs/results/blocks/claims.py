@@ -15,7 +15,6 @@ MADE_BY = {
             "images-fashion-long-earlier.json",
             "images-cifar-trials.json",
             "images-utkface-trials.json",
-            "images-utkface-crop.json",
         ),
         "python benchmarks/image_trials.py",
     ),

@@ -22,8 +22,8 @@ RULES = {
 }
 DATA = {"fashion-mnist": fashion.PAPER, "cifar10": cifar.PAPER, "utkface": utkface.PAPER}
 """The data sets, each with the paper's numbers at the end of 500 rounds."""
-LONG, CROP = "images-fashion-long*.json", "images-utkface-crop.json"
-"""Runs of the paper's length, and of UTKFace's other split."""
+LONG = "images-fashion-long*.json"
+"""Runs of the paper's length."""
 
 
 @cache
@@ -90,7 +90,7 @@ def ends(data: str, rules: dict[str, dict[int, Run]]) -> str:
 
 def paper(data: str, rule: str) -> str:
     """What the paper has at the end."""
-    found = DATA[data.partition(":")[0]].get(rule)
+    found = DATA[data].get(rule)
     return f"{short(found[0])} ± {short(found[1])}" if found else ""
 
 
@@ -203,7 +203,7 @@ def repeats() -> str:
 def summary() -> str:
     """The worst group at the end of all runs, beside the paper's and the best ceiling."""
     rows = []
-    for pattern in ("images-*-trials.json", LONG, CROP):
+    for pattern in ("images-*-trials.json", LONG):
         for data, rules in all_runs(pattern).items():
             best = short(top(kept("image-ceilings.json")["data"][data]))
             for rule, runs in rules.items():
@@ -215,13 +215,11 @@ def summary() -> str:
 
 def blocks() -> dict[str, str]:
     """Tables of every data set that has runs."""
-    found, length, crop = all_runs(), all_runs(LONG), all_runs(CROP)
-    made = {"image-trials-made": about(found, length, crop), "image-repeats": repeats(), "images-summary": summary()}
+    found, length = all_runs(), all_runs(LONG)
+    made = {"image-trials-made": about(found, length), "image-repeats": repeats(), "images-summary": summary()}
     for data, rules in found.items():
         made[f"{data}-trials"] = ends(data, rules) + "\n\n" + by_round(rules)
         made[f"{data}-trial-groups"] = by_group(rules)
     for rules in length.values():
         made |= {"fashion-mnist-long": long(rules), "fashion-mnist-long-groups": by_group(rules)}
-    for rules in crop.values():
-        made["utkface-crop"] = by_round(rules) + "\n\n" + by_group(rules)
     return made
