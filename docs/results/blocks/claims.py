@@ -12,7 +12,6 @@ MADE_BY = {
         (
             "images-fashion-trials.json",
             "images-fashion-long.json",
-            "images-fashion-long-earlier.json",
             "images-cifar-trials.json",
             "images-utkface-trials.json",
         ),
