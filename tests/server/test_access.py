@@ -297,7 +297,9 @@ def test_secrets_are_in_no_log_no_metric_no_copy(place: Place, tmp_path: Any) ->
         place.call("GET", path, None)
     place.call("HEAD", f"/share/{secret}", None, headers={"Host": "evil"})
     metrics = place.call("GET", "/metrics", place.of["viewer"]).text
+    place.call("GET", "/api/campaigns/ours", place.make("ann", "viewer"))
     with eh.Campaign.open(place.database, "ours") as campaign:
+        campaign.add([[0.5]], [1], ["u"])
         campaign.save(tmp_path / "copy.db")
         campaign.export(tmp_path / "out.csv")
     listed = place.call("GET", "/api/tokens", place.of["admin"]).text
