@@ -178,6 +178,11 @@ def lost_experiment(kept, results):
     kept["experiments"].pop("fig-convergence")
 
 
+def renamed(kept, results):
+    claims = kept["experiments"]["fig-convergence"]
+    claims["It looks good"] = claims[CONVERGENCE]
+
+
 def invented(kept, results):
     kept["experiments"]["fig-nothing"] = {}
 
@@ -215,7 +220,7 @@ def test_what_was_published_must_follow_from_the_values(change, reproduced, tmp_
 @pytest.mark.parametrize(
     "change",
     [
-        dropped, not_a_number, words, stuck_by_seven, lost_claim, lost_experiment, invented, other_schema, nothing_there,
+        dropped, not_a_number, words, stuck_by_seven, lost_claim, lost_experiment, renamed, invented, other_schema, nothing_there,
     ],
 )  # fmt: skip
 def test_files_that_no_run_wrote_are_refused(change, reproduced, tmp_path):

@@ -80,6 +80,8 @@ def judge_again(folder: Path, ids: list[str]) -> dict[str, list[tuple[Claim, Cla
         before, measured = published.get(name, {}), _measured(name, values[name], entries.get(name, {}))
         if missing := before.keys() - measured.keys():
             raise InputError(f"{VALUES} has no values of {min(missing)!r} of {name}, which results.json has")
+        if strange := measured.keys() - {test.claim for test in known[name].tests}:
+            raise InputError(f"{VALUES} has values of {min(strange)!r}, of which {name} has no test")
         claims = known[name].claims(measured)
         found[name] = [(claim, before.get(claim.text)) for claim in claims]
     return found
@@ -105,7 +107,8 @@ def _measured(name: str, claims: JsonObject, entry: JsonObject) -> dict[str, Mea
             if values.ndim != 1 or not len(values) or not np.isfinite(values).all():
                 raise InputError(f"{VALUES}: {comparison!r} of {name} must be a list of finite numbers, one a trial")
             trials = {study["trials"] for kind in ("studies", "runs") for study in entry.get(kind, {}).values()}
-            if len(values) > 1 and trials and len(values) not in trials:
+            # trials that failed have no values
+            if len(values) > 1 and trials and len(values) not in trials and not entry.get("failures"):
                 raise InputError(
                     f"{VALUES}: {comparison!r} of {name} has {len(values)} values, results.json speaks of "
                     f"{' or '.join(map(str, sorted(trials)))} trials"
