@@ -56,7 +56,7 @@ def test_typed_numbers_are_seen(cell):
     assert typed_rows(f"<!-- begin a -->\n{row}\n<!-- end -->\n") == []
 
 
-NO_CHANCE = {"bench", "big-table", "ledger", "pools", "soak", "unlabelled", "server"}
+NO_CHANCE = {"bench", "big-table", "evidence", "ledger", "pools", "soak", "unlabelled", "server"}
 """Files of times and sizes, whose figures do not hang on what was drawn."""
 
 

@@ -3,11 +3,14 @@
 Run: python docs/results/evidence.py            (`--list`; `--only STEP …`; `--again` runs finished steps too;
 `--images` too; `--pages` runs no step)
 
-A step that is finished is not run again, on whatever commit it ran: stopped and started anew, it goes on. Steps that keep
-trials of their own go on inside, too.
+A step that is finished on the code as it is is not run again: stopped and started anew, it goes on. Steps that keep trials of
+their own go on inside, too. evidence.json has when each ran, on which commit, and a digest of the code that it uses: the package
+and its own script, without comments and docstrings.
 """
 
 import argparse
+import ast
+import hashlib
 import json
 import re
 import shlex
@@ -16,7 +19,7 @@ import subprocess
 import sys
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -30,7 +33,7 @@ sys.path.append(str(ROOT / "benchmarks"))
 from provenance import commit, today, write_json  # noqa: E402
 
 RESULTS = ROOT / "docs/results"
-STATE = ROOT / ".venv/evidence.json"
+STATE = RESULTS / "evidence.json"
 TRIALS = ".venv/evidence-trials"
 """Where `reproduce` keeps its trials; its JSON files and pictures are copied from there."""
 SIMULATED = ".venv/evidence-demo.json"
@@ -180,7 +183,7 @@ def pages() -> int:
 
 
 def finished() -> dict[str, dict[str, str]]:
-    """The steps that are finished, each with when and on which commit."""
+    """The steps that are finished, each with when, on which commit and with which code."""
     if not STATE.exists():
         return {}
     try:
@@ -192,18 +195,41 @@ def finished() -> dict[str, dict[str, str]]:
         ) from error
 
 
-def keep(done: dict[str, dict[str, str]]) -> None:
-    """Keep which steps are finished."""
-    STATE.parent.mkdir(exist_ok=True)
-    write_json(STATE, done)
+@cache
+def digest(path: Path, changed: int) -> bytes:
+    """Of what a file does, last changed then: of Python without comments and docstrings."""
+    data = path.read_bytes()
+    if path.suffix == ".py":
+        tree = ast.parse(data)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                node.body = node.body[ast.get_docstring(node) is not None :] or [ast.Pass()]
+        data = ast.unparse(tree).encode()
+    return hashlib.blake2b(data, digest_size=16).digest()
 
 
-def told(one: dict[str, str] | None, now: str) -> str:
+def code_of(command: str) -> str:
+    """A digest of the code that a command uses: the package, the scripts it names and their helpers, or all tests."""
+    patterns = ["src/evenhand/**/*", "benchmarks/*/*.py", *re.findall(r"\S+\.py\b", command)]
+    patterns += ["tests/**/*.py"] if "pytest" in command else []
+    files = {path for pattern in patterns for path in ROOT.glob(pattern) if path.is_file() and path.suffix != ".pyc"}
+    named = (
+        (path.relative_to(ROOT).as_posix().encode(), digest(path, path.stat().st_mtime_ns)) for path in sorted(files)
+    )
+    return hashlib.blake2b(b"".join(name + own for name, own in named), digest_size=8).hexdigest()
+
+
+def is_current(one: dict[str, str] | None, command: str) -> bool:
+    """Whether a step is finished, on the code as it is."""
+    return one is not None and (one["command"], one["code"]) == (command, code_of(command))
+
+
+def told(one: dict[str, str] | None, command: str) -> str:
     """What is known of a step, and whether the code is another by now."""
     if one is None:
         return "to do"
-    text = f"finished {one['when']} on commit {one['commit']}"
-    return text if one["commit"] == now else f"{text}, NOT THE PRESENT {now}: --again --only runs it anew"
+    text = f"finished {one['date']} on commit {one['commit']}"
+    return text if is_current(one, command) else f"{text}, TO DO AGAIN: the code that it uses has changed since"
 
 
 def work(name: str) -> int:
@@ -221,22 +247,21 @@ def work(name: str) -> int:
 
 def work_through(names: list[str], again: bool) -> int:
     """Run the steps that are not finished, or all of them again, and render the pages after each."""
-    done, shown = finished(), None
+    shown = None
     if again:
         # at once: stopped, it goes on with what is left when it is started without
-        done = {name: one for name, one in done.items() if name not in names}
-        keep(done)
+        write_json(STATE, {name: one for name, one in finished().items() if name not in names})
     for name in names:
-        # before it runs: its own code, whatever is committed meanwhile
-        now = commit(ROOT)
-        if name in done:
-            print(f"{name}: {told(done[name], now)}")
+        command, one = (STEPS | IMAGES)[name], finished().get(name)
+        if is_current(one, command):
+            print(f"{name}: {told(one, command)}")
             continue
+        # before it runs: its own code, whatever is changed meanwhile
+        made = {"commit": commit(ROOT), "code": code_of(command), "command": command}
         code = work(name)
         if code:
             return code
-        done = finished() | {name: {"when": f"{datetime.now(UTC):%Y-%m-%d %H:%M UTC}", "commit": now}}
-        keep(done)
+        write_json(STATE, finished() | {name: {"date": f"{datetime.now(UTC):%Y-%m-%d %H:%M UTC}"} | made})
         # a page that fails must not stop the measuring: the last rendering, of everything, decides
         shown = pages()
     return pages() if shown is None else shown
@@ -253,11 +278,9 @@ def main(arguments: list[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     try:
         if given.list:
-            done, now = finished(), commit(ROOT)
             for name in given.only or [*STEPS, *IMAGES]:
-                print(
-                    f"{name}{' (--images)' * (name in IMAGES)}: {told(done.get(name), now)}: {(STEPS | IMAGES)[name]}"
-                )
+                command = (STEPS | IMAGES)[name]
+                print(f"{name}{' (--images)' * (name in IMAGES)}: {told(finished().get(name), command)}: {command}")
             return 0
         chosen = given.only or [*STEPS, *(IMAGES if given.images else ())]
         return work_through([] if given.pages else chosen, given.again)

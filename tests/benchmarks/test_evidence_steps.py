@@ -28,6 +28,7 @@ def evidence(tmp_path, monkeypatch) -> ModuleType:
     copied = shutil.ignore_patterns("__pycache__", ".*.partial")
     for folder in ("benchmarks", "docs/results"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=copied)
+    (tmp_path / "docs/results/evidence.json").unlink(missing_ok=True)
     monkeypatch.setattr(sys, "path", [*sys.path])
     spec = importlib.util.spec_from_file_location("copied_evidence", tmp_path / "docs/results/evidence.py")
     module = importlib.util.module_from_spec(spec)
@@ -103,31 +104,66 @@ def test_a_killed_renderer_is_a_failure(small):
     assert ran(small) == ["second"]
 
 
-def test_steps_of_another_commit_are_skipped_and_said_to_be(small, capsys):
+def test_the_commit_is_kept_and_numbers_are_no_change_of_code(small):
     git(small.ROOT, "init")
-    git(small.ROOT, "add", "benchmarks")
+    git(small.ROOT, "add", "benchmarks", "docs")
     git(small.ROOT, "commit", "-m", "first")
     assert small.main(["--only", "one"]) == 0
     first = small.commit(small.ROOT)
     assert small.finished()["one"]["commit"] == first != "unknown"
-    capsys.readouterr()
-    small.main(["--list"])
-    assert "NOT THE PRESENT" not in capsys.readouterr().out
-    # numbers that a step writes are no change of code; a script is
-    git(small.ROOT, "add", "docs")
-    git(small.ROOT, "commit", "-m", "second")
-    second = small.commit(small.ROOT)
-    (small.ROOT / "docs/results/errata.json").write_text("{}")
-    assert small.commit(small.ROOT) == second
+    for written in ("docs/results/errata.json", "docs/results/fig-adult.png"):
+        (small.ROOT / written).write_text("{}")
+    assert small.commit(small.ROOT) == first
     (small.ROOT / "benchmarks/errata.py").write_text("")
-    assert small.commit(small.ROOT) == f"{second}-dirty"
+    assert small.commit(small.ROOT) == f"{first}-dirty"
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "again"),
+    [
+        ("src/evenhand/rule.py", "def f():\n    return 2\n", True),
+        ("src/evenhand/rule.py", '# why\ndef f():\n    """Other words."""\n    return 1\n', False),
+        ("src/evenhand/rule.py", "def f():\n    return  1\n", False),
+        ("src/evenhand/page.html", "<b>", True),
+        ("src/evenhand/new.py", "", True),
+        ("benchmarks/script.py", "print()", True),
+        ("benchmarks/speed/new.py", "", True),
+        ("benchmarks/other.py", "", False),
+        ("tests/test_new.py", "", False),
+        ("docs/page.md", "", False),
+    ],
+)
+def test_a_step_is_run_again_when_the_code_that_it_uses_has_changed(small, capsys, file, text, again):
+    used = {"src/evenhand/rule.py": 'def f():\n    """Words."""\n    return 1\n', "src/evenhand/page.html": "<a>"}
+    for name, own in (used | {"benchmarks/script.py": "pass"}).items():
+        (small.ROOT / name).parent.mkdir(parents=True, exist_ok=True)
+        (small.ROOT / name).write_text(own)
+    small.STEPS["one"] = f"python benchmarks/script.py && {notes('ran', 'one')}"
+    assert small.main([]) == 0
     ran(small)
+    (small.ROOT / file).parent.mkdir(parents=True, exist_ok=True)
+    (small.ROOT / file).write_text(text)
+    capsys.readouterr()
+    small.main(["--list", "--only", "one"])
+    assert ("TO DO AGAIN: the code" in capsys.readouterr().out) == again
     assert small.main(["--only", "one"]) == 0
-    assert ran(small) == ["pages"]
-    small.main(["--list"])
-    skipped, *listed = (line for line in capsys.readouterr().out.splitlines() if line.startswith("one: "))
-    for line in (skipped, *listed):
-        assert f"on commit {first}, NOT THE PRESENT {second}-dirty" in line
+    assert ran(small) == ["one"] * again + ["pages"]
+
+
+def test_a_step_with_another_command_is_run_again(small):
+    assert small.main([]) == 0
+    ran(small)
+    small.STEPS["two"] = notes("ran", "otherwise")
+    assert small.main([]) == 0
+    assert ran(small) == ["otherwise", "pages"]
+
+
+def test_tests_are_the_code_of_the_soak(small):
+    before = small.code_of("python -m pytest"), small.code_of("python benchmarks/errata.py")
+    (small.ROOT / "tests").mkdir()
+    (small.ROOT / "tests/test_long.py").write_text("pass")
+    assert small.code_of("python -m pytest") != before[0]
+    assert small.code_of("python benchmarks/errata.py") == before[1]
 
 
 def test_the_list_has_every_step(evidence, capsys):
@@ -142,7 +178,7 @@ def test_a_state_that_cannot_be_read_is_a_sentence(small, capsys):
     ran(small)
     for arguments in ([], ["--list"], ["--again"]):
         assert small.main(arguments) == 2
-        assert ".venv/evidence.json, which keeps the finished steps, cannot be read" in capsys.readouterr().err
+        assert "docs/results/evidence.json, which keeps the finished steps, cannot be read" in capsys.readouterr().err
     assert ran(small) == []
 
 
@@ -154,7 +190,7 @@ def test_missing_images_are_a_sentence(evidence, capfd, monkeypatch, tmp_path):
     assert "EVENHAND_DATA" in told.err
     assert "Traceback" not in told.err
     assert "utkface trials failed with 1" in told.out
-    assert not evidence.STATE.exists()
+    assert "utkface trials" not in evidence.finished()
 
 
 def test_other_errors_keep_their_traceback(small, capfd):

@@ -1,10 +1,10 @@
-"""docs/claims.md: every JSON file of docs/results with what made it and when."""
+"""docs/claims.md: every JSON file of docs/results with what made it and when, and the last run of every step of the evidence."""
 
 import json
 from collections.abc import Iterator
 from typing import Any
 
-from blocks.text import RESULTS, table
+from blocks.text import RESULTS, shown, table
 
 # files that do not say it themselves
 MADE_BY = {
@@ -18,6 +18,7 @@ MADE_BY = {
         "python benchmarks/image_trials.py",
     ),
 }
+STEPS = RESULTS / "evidence.json"
 BESIDE = {"verdicts.json": "results.json"}
 """A file that is written with another one, which says how both were made."""
 
@@ -39,7 +40,7 @@ def shortened(commands: set[str]) -> str:
 def files() -> str:
     """A row for each file."""
     rows = []
-    for path in sorted(RESULTS.glob("*.json")):
+    for path in sorted(set(RESULTS.glob("*.json")) - {STEPS}):
         says = path.with_name(BESIDE.get(path.name, path.name))
         found = json.loads(says.read_text(encoding="utf-8"))
         commands = {MADE_BY[path.name]} if path.name in MADE_BY else set(texts(found, "command"))
@@ -49,6 +50,13 @@ def files() -> str:
     return table(["file", "made by", "date"], rows)
 
 
+def steps() -> str:
+    """A row for each step that is finished, in the order of time."""
+    found = json.loads(STEPS.read_text(encoding="utf-8"))
+    in_time = sorted(found.items(), key=lambda one: one[1]["date"])
+    return table(["step", "finished", "commit"], [[name, one["date"], shown(one["commit"])] for name, one in in_time])
+
+
 def blocks() -> dict[str, str]:
-    """The table of files."""
-    return {"claims-files": files()}
+    """The tables of files and steps."""
+    return {"claims-files": files()} | ({"claims-steps": steps()} if STEPS.exists() else {})

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from blocks.images import top
-from blocks.text import RESULTS, kept, short, table
+from blocks.text import RESULTS, kept, short, shown, table
 from evenhand.claims.intervals import paired_difference
 from evenhand.experiments import cifar, fashion, utkface
 
@@ -173,11 +173,6 @@ def about(*files: dict[str, dict[str, dict[int, Run]]]) -> str:
 def commit(run: Run) -> str:
     """The commit that a run was made at."""
     return shown(run["versions"]["commit"])
-
-
-def shown(name: str) -> str:
-    """A commit, with a star where files were changed."""
-    return name[:7] + "*" * name.endswith("-dirty")
 
 
 def halves(runs: dict[int, Run]) -> list[float]:

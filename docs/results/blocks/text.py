@@ -47,3 +47,8 @@ def note(found: dict[str, Any]) -> str:
 def versions(found: dict[str, str]) -> str:
     """Packages and their versions."""
     return ", ".join(f"{name} {version}" for name, version in found.items())
+
+
+def shown(name: str) -> str:
+    """A commit, with a star where files were changed."""
+    return name[:7] + "*" * name.endswith("-dirty")
