@@ -224,7 +224,15 @@ def summary() -> str:
             for rule, runs in rules.items():
                 length = f"{next(iter(runs.values()))['rounds']}"
                 rows.append([data, rule, f"{len(runs)}", length, spread(halves(runs)), best, paper(data, rule)])
-    head = ["data", "rule", "trials", "at round", "worst group", "ceiling of the worst group", "the paper, round 500"]
+    head = [
+        "data",
+        "rule",
+        "trials",
+        "at round",
+        "worst group",
+        "ceiling of the worst group, best epoch",
+        "the paper, round 500",
+    ]
     return table(head, rows)
 
 
