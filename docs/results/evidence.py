@@ -209,17 +209,20 @@ def finished() -> dict[str, dict[str, str]]:
         ) from error
 
 
+class WithoutTexts(ast.NodeTransformer):
+    """Leaves out texts that stand alone: docstrings, also those below a constant."""
+
+    def visit_Expr(self, node: ast.Expr) -> ast.Expr | None:
+        """Nothing, where it is a constant."""
+        return None if isinstance(node.value, ast.Constant) else node
+
+
 @cache
 def digest(path: Path, changed: int) -> bytes:
     """Of what a file does, last changed then: of Python without comments and docstrings."""
     data = path.read_bytes()
     if path.suffix == ".py":
-        tree = ast.parse(data)
-        for node in ast.walk(tree):
-            # texts that stand alone: docstrings, also those below a constant
-            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-                node.value.value = ...
-        data = ast.unparse(tree).encode()
+        data = ast.unparse(WithoutTexts().visit(ast.parse(data))).encode()
     return hashlib.blake2b(data, digest_size=16).digest()
 
 
