@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from evenhand.engine.run import Record
@@ -12,6 +12,7 @@ from evenhand.errors import InputError
 from evenhand.experiments.base import Experiment
 from evenhand.experiments.output import Output
 from evenhand.experiments.study import Study, open_study
+from evenhand.experiments.verdicts import LEVEL
 from evenhand.notation import JsonObject
 from evenhand.simulation.backends import check_backend, spread
 from evenhand.simulation.blocks import Block, run_apart
@@ -139,7 +140,8 @@ def _key(experiment: Experiment, studies: Mapping[str, Study], options: Options)
     }
     # tests too: a verdict must not outlive the test that gave it
     tests = [[test.claim, test.words()] for test in experiment.tests]
-    return key_of({"id": experiment.id, "scale": options.scale, "studies": about, "tests": tests})
+    judged = {"tests": tests, "needs": asdict(experiment.needs), "level": LEVEL}
+    return key_of({"id": experiment.id, "scale": options.scale, "studies": about} | judged)
 
 
 def _blocks(studies: Mapping[str, Study], store: Store) -> list[tuple[str, Block]]:
