@@ -48,7 +48,8 @@ def find(runs: Runs, scale: str) -> Findings:
     fair = float(SyntheticModel1.instance("I").pi_star()[0])
     figure, axes = panels(["2,000 labels", "20,000 labels"], "round", "share of u")
     for ax, records in zip(axes, (found, long), strict=True):
-        draw_share(ax, records, "u", fair)
+        ax.axhline(FLOOR, color="#444444", linewidth=1, linestyle=":", label=f"floor of ε = 0.5: ε/2 = {FLOOR:.2f}")
+        draw_share(ax, records, "u", fair, tuple(RULES))
         ax.set_ylim(0, 0.6)
     numbers = [
         mean_number(f"final share of u, {label}, {labels} labels", final_share(record, "u"))
