@@ -43,20 +43,10 @@ lint: install
 test: install browser lint
 	$(BIN)/python -m pytest -m "not soak" -n 2
 
+# the long tests and benchmarks, anew; what they find goes into the pages
+SOAK := soak bench ledger corrections pools unlabelled "big table" "random groups" proofs server "server attacked" page models "label studio"
 soak: install browser
-	$(BIN)/python -m pytest -m soak -s --junitxml=.venv/soak.xml
-	$(BIN)/evenhand bench --full
-	$(BIN)/python benchmarks/ledger.py --postgresql own
-	$(BIN)/python benchmarks/corrections.py --campaigns 200 --forged 2000
-	$(BIN)/python benchmarks/pools.py
-	$(BIN)/python benchmarks/unlabelled.py --json docs/results/unlabelled.json
-	$(BIN)/python benchmarks/big_table.py --json docs/results/big-table.json
-	$(BIN)/python benchmarks/random_groups.py --json docs/results/random-groups.json
-	$(BIN)/python benchmarks/proofs.py
-	$(BIN)/python benchmarks/server.py --json docs/results/server.json
-	$(BIN)/python benchmarks/page.py --json docs/results/page.json
-	$(BIN)/python benchmarks/models.py
-	$(BIN)/python benchmarks/label_studio.py --json docs/results/label-studio.json --record
+	$(BIN)/python docs/results/evidence.py --again --only $(SOAK)
 
 bench: install
 	$(BIN)/evenhand bench

@@ -96,7 +96,8 @@ def one_run(
     resumed = any(folder.glob("*.pt"))
     # the paper's update by name: what users get by default may be another
     learner = source.default_learner(update="step", checkpoint=folder, checkpoint_every=every, threads=1)
-    started, spent = datetime.now(UTC), time.process_time()
+    # before it runs: code may be changed meanwhile
+    made_with, started, spent = versions(), datetime.now(UTC), time.process_time()
     record = run_block(source, strategy, learner, settings, [trial], tick=tick)
     facts = {
         "rule": label,
@@ -110,7 +111,7 @@ def one_run(
         "resumed": resumed,
         "seconds": round(record.seconds, 1),
         "cpu_seconds": round(time.process_time() - spent, 1),
-        "versions": versions(),
+        "versions": made_with,
         "command": f"python benchmarks/image_trials.py run {source.name} --rules {text} --trials {trial} "
         f"--rounds {settings.rounds} --seed {settings.seed} --evaluate {settings.evaluate} --out FILE --keep FOLDER",
     }

@@ -1,7 +1,8 @@
-"""Settings of Hypothesis, and a real PostgreSQL for the tests that need one, started once and stopped at the end."""
+"""Settings of Hypothesis and of parallel runs, and a real PostgreSQL, started once and stopped at the end."""
 
 from __future__ import annotations
 
+import os
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -14,6 +15,16 @@ from tests.helpers import new_schema
 # how long an example takes says nothing about it being right, and the first one may compile something
 hypothesis.settings.register_profile("evenhand", deadline=None)
 hypothesis.settings.load_profile("evenhand")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes() -> None:
+    """With a worker for each core, and the servers and commands that they start, one thread of BLAS and OpenMP each.
+
+    Many small products otherwise wait, spinning, for threads that have no core to run on. Whoever sets a number keeps it.
+    """
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
 
 
 @pytest.fixture(autouse=True)

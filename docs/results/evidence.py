@@ -5,7 +5,7 @@ Run: python docs/results/evidence.py            (`--list`; `--only STEP …`; `-
 
 A step that is finished on the code as it is is not run again: stopped and started anew, it goes on. Steps that keep trials of
 their own go on inside, too. evidence.json has when each ran, on which commit, and a digest of the code that it uses: the package
-and its own script, without comments and docstrings.
+and its own scripts, without comments and docstrings.
 """
 
 import argparse
@@ -34,8 +34,8 @@ from provenance import commit, today, write_json  # noqa: E402
 
 RESULTS = ROOT / "docs/results"
 STATE = RESULTS / "evidence.json"
-TRIALS = ".venv/evidence-trials"
-"""Where `reproduce` keeps its trials; its JSON files and pictures are copied from there."""
+TRIALS = ".venv/evidence-trials-{code}"
+"""Where `reproduce` keeps its trials; its JSON files and pictures are copied from there. {code}: those of other code are not taken for them."""
 SIMULATED = ".venv/evidence-demo.json"
 DEMO = (
     "evenhand simulate adult --group age:25,35,45,55 --group sex --scale standard --budget 800 --batch 5 --trials 30 --seed 1 "
@@ -43,13 +43,13 @@ DEMO = (
 )
 
 STEPS = {
-    "reproduction": f"evenhand reproduce --scale paper --seed 1 --out {TRIALS}",
+    "reproduction": f"evenhand reproduce --scale paper --seed 2 --out {TRIALS}",
     "tables": "python docs/results/tables.py",
     "demo": f"{DEMO} > {SIMULATED}",
     "discussion": "python benchmarks/discussion.py",
     "theory": "python benchmarks/theory.py --out docs",
     "errata": "python benchmarks/errata.py --out docs/results/errata.json",
-    "models": "python benchmarks/models.py --out docs/results",
+    "models": "python benchmarks/models.py --out docs/results --keep .venv/evidence-models-{code}.jsonl",
     "risks": "python benchmarks/risks.py --out docs/results",
     "proofs": "python benchmarks/proofs.py --json docs/results/proofs.json",
     "corrections": "python benchmarks/corrections.py --campaigns 200 --forged 2000 --json docs/results/corrections.json",
@@ -69,9 +69,20 @@ STEPS = {
 TRIAL = "python benchmarks/image_trials.py run {} --rounds 100 --evaluate 20 --out docs/results/images-{}.json --keep .venv/evidence-images"
 UTKFACE = "utkface --rules A_opt=optimistic:c0=0.1 greedy uniform uncurated --trials 0-2"
 REPEAT = (
-    "python benchmarks/image_trials.py repeat docs/results/images-{}-trials.json --rule A_opt --trial 0 --rounds 100 "
+    "python benchmarks/image_trials.py repeat docs/results/images-{}-trials.json --rule {} --trial {} --rounds {} "
     "--json docs/results/image-repeats.json"
 )
+REPEATED = (
+    ("fashion", "A_opt", 0, 100),
+    ("fashion", "A_opt", 5, 30),
+    ("fashion", "greedy", 6, 30),
+    ("fashion", "epsilon-greedy:epsilon=0.1", 6, 30),
+    ("fashion", "uniform", 7, 30),
+    ("cifar", "A_opt", 0, 100),
+    ("utkface", "A_opt", 0, 30),
+    ("utkface", "uncurated", 2, 30),
+)
+"""Data, rule, trial and rounds: one trial at least of each commit that made some."""
 IMAGES = {
     "fashion trials": TRIAL.format("fashion-mnist --trials 0-9", "fashion-trials"),
     "cifar trials": TRIAL.format("cifar10 --trials 0-4", "cifar-trials"),
@@ -83,11 +94,13 @@ IMAGES = {
     "image settings": "python benchmarks/image_settings.py updates --json docs/results/image-settings.json",
     "image trend": "python benchmarks/image_settings.py trend --json docs/results/image-trend.json",
     "image dips": "python benchmarks/image_dips.py --json docs/results/image-dips.json",
-    "image repeats": " && ".join(REPEAT.format(data) for data in ("fashion", "cifar", "utkface")),
+    "image repeats": " && ".join(REPEAT.format(*one) for one in REPEATED),
 }
 """Hours; a trial that the file has is not run again."""
 CLAIMS = "python benchmarks/image_claims.py --out {}"
 AFTER = ("python docs/results/render.py", "evenhand reproduce --judge --out docs/results")
+JUDGES = ("src/evenhand/experiments/", "src/evenhand/plotting/", "src/evenhand/cli/reproduce.py")
+"""What judges and draws: code of a reproduction, and of nothing else that is measured."""
 FINE = {"reproduction": (0, 4)}
 """Exit codes of a finished step, where others than 0 are: without image data all else of `reproduce` is done."""
 TRACEBACK = "Traceback (most recent call last):"
@@ -196,28 +209,65 @@ def finished() -> dict[str, dict[str, str]]:
         ) from error
 
 
+class WithoutTexts(ast.NodeTransformer):
+    """Leaves out texts that stand alone: docstrings, also those below a constant."""
+
+    def visit_Expr(self, node: ast.Expr) -> ast.Expr | None:
+        """Nothing, where it is a constant."""
+        return None if isinstance(node.value, ast.Constant) else node
+
+
 @cache
 def digest(path: Path, changed: int) -> bytes:
     """Of what a file does, last changed then: of Python without comments and docstrings."""
     data = path.read_bytes()
     if path.suffix == ".py":
-        tree = ast.parse(data)
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-                node.body = node.body[ast.get_docstring(node) is not None :] or [ast.Pass()]
-        data = ast.unparse(tree).encode()
+        data = ast.unparse(WithoutTexts().visit(ast.parse(data))).encode()
     return hashlib.blake2b(data, digest_size=16).digest()
 
 
 def code_of(command: str) -> str:
-    """A digest of the code that a command uses: the package, the scripts it names and their helpers, or all tests."""
-    patterns = ["src/evenhand/**/*", "benchmarks/*/*.py", *re.findall(r"\S+\.py\b", command)]
-    patterns += ["tests/**/*.py"] if "pytest" in command else []
-    files = {path for pattern in patterns for path in ROOT.glob(pattern) if path.is_file() and path.suffix != ".pyc"}
-    named = (
-        (path.relative_to(ROOT).as_posix().encode(), digest(path, path.stat().st_mtime_ns)) for path in sorted(files)
-    )
-    return hashlib.blake2b(b"".join(name + own for name, own in named), digest_size=8).hexdigest()
+    """A digest of the code that a command uses: the package, the scripts it names with what they import, the long tests."""
+    files = {
+        path for path in (ROOT / "src/evenhand").rglob("*") if path.is_file() and path.parent.name != "__pycache__"
+    }
+    if "reproduce" not in command:
+        files = {path for path in files if not path.relative_to(ROOT).as_posix().startswith(JUDGES)}
+    if "pytest" in command:
+        files |= {path for path in (ROOT / "tests").rglob("test_*.py") if "mark.soak" in path.read_text("utf-8")}
+    if "evenhand bench" in command:
+        files |= set((ROOT / "benchmarks/speed").glob("*.py"))
+    for script in re.findall(r"\S+\.py\b", command):
+        files |= with_imports(ROOT / script)
+    named = ((path.relative_to(ROOT).as_posix(), digest(path, path.stat().st_mtime_ns)) for path in sorted(files))
+    return hashlib.blake2b(b"".join(name.encode() + own for name, own in named), digest_size=8).hexdigest()
+
+
+def with_imports(script: Path) -> set[Path]:
+    """A script, and what it and its imports import of our scripts."""
+    found: set[Path] = set()
+    left = [script]
+    while left:
+        path = left.pop()
+        # says how numbers were made, and has no part in them
+        if path in found or path.stem == "provenance":
+            continue
+        found.add(path)
+        for name in imports(path):
+            for base in (ROOT / "benchmarks" / name, RESULTS / name):
+                left += [file for file in (base.with_suffix(".py"), base / "__init__.py") if file.is_file()]
+    return found
+
+
+def imports(path: Path) -> set[str]:
+    """The modules that a file imports, or names in them, as paths."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return {name.replace(".", "/") for name in found}
 
 
 def is_current(one: dict[str, str] | None, command: str) -> bool:
@@ -235,12 +285,14 @@ def told(one: dict[str, str] | None, command: str) -> str:
 
 def work(name: str) -> int:
     """Run a step, and put what it found into docs/results; 0 if it is finished."""
-    code = run((STEPS | IMAGES)[name], brief=name in IMAGES)
+    command = (STEPS | IMAGES)[name]
+    digest_now = code_of(command)
+    code = run(command.replace("{code}", digest_now), brief=name in IMAGES)
     if code not in FINE.get(name, (0,)):
         print(f"{name} failed with {code}: the same command goes on from here, --only runs other steps")
         return code
     if name == "reproduction":
-        take_over(ROOT / TRIALS)
+        take_over(ROOT / TRIALS.replace("{code}", digest_now))
     if name == "demo":
         keep_demo()
     return 0

@@ -1,6 +1,6 @@
 """Keeps the numbers of the long tests: a JUnit report of `make soak` becomes `soak.json`.
 
-Run: make soak && python docs/results/soak.py .venv/soak.xml
+Run: python -m pytest -m soak --junitxml=.venv/soak.xml && python docs/results/soak.py .venv/soak.xml
 
 Of several reports, the last one that has a test counts for it.
 """

@@ -127,15 +127,23 @@ def test_the_commit_is_kept_and_numbers_are_no_change_of_code(small):
         ("src/evenhand/page.html", "<b>", True),
         ("src/evenhand/new.py", "", True),
         ("benchmarks/script.py", "print()", True),
-        ("benchmarks/speed/new.py", "", True),
+        ("benchmarks/helper.py", "A = 2", True),
+        ("docs/results/blocks/inner.py", "A = 2", True),
+        ("benchmarks/provenance.py", "", False),
         ("benchmarks/other.py", "", False),
+        ("src/evenhand/experiments/new.py", "", False),
         ("tests/test_new.py", "", False),
         ("docs/page.md", "", False),
     ],
 )
 def test_a_step_is_run_again_when_the_code_that_it_uses_has_changed(small, capsys, file, text, again):
     used = {"src/evenhand/rule.py": 'def f():\n    """Words."""\n    return 1\n', "src/evenhand/page.html": "<a>"}
-    for name, own in (used | {"benchmarks/script.py": "pass"}).items():
+    used |= {
+        "benchmarks/script.py": "import helper",
+        "benchmarks/helper.py": "def later():\n    from blocks import inner\n",
+    }
+    used |= {"docs/results/blocks/inner.py": "A = 1"}
+    for name, own in used.items():
         (small.ROOT / name).parent.mkdir(parents=True, exist_ok=True)
         (small.ROOT / name).write_text(own)
     small.STEPS["one"] = f"python benchmarks/script.py && {notes('ran', 'one')}"
@@ -158,12 +166,30 @@ def test_a_step_with_another_command_is_run_again(small):
     assert ran(small) == ["otherwise", "pages"]
 
 
-def test_tests_are_the_code_of_the_soak(small):
-    before = small.code_of("python -m pytest"), small.code_of("python benchmarks/errata.py")
-    (small.ROOT / "tests").mkdir()
-    (small.ROOT / "tests/test_long.py").write_text("pass")
-    assert small.code_of("python -m pytest") != before[0]
-    assert small.code_of("python benchmarks/errata.py") == before[1]
+@pytest.mark.parametrize(
+    ("file", "command"),
+    [
+        ("tests/test_long.py", "python -m pytest -m soak"),
+        ("src/evenhand/experiments/new.py", "evenhand reproduce"),
+        ("benchmarks/speed/new.py", "evenhand bench --full"),
+    ],
+)
+def test_what_only_some_steps_use(small, file, command):
+    other = "python benchmarks/errata.py"
+    before = small.code_of(command), small.code_of(other)
+    (small.ROOT / file).parent.mkdir(parents=True, exist_ok=True)
+    (small.ROOT / file).write_text("mark.soak")
+    assert small.code_of(command) != before[0]
+    assert small.code_of(other) == before[1]
+
+
+def test_trials_of_other_code_are_kept_apart(small):
+    small.STEPS["one"] = notes("kept-{code}", "trial")
+    for text in ("A = 1", "A = 2", "A = 2  # said otherwise"):
+        (small.ROOT / "src/evenhand").mkdir(parents=True, exist_ok=True)
+        (small.ROOT / "src/evenhand/rule.py").write_text(text)
+        assert small.main(["--only", "one"]) == 0
+    assert len(list(small.ROOT.glob("kept-*"))) == 2
 
 
 def test_the_list_has_every_step(evidence, capsys):

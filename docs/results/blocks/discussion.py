@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from blocks.text import kept, short, table, versions
+from blocks.text import kept, seeds, short, table, versions
 
 Found = dict[str, Any]
 SIGNS = {"c0": "c0", "epsilon": "ε"}
@@ -11,7 +11,8 @@ SIGNS = {"c0": "c0", "epsilon": "ε"}
 def made(found: Found) -> str:
     """Where a part comes from."""
     run = found["run"]
-    return f"\n\n`{run['command']}`, {run['date']}, {run['cpu_seconds']:.0f} s of CPU, {versions(run['versions'])}."
+    told = f"`{run['command']}`, {run['date']}, {run['cpu_seconds']:.0f} s of CPU, {seeds(run)}{versions(run['versions'])}."
+    return f"\n\n{told}"
 
 
 def points(gain: Found) -> str:

@@ -191,7 +191,28 @@ def repeats() -> str:
         made = f"{one['date']}, {commit(one)}"
         length = "whole, with the final network" if one["whole"] else f"{one['rounds']} rounds"
         rows.append([one["data"], RULES[one["rule"]], f"{one['trial']}", length, shown(one["of"]), made, same])
+    rows += [row for data, rules in all_runs(LONG).items() for row in begun(data, rules)]
     return table(["data", "rule", "trial", "how much", "run at commit", "repeated at commit", "finding"], rows)
+
+
+def begun(data: str, rules: dict[str, dict[int, Run]]) -> Iterable[list[str]]:
+    """A row for every run at full length whose trial is also among the shorter ones."""
+    for rule, runs in rules.items():
+        for trial, run in runs.items():
+            one = all_runs().get(data, {}).get(rule, {}).get(trial)
+            if one is None:
+                continue
+            differs = [r + 1 for r in range(one["rounds"]) if not agree(one, run, r)]
+            same = f"differs from round {differs[0]}" if differs else "the same numbers"
+            length = f"{one['rounds']} rounds, by the run at full length"
+            yield [data, rule, f"{trial}", length, commit(one), f"{run['finished'][:10]}, {commit(run)}", same]
+
+
+def agree(one: Run, other: Run, at: int) -> bool:
+    """Whether two runs have the same choice, counts and losses in a round, where both have them."""
+    values = [(one[name][at], other[name][at]) for name in ("chosen", "kind", "counts")]
+    values += zip(one["validation_loss"][at], other["validation_loss"][at], strict=True)
+    return all(a == b or a is None or b is None for a, b in values)
 
 
 def summary() -> str:
@@ -203,7 +224,15 @@ def summary() -> str:
             for rule, runs in rules.items():
                 length = f"{next(iter(runs.values()))['rounds']}"
                 rows.append([data, rule, f"{len(runs)}", length, spread(halves(runs)), best, paper(data, rule)])
-    head = ["data", "rule", "trials", "at round", "worst group", "ceiling of the worst group", "the paper, round 500"]
+    head = [
+        "data",
+        "rule",
+        "trials",
+        "at round",
+        "worst group",
+        "ceiling of the worst group, best epoch",
+        "the paper, round 500",
+    ]
     return table(head, rows)
 
 

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from blocks.text import duration, kept, short, table, versions
+from blocks.text import duration, kept, seeds, short, table, versions
 
 
 def told(part: dict[str, Any], more: str) -> str:
     """How and when a part was made."""
     run = part["run"]
-    return f"`{run['command']}`, {run['date']}: {more}, {versions(run['versions'])}."
+    return f"`{run['command']}`, {run['date']}: {more}, {seeds(run)}{versions(run['versions'])}."
 
 
 def signed(value: float, digits: int = 1) -> str:

@@ -13,6 +13,11 @@ AIMS = {
 }
 
 
+def figure(value: float) -> str:
+    """Three figures, whole numbers in full."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
 def line(name: str, found: dict[str, Any]) -> list[str]:
     """One campaign: registering, asking, opening."""
     pool, ask, opened = found.get("pool"), found["ask"], found["open"]
@@ -30,7 +35,7 @@ def blocks() -> dict[str, str]:
         rows.append(line(f"Parquet, {found['parquet']['rows']:,} rows", found["parquet"]))
     header = ["pool", "`pool`", "peak memory", "first `ask`", "`ask`, median", "p99", "opening", "`status`"]
     aims = [
-        [what, f"{found['aims'][name]['aim']:g} {unit}", f"{found['aims'][name]['found']:.3g} {unit}",
+        [what, f"{figure(found['aims'][name]['aim'])} {unit}", f"{figure(found['aims'][name]['found'])} {unit}",
          "yes" if found["aims"][name]["met"] else "no"]
         for name, (what, unit) in AIMS.items()
     ]  # fmt: skip

@@ -44,6 +44,13 @@ def note(found: dict[str, Any]) -> str:
     return f" Note: {found['note']}." if found.get("note") else ""
 
 
+def seeds(run: dict[str, Any]) -> str:
+    """The seeds of a run, with a comma after them, where it has some."""
+    own = run.get("seeds") or []
+    text = own if isinstance(own, str) else ", ".join(map(str, own))
+    return f"seed{'s' * (len(own) > 1)} {text}, " if own else ""
+
+
 def versions(found: dict[str, str]) -> str:
     """Packages and their versions."""
     return ", ".join(f"{name} {version}" for name, version in found.items())
