@@ -43,7 +43,7 @@ DEMO = (
 )
 
 STEPS = {
-    "reproduction": f"evenhand reproduce --scale paper --seed 2 --out {TRIALS}",
+    "reproduction": f"evenhand reproduce --scale paper --seed 2 --image-rounds 0 --out {TRIALS}",
     "tables": "python docs/results/tables.py",
     "demo": f"{DEMO} > {SIMULATED}",
     "discussion": "python benchmarks/discussion.py",
@@ -102,7 +102,7 @@ AFTER = ("python docs/results/render.py", "evenhand reproduce --judge --out docs
 JUDGES = ("src/evenhand/experiments/", "src/evenhand/plotting/", "src/evenhand/cli/reproduce.py")
 """What judges and draws: code of a reproduction, and of nothing else that is measured."""
 FINE = {"reproduction": (0, 4)}
-"""Exit codes of a finished step, where others than 0 are: without image data all else of `reproduce` is done."""
+"""Exit codes of a finished step, where others than 0 are: all but the images of `reproduce` is done."""
 TRACEBACK = "Traceback (most recent call last):"
 
 

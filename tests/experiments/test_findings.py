@@ -71,11 +71,11 @@ def test_image_figures_judge_full_runs(ours, verdict):
     runs = {"FashionMNIST": records(rules, groups, 500, ends)}
     for name in ("fig-fashion-groups", "table-final"):
         assert verdicts(name, runs) == [verdict]
-    # Greedy is as good as Uniform here
-    assert verdicts("fig-fashion", runs) == [verdict, "does not hold", verdict]
+    # Greedy is as good as Uniform here, but for a little less in every other trial
+    assert verdicts("fig-fashion", runs) == [verdict, "open", verdict, "open"]
     assert verdicts("fig-fashion-mixture", runs) == ["does not hold"]
     short = {"FashionMNIST": records(rules, groups, 20, ends)}
-    assert verdicts("fig-fashion", short) == 3 * [NOT_TESTED]
+    assert verdicts("fig-fashion", short) == 4 * [NOT_TESTED]
     assert experiments()["table-final"].find(runs, "paper").numbers[0].paper == 0.936
 
 
@@ -88,7 +88,7 @@ def test_an_advantage_at_small_budgets_is_one_that_shrinks(early, late, verdict)
     values = {
         test.claim: measured({one.name: early - late + noise[0] - noise[1] for one in test.comparisons})
         for test in claims.tests
-        if test.claim == "Adult's advantage is at small budgets"
+        if test.claim == "Adult's advantage is larger at small budgets"
     }
     assert [claim.verdict for claim in claims.claims(values)] == [verdict]
 

@@ -180,6 +180,17 @@ def test_absent_data_skip_the_experiment_and_not_the_others(tmp_path, monkeypatc
     assert "put the files into a folder" in (tmp_path / "index.html").read_text()
 
 
+def test_images_can_be_left_out(tmp_path):
+    chosen = [*choose(["fig-fashion"]), experiment()]
+    outcomes = reproduce(chosen, tmp_path, Options(trials=2, image_rounds=0))
+    assert [outcome.status for outcome in outcomes] == ["skipped", "done"]
+    assert outcomes[0].absent == {"FashionMNIST": "left out: --image-rounds 0"}
+    assert (
+        "--image-rounds"
+        not in json.loads((tmp_path / "results.json").read_text())["experiments"][chosen[1].id]["command"]
+    )
+
+
 def _no_images(name, **settings):
     from evenhand.sources.catalogue import open_source
 

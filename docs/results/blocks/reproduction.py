@@ -50,9 +50,16 @@ def section(name: str, entry: dict[str, Any]) -> str:
     lines += ["| | paper | measured |", "|---|---|---|"]
     for n in entry["numbers"]:
         lines.append(f"| {n['name']} | {number(n['paper'], n['paper_sd'])} | {number(n['measured'], n['sd'])} |")
-    lines += ["", f"`{entry['command']}`, {entry['date']}, {entry['seconds']:.0f} s on {entry['cores']} cores"]
-    lines[-1] += f" ({entry['worker_seconds']:.0f} s of work), {drawn(entry)}{versions(entry['versions'])}."
+    lines += ["", f"`{entry['command']}`, {entry['date']}, {took(entry)}, {drawn(entry)}{versions(entry['versions'])}."]
     return "\n".join(lines)
+
+
+def took(entry: dict[str, Any]) -> str:
+    """Time on the clock and work; the work alone where most of it was done before and kept."""
+    clock, work = f"{entry['seconds']:.0f} s on {entry['cores']} cores", f"{entry['worker_seconds']:.0f} s of work"
+    if entry["seconds"] * entry["cores"] < entry["worker_seconds"] / 2:
+        return work
+    return f"{clock} ({work})" if entry["worker_seconds"] else clock
 
 
 def drawn(entry: dict[str, Any]) -> str:

@@ -30,7 +30,10 @@ def reproduce(
     scale: Annotated[str, typer.Option(help="quick (minutes) or paper (the paper's trials and budgets)")] = "quick",
     trials: Annotated[int | None, typer.Option(help="another number of trials")] = None,
     image_rounds: Annotated[
-        int | None, typer.Option(help="run image experiments with one trial of this many rounds, not ten of 500")
+        int | None,
+        typer.Option(
+            help="run image experiments with one trial of this many rounds, not ten of 500; 0: leave them out"
+        ),
     ] = None,
     jobs: Annotated[int, typer.Option(help="how many processes share the work")] = 2,
     seed: Annotated[int | None, typer.Option(help="a seed other than 0")] = None,

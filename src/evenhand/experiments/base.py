@@ -18,7 +18,7 @@ from evenhand.notation import JsonObject
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Experiment", "Findings", "Measured", "Number", "Runs", "measured"]
+__all__ = ["Experiment", "Findings", "Measured", "Needs", "Number", "Runs", "measured"]
 
 Runs = Mapping[str, Mapping[str, Record]]
 """The records of an experiment, by study and by strategy's label."""
@@ -61,6 +61,33 @@ def measured(values: Mapping[str, ArrayLike], untested: str = "", note: str = ""
 
 
 @dataclass(frozen=True)
+class Needs:
+    """What runs must have for a verdict; less is shown and not judged.
+
+    Args:
+        paper: whether the quick scale is not enough, because it stops earlier.
+        trials: at least so many values of every comparison.
+        rounds: at least so many rounds.
+    """
+
+    paper: bool = False
+    trials: int = 0
+    rounds: int = 0
+
+    def lacking(self, values: Mapping[str, ArrayLike], scale: str, rounds: int) -> str:
+        """Why runs do not suffice, in words; empty if they do."""
+        if self.paper and scale != "paper":
+            return "the quick scale stops earlier"
+        if rounds < self.rounds:
+            return f"fewer than {self.rounds} rounds"
+        return f"fewer than {self.trials} trials" if min(map(np.size, values.values())) < self.trials else ""
+
+    def measured(self, values: Mapping[str, ArrayLike], scale: str, rounds: int = 0, note: str = "") -> Measured:
+        """Values as they are stored, with what they lack."""
+        return measured(values, self.lacking(values, scale, rounds), note)
+
+
+@dataclass(frozen=True)
 class Findings:
     """The findings of an experiment; `measured` has, by claim, the values that its test uses."""
 
@@ -82,6 +109,7 @@ class Experiment:
         studies: what is run, by name.
         find: a function from the runs and the scale's name to the findings.
         tests: the claims, each with what makes it hold, fail or stay open.
+        needs: what runs must have for a verdict.
         note: settings the paper leaves open and what they are here.
         optional: whether the findings are useful even if some study's data are missing.
     """
@@ -92,6 +120,7 @@ class Experiment:
     studies: Mapping[str, Study]
     find: Callable[[Runs, str], Findings] = field(repr=False)
     tests: tuple[Test, ...] = ()
+    needs: Needs = Needs()
     note: str = ""
     optional: bool = False
 

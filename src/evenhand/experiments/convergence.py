@@ -35,12 +35,12 @@ CONVERGES = Test(
     ),
 )
 STUCK_TEST = Test(
-    "Greedy often gets stuck with a wrong mixture and ends further from π*",
+    "Greedy gets stuck more often than A_opt, and ends further from π*",
     tuple(
         comparison
         for which in STUDIES
         for comparison in (
-            MoreOften(f"{which}: Greedy stuck and A_opt not"),
+            MoreOften(which, "Greedy", "A_opt", "stuck"),
             Above(f"{which}: Greedy's distance from π* at the end less A_opt's"),
         )
     ),

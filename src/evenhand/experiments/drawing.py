@@ -45,10 +45,13 @@ def _legend(ax: Axes, where: Literal["best", "lower right"] = "best") -> None:
     ax.legend(frameon=False, fontsize=9, loc=where)
 
 
-def draw_share(ax: Axes, runs: Mapping[str, Record], group: str, fair: float | None = None) -> None:
-    """Share of one group against the round, a line for each strategy."""
-    for (label, record), colour in zip(runs.items(), COLOURS, strict=False):
-        draw_band(ax, np.arange(1, len(record.labels) + 1), share(record, group), label, colour, (0, 1))
+def draw_share(
+    ax: Axes, runs: Mapping[str, Record], group: str, fair: float | None = None, rules: Sequence[str] = ()
+) -> None:
+    """Share of one group against the round, a line for each strategy; `rules` gives each the colour of its place."""
+    colours = dict(zip(rules or runs, COLOURS, strict=False))
+    for label, record in runs.items():
+        draw_band(ax, np.arange(1, len(record.labels) + 1), share(record, group), label, colours[label], (0, 1))
     if fair is not None:
         ax.axhline(fair, color="#444444", linewidth=1, linestyle="--", label=f"π* = {fair:.2f}")
     ax.set_ylim(0, 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evenhand.experiments.adult import RULES
-from evenhand.experiments.base import Experiment, Findings, Number, Runs, measured
+from evenhand.experiments.base import Experiment, Findings, Needs, Number, Runs
 from evenhand.experiments.drawing import draw_worst, panels
 from evenhand.experiments.measures import ceilings, curves, gains, half_gap, mean_number, worst
 from evenhand.experiments.study import Study, open_study_source
@@ -11,14 +11,13 @@ from evenhand.experiments.verdicts import Above, Test, Within
 
 STUDY = Study("german", RULES, budget=400, trials=2000, quick={"trials": 50}, evaluate=40)
 PAPER = {"A_opt": (0.721, 0.035), "Greedy": (0.713, 0.036), "Uniform": (0.716, 0.032), "Uncurated": (0.715, 0.038)}
+NEEDS = Needs(trials=200)
 SPLITS = 500
 """Of the ceilings."""
-UNIFORM = Test(
-    "A_opt beats Uniform on the worst group, at 400 labels", (Above("A_opt − Uniform, 400 labels", 0, half_gap(PAPER)),)
-)
+UNIFORM = Test("A_opt beats Uniform on the worst group, at 400 labels", (Above("A_opt − Uniform, 400 labels"),))
 GREEDY = Test(
     "A_opt is ahead of Greedy on average, at 400 labels",
-    (Above("A_opt − Greedy, 400 labels", 0, half_gap(PAPER, "Greedy")),),
+    (Above("A_opt − Greedy, 400 labels"),),
 )
 COMPARABLE = Test(
     "A_opt and ε-greedy are comparable, at 400 labels", (Within("A_opt − ε-greedy, 400 labels", half_gap(PAPER)),)
@@ -42,10 +41,9 @@ def find(runs: Runs, scale: str) -> Findings:
         mean_number(f"A_opt − Uniform, {at} labels", gains(found, "A_opt", "Uniform", at))
         for at in (100, 200, 300, 400)
     ]
-    few = "" if len(found["A_opt"].trials) >= 200 else "fewer than 200 splits"
     others = {UNIFORM: "Uniform", GREEDY: "Greedy", COMPARABLE: "ε-greedy"}
     by_claim = {
-        test.claim: measured({f"A_opt − {other}, 400 labels": gains(found, "A_opt", other)}, few)
+        test.claim: NEEDS.measured({f"A_opt − {other}, 400 labels": gains(found, "A_opt", other)}, scale)
         for test, other in others.items()
     }
     return Findings(figure, curves(found, source="german"), numbers, by_claim)
@@ -58,6 +56,7 @@ EXPERIMENT = Experiment(
     studies={"german": STUDY},
     find=find,
     tests=(UNIFORM, GREEDY, COMPARABLE),
+    needs=NEEDS,
     note="A new random split of all rows in each of 2,000 trials, the paper has 500 and gives no budget; with 400 labels Uniform "
     "does not use up the women, about 217 of them, in most trials.",
 )

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from evenhand.errors import InputError
-from evenhand.experiments.base import Measured
+from evenhand.experiments.base import Experiment, Measured
 from evenhand.experiments.verdicts import FAMILY, LEVEL, Claim
 from evenhand.notation import JsonObject
 
@@ -66,6 +66,7 @@ def judge_again(folder: Path, ids: list[str]) -> dict[str, list[tuple[Claim, Cla
     results = folder / "results.json"
     if not (folder / VALUES).exists() or not results.exists():
         raise InputError(f"{folder} has no {VALUES} beside a results.json: run evenhand reproduce --out {folder} first")
+    _same_level(folder / VALUES)
     values, entries = read_values(folder), _read(results)
     known = {experiment.id: experiment for experiment in choose(ids)}
     published = {name: _published(entry, results) for name, entry in entries.items()}
@@ -82,9 +83,82 @@ def judge_again(folder: Path, ids: list[str]) -> dict[str, list[tuple[Claim, Cla
             raise InputError(f"{VALUES} has no values of {min(missing)!r} of {name}, which results.json has")
         if strange := measured.keys() - {test.claim for test in known[name].tests}:
             raise InputError(f"{VALUES} has values of {min(strange)!r}, of which {name} has no test")
+        _whole(known[name], measured, entries.get(name, {}))
         claims = known[name].claims(measured)
         found[name] = [(claim, before.get(claim.text)) for claim in claims]
+    _same_in_the_table(values, entries)
     return found
+
+
+def _same_level(path: Path) -> None:
+    """Refuse values that were judged with another level than that of this version."""
+    found = json.loads(path.read_text(encoding="utf-8"))
+    for key, ours in (("level", LEVEL), ("comparisons_at_most", FAMILY)):
+        if found.get(key) != ours:
+            raise InputError(
+                f"{path} has {key} {found.get(key)!r}, the tests of this version have {ours!r}: run evenhand reproduce "
+                "again with the same --out, which judges the kept trials anew"
+            )
+
+
+def _whole(experiment: Experiment, measured: Mapping[str, Measured], entry: JsonObject) -> None:
+    """Refuse an experiment that lacks a claim, has a comparison too many, or a reason not to judge that is not so."""
+    again = f"run evenhand reproduce {experiment.id} again"
+    sizes = _sizes(entry)
+    for test in experiment.tests:
+        # without the data of a study there is nothing to say about it
+        if test.claim not in measured:
+            if test.study and test.study not in sizes:
+                continue
+            raise InputError(f"{VALUES} and results.json lack the claim {test.claim!r} of {experiment.id}: {again}")
+        own = measured[test.claim]
+        if strange := own.values.keys() - {one.name for one in test.comparisons}:
+            raise InputError(
+                f"{VALUES} has values of {min(strange)!r}, which the test of {test.claim!r} of {experiment.id} does not "
+                f"use: take them out, or {again}"
+            )
+        about = [sizes[test.study]] if test.study else list(sizes.values())
+        lacking = experiment.needs.lacking(own.values, entry.get("scale", ""), min(map(_rounds, about), default=0))
+        if own.untested != lacking:
+            raise InputError(
+                f"{VALUES} says of {test.claim!r} of {experiment.id} that it is not judged because of "
+                f"{own.untested or 'nothing'!r}; by its runs that should be {lacking or 'nothing'!r}: {again}"
+            )
+
+
+def _sizes(entry: JsonObject) -> JsonObject:
+    """What was run, by the study's name."""
+    return {**entry.get("studies", {}), **entry.get("runs", {})}
+
+
+def _rounds(size: JsonObject) -> int:
+    """Every round draws a batch to train on and one to validate."""
+    return int(size["rounds"] if "rounds" in size else size["budget"] // (2 * size.get("batch", 1)))
+
+
+def _same_in_the_table(values: JsonObject, entries: JsonObject) -> None:
+    """Refuse a table whose values are not those that a figure has of the same trials."""
+    from evenhand.experiments.catalogue import experiments
+
+    known = experiments()
+    tables = [(table, test) for table in known.values() for test in table.tests if test.study]
+    for table, test in tables:
+        ours = values.get(table.id, {}).get(test.claim, {}).get("values", {})
+        for figure in known.values():
+            if [*figure.studies.values()] != [table.studies[test.study]]:
+                continue
+            size: JsonObject = next(iter(_sizes(entries.get(figure.id, {})).values()), {})
+            theirs = {k: v for one in values.get(figure.id, {}).values() for k, v in one["values"].items()}
+            differ = [name for name in ours if name in theirs and ours[name] != theirs[name]]
+            if differ and _same_trials(size, _sizes(entries[table.id])[test.study]):
+                raise InputError(
+                    f"{VALUES}: {differ[0]!r} of {table.id} ({test.study}) and of {figure.id} are of the same trials and "
+                    f"differ: run evenhand reproduce {table.id} {figure.id} again"
+                )
+
+
+def _same_trials(one: JsonObject, other: JsonObject) -> bool:
+    return all(one.get(key) == other.get(key) for key in ("seed", "trials")) and _rounds(one) == _rounds(other)
 
 
 def _published(entry: JsonObject, path: Path) -> dict[str, Claim]:
@@ -106,7 +180,7 @@ def _measured(name: str, claims: JsonObject, entry: JsonObject) -> dict[str, Mea
         for comparison, values in sizes.items():
             if values.ndim != 1 or not len(values) or not np.isfinite(values).all():
                 raise InputError(f"{VALUES}: {comparison!r} of {name} must be a list of finite numbers, one a trial")
-            trials = {study["trials"] for kind in ("studies", "runs") for study in entry.get(kind, {}).values()}
+            trials = {study["trials"] for study in _sizes(entry).values()}
             # trials that failed have no values
             if len(values) > 1 and trials and len(values) not in trials and not entry.get("failures"):
                 raise InputError(

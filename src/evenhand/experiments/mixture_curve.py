@@ -62,6 +62,7 @@ def find(runs: Runs, scale: str) -> Findings:
             ax.plot(table["share_of_u"], table[f"{name}_exact"], color=colour, label=name, linewidth=1.6)
         best[which] = float(model.pi_star()[0])
         ax.axvline(best[which], color="#444444", linewidth=1, linestyle="--", label=f"π* = {best[which]:.2f}")
+        ax.plot([], [], ".", color="#888888", ms=4, label="trained on a sample")
         ax.set_ylim(0.5, 1)
         ax.legend(frameon=False, fontsize=9, loc="lower center")
         trained = float(table["share_of_u"].to_numpy()[table["worst_trained"].to_numpy().argmax()])

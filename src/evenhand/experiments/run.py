@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from evenhand.engine.run import Record
@@ -12,6 +12,7 @@ from evenhand.errors import InputError
 from evenhand.experiments.base import Experiment
 from evenhand.experiments.output import Output
 from evenhand.experiments.study import Study, open_study
+from evenhand.experiments.verdicts import LEVEL
 from evenhand.notation import JsonObject
 from evenhand.simulation.backends import check_backend, spread
 from evenhand.simulation.blocks import Block, run_apart
@@ -41,15 +42,17 @@ class Options:
             raise InputError(f"scale must be one of {', '.join(SCALES)}, not {self.scale!r}")
         if self.trials is not None and self.trials < 1:
             raise InputError(f"trials must be 1 or more, not {self.trials}")
-        if self.image_rounds is not None and self.image_rounds < 11:
-            raise InputError(f"image_rounds must be 11 or more (10 are for the warm-up), not {self.image_rounds}")
+        if self.image_rounds is not None and not (self.image_rounds == 0 or self.image_rounds >= 11):
+            raise InputError(
+                f"image_rounds must be 11 or more (10 are for the warm-up), or 0 for no images, not {self.image_rounds}"
+            )
         check_backend(self.backend, self.address)
 
     def arguments(self) -> str:
         """The options that decide the results, as on the command line."""
         found = f"--scale {self.scale}"
         found += f" --trials {self.trials}" if self.trials is not None else ""
-        found += f" --image-rounds {self.image_rounds}" if self.image_rounds is not None else ""
+        found += f" --image-rounds {self.image_rounds}" if self.image_rounds else ""
         return found + (f" --seed {self.seed}" if self.seed is not None else "")
 
 
@@ -81,7 +84,7 @@ def reproduce(
 def _one(experiment: Experiment, output: Output, store: Store, options: Options, watch: Watch) -> Outcome:
     outcome = Outcome(experiment.id)
     studies = experiment.at(options.scale, options.trials, options.seed, options.image_rounds)
-    outcome.absent = _absent(studies)
+    outcome.absent = _absent(studies, without_images=options.image_rounds == 0)
     there = {name: study for name, study in studies.items() if name not in outcome.absent}
     if outcome.absent and not (experiment.optional and there):
         outcome.status = "skipped"
@@ -119,10 +122,13 @@ def _one(experiment: Experiment, output: Output, store: Store, options: Options,
     return outcome
 
 
-def _absent(studies: Mapping[str, Study]) -> dict[str, str]:
-    """The studies whose data or extras are missing, and how to get them."""
+def _absent(studies: Mapping[str, Study], without_images: bool) -> dict[str, str]:
+    """The studies that are left out, or whose data or extras are missing, and how to get them."""
     absent = {}
     for name, study in studies.items():
+        if without_images and study.of_images:
+            absent[name] = "left out: --image-rounds 0"
+            continue
         try:
             open_study(study)
         except (ValueError, ImportError, OSError) as error:
@@ -139,7 +145,8 @@ def _key(experiment: Experiment, studies: Mapping[str, Study], options: Options)
     }
     # tests too: a verdict must not outlive the test that gave it
     tests = [[test.claim, test.words()] for test in experiment.tests]
-    return key_of({"id": experiment.id, "scale": options.scale, "studies": about, "tests": tests})
+    judged = {"tests": tests, "needs": asdict(experiment.needs), "level": LEVEL}
+    return key_of({"id": experiment.id, "scale": options.scale, "studies": about} | judged)
 
 
 def _blocks(studies: Mapping[str, Study], store: Store) -> list[tuple[str, Block]]:

@@ -71,7 +71,7 @@ class Study:
             changes["trials"] = trials
         if seed is not None:
             changes["seed"] = seed
-        if image_rounds is not None and self.of_images:
+        if image_rounds and self.of_images:
             # the test set is larger than what a short run trains on: tests would take most of its time
             evaluate = max(1, min(self.evaluate, image_rounds // 10))
             changes |= {"budget": image_rounds * 2 * self.batch, "evaluate": evaluate, "trials": trials or 1}

@@ -42,8 +42,6 @@ class Interval:
     high: float
 
     def __str__(self) -> str:
-        if np.isinf(self.low):
-            return f"{self.mean:+.4f} in the one trial"
         return f"{self.mean:+.4f}" if self.low == self.high else f"{self.mean:+.4f} [{self.low:+.4f}, {self.high:+.4f}]"
 
 
@@ -63,47 +61,55 @@ class Comparison(Protocol):
     def words(self) -> str:
         """What it takes to hold, and to fail."""
 
+    def evidence(self, values: Floats, found: Interval | None) -> str:
+        """The numbers as text; without an interval where nothing is judged."""
+
 
 @dataclass(frozen=True)
-class Above:
-    """The mean has to be above a bound; the claim fails where the mean is at most negligibly above it.
+class _OfMeans:
+    """A comparison of a mean over trials.
 
     Args:
         name: what the values are.
-        bound: holds where the whole interval is above it.
-        negligible: fails where the whole interval is below bound + negligible, unless it holds.
     """
 
     name: str
-    bound: float = 0.0
-    negligible: float = 0.0
 
     def interval(self, values: Floats) -> Interval:
         """Student's t."""
         return student(values)
 
-    def verdict(self, found: Interval) -> str:
-        """By the ends of the interval."""
-        if found.low > self.bound:
-            return HOLDS
-        return DOES_NOT_HOLD if found.high < self.bound + self.negligible else OPEN
-
-    def words(self) -> str:
-        """What it takes."""
-        return f"{self.name}: holds above {self.bound:.4g}, fails below {self.bound + self.negligible:.4g}"
+    def evidence(self, values: Floats, found: Interval | None) -> str:
+        """The mean with its interval, or with the number of trials."""
+        trials = "the one trial" if len(values) == 1 else f"{len(values)} trials"
+        return f"{self.name}: {found or f'{np.mean(values):+.4f} in {trials}'}"
 
 
 @dataclass(frozen=True)
-class Within:
+class Above(_OfMeans):
+    """The mean has to be above a bound; the claim fails where it is below.
+
+    Args:
+        bound: holds where the whole interval is above it, fails where the whole interval is below it.
+    """
+
+    bound: float = 0.0
+
+    def verdict(self, found: Interval) -> str:
+        """By the ends of the interval."""
+        return _side(found, self.bound)
+
+    def words(self) -> str:
+        """What it takes."""
+        return f"{self.name}: holds above {self.bound:.4g}, fails below {self.bound:.4g}"
+
+
+@dataclass(frozen=True)
+class Within(_OfMeans):
     """The mean has to be closer to a centre than a margin: equivalence, for which not being significant is no proof."""
 
-    name: str
     margin: float
     centre: float = 0.0
-
-    def interval(self, values: Floats) -> Interval:
-        """Student's t."""
-        return student(values)
 
     def verdict(self, found: Interval) -> str:
         """By the ends of the interval."""
@@ -121,9 +127,24 @@ class Within:
 @dataclass(frozen=True)
 class MoreOften:
     """Something has to happen more often to the one than to the other: +1 where only to the one, −1 where only to the
-    other, 0 otherwise. Exact, by the trials in which the two differ."""
+    other, 0 otherwise. Exact, by the trials in which the two differ.
 
-    name: str
+    Args:
+        where: what was run.
+        one: to whom it has to happen more often.
+        other: than to whom.
+        what: what happens, as a word that fits "is …".
+    """
+
+    where: str
+    one: str
+    other: str
+    what: str
+
+    @property
+    def name(self) -> str:
+        """What the values are."""
+        return f"{self.where}: {self.one} {self.what} and {self.other} not"
 
     def interval(self, values: Floats) -> Interval:
         """Clopper and Pearson's, for the share of +1 among the trials that differ."""
@@ -135,17 +156,37 @@ class MoreOften:
 
     def verdict(self, found: Interval) -> str:
         """By the ends of the interval."""
-        if found.low > 0.5:
-            return HOLDS
-        return DOES_NOT_HOLD if found.high < 0.5 else OPEN
+        return _side(found, 0.5)
 
     def words(self) -> str:
         """What it takes."""
-        return f"{self.name}: share among the trials that differ, holds above 0.5, fails below"
+        return (
+            f"{self.where}: how often it is {self.one}, of the trials in which just one of {self.one} and {self.other} "
+            f"is {self.what}: holds above 50 %, fails below 50 %"
+        )
+
+    def evidence(self, values: Floats, found: Interval | None) -> str:
+        """How many trials differ, and how many of them are of the one."""
+        differ = int(np.sum(values != 0))
+        if not differ:
+            return f"{self.where}: there is no trial in which just one of the two is {self.what}"
+        share = f"{100 * np.sum(values > 0) / differ:.1f} %"
+        interval = f" [{100 * found.low:.1f}, {100 * found.high:.1f}]" if found else ""
+        return (
+            f"{self.where}: of the {differ} trials in which just one of the two is {self.what}, "
+            f"{self.one} is it in {share}{interval}"
+        )
+
+
+def _side(found: Interval, bound: float) -> str:
+    """On which side of a bound the whole interval lies."""
+    if found.low > bound:
+        return HOLDS
+    return DOES_NOT_HOLD if found.high < bound else OPEN
 
 
 def student(values: Floats) -> Interval:
-    """The mean with Student's interval; a single number that is exact is its own interval, one trial has none."""
+    """The mean with Student's interval, which is endless around one trial."""
     from scipy.special import stdtrit
 
     mean, n = float(np.mean(values)), len(values)
@@ -163,11 +204,13 @@ class Test:
         claim: the claim, in our words.
         comparisons: all have to hold; one that fails is enough to fail.
         exact: whether the values are computed without sampling, so that a number is its own interval.
+        study: the study it is about, in an experiment that can do without some of its studies.
     """
 
     claim: str
     comparisons: tuple[Comparison, ...]
     exact: bool = False
+    study: str = ""
 
     __test__ = False  # not one of pytest's
 
@@ -199,14 +242,14 @@ def judge(test: Test, values: Values, *, untested: str = "", note: str = "") -> 
         untested: why the runs do not suffice for a verdict, if they do not.
         note: what else a reader of the numbers has to know.
     """
-    found = [_one(test, comparison, values) for comparison in test.comparisons]
-    verdicts = [verdict for _, _, verdict in found]
-    evidence = "; ".join(f"{comparison.name}: {interval}" for comparison, interval, _ in found)
+    found = [(one, *_one(test, one, values)) for one in test.comparisons]
+    # too few trials must not look like a refutation, nor like a confirmation
+    judged = not untested and (test.exact or all(len(given) >= FEWEST for _, given, _ in found))
+    evidence = "; ".join(one.evidence(given, interval if judged else None) for one, given, interval in found)
     if note or untested:
         evidence += f" ({', '.join(filter(None, (note, untested)))})"
-    fewest = min((np.size(values[one.name]) for one in test.comparisons), default=0)
-    # too few trials must not look like a refutation, nor like a confirmation
-    if untested or (fewest < FEWEST and not test.exact):
+    verdicts = [one.verdict(interval) for one, _, interval in found]
+    if not judged:
         verdict = NOT_TESTED
     elif DOES_NOT_HOLD in verdicts:
         verdict = DOES_NOT_HOLD
@@ -215,14 +258,13 @@ def judge(test: Test, values: Values, *, untested: str = "", note: str = "") -> 
     return Claim(test.claim, verdict, evidence, test.words())
 
 
-def _one(test: Test, comparison: Comparison, values: Values) -> tuple[Comparison, Interval, str]:
+def _one(test: Test, comparison: Comparison, values: Values) -> tuple[Floats, Interval]:
     if comparison.name not in values:
         raise InputError(
             f"there are no values of {comparison.name!r} for {test.claim!r}: there are {', '.join(values)}"
         )
     given = np.atleast_1d(np.asarray(values[comparison.name], dtype=float))
-    interval = Interval(*[float(given[0])] * 3) if test.exact else comparison.interval(given)
-    return comparison, interval, comparison.verdict(interval)
+    return given, Interval(*[float(given[0])] * 3) if test.exact else comparison.interval(given)
 
 
 def count(tests: Sequence[Test]) -> int:
