@@ -36,7 +36,9 @@ def main(report: Path) -> None:
         right.plot([100 * row["low"], 100 * row["high"]], [place, place], color=BLUE, linewidth=4, alpha=0.45)
     right.plot([100 * row["accuracy"] for row in rows], places, "o", color=BLUE, markersize=7, label="the model")
     guesses = [100 * row["majority_accuracy"] for row in rows]
-    right.plot(guesses, places, "D", color=ORANGE, markersize=5.5, fillstyle="none", label=f"always “{found['majority']}”")
+    right.plot(
+        guesses, places, "D", color=ORANGE, markersize=5.5, fillstyle="none", label=f"always “{found['majority']}”"
+    )
     right.set_title("How often the model is right", loc="left", fontweight="bold")
     right.set_xlabel("per cent of unseen people, with 95 % intervals")
     right.legend(frameon=False, loc="upper right")

@@ -12,7 +12,8 @@ import numpy as np
 from evenhand.plotting.panels import COLOURS
 
 HERE = Path(__file__).parent
-RULES = {"A_opt": "A_opt", "uniform": "Uniform"}
+RULES = {"A_opt": ("A_opt", COLOURS[0]), "uniform": ("Uniform", COLOURS[2])}
+"""Labels and colours, as in the figures of the shorter trials."""
 LINES = ("--", "-", ":")
 """One style a trial."""
 
@@ -25,15 +26,22 @@ def main() -> None:
         line, trial = LINES[run["trial"] % len(LINES)], run["trial"]
         worst = np.array(run["worst"], dtype=float)
         tested = np.flatnonzero(~np.isnan(worst))
-        look = {"color": COLOURS[list(RULES).index(run["rule"])], "linewidth": 1.2, "markersize": 4, "marker": "."}
-        left.plot(tested + 1, worst[tested], line, label=f"{RULES[run['rule']]}, trial {trial}", **look)
+        label, colour = RULES[run["rule"]]
+        look = {"color": colour, "linewidth": 1.2, "markersize": 4, "marker": "."}
+        left.plot(tested + 1, worst[tested], line, label=f"{label}, trial {trial}", **look)
         if run["rule"] == "A_opt":
             for shares, group, own in zip(np.array(run["mixture"]).T, found["groups"], COLOURS, strict=False):
-                right.plot(shares, line, color=own, linewidth=1.2, label=f"{group}, trial {trial}")
+                right.plot(shares, line, color=own, linewidth=1.2, label=group if line == "-" else None)
     left.set(xlabel="round", ylabel="test accuracy, worst pair", title="Worst pair of FashionMNIST")
-    right.set(xlabel="round", ylabel="share of the training examples", title="Mixture of A_opt", ylim=(0, 1))
+    right.set(
+        xlabel="round",
+        ylabel="share of the training examples",
+        title="Mixture of A_opt, line styles as on the left",
+        ylim=(0, 1),
+    )
+    left.legend(fontsize=8, frameon=False)
+    right.legend(fontsize=8, frameon=False, ncols=3, loc="upper right")
     for axis in (left, right):
-        axis.legend(fontsize=8, frameon=False)
         axis.spines[["top", "right"]].set_visible(False)
         axis.grid(alpha=0.25)
     figure.savefig(HERE / "images-fashion.png", dpi=110)

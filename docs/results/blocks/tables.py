@@ -78,7 +78,13 @@ def unlabelled() -> str:
     made = (
         f"(`{found['command']}`, {found['date']}, {found['cores']} cores, {versions(found['versions'])}.{note(found)})"
     )
-    return table(["", "seconds", "peak memory"], rows) + f"\n\n{made}"
+    units = {"seconds": "s a round", "peak_mib": "MiB"}
+    aims = " ".join(
+        f"Aim: at most {aim['aim']:,.0f} {units[name]}; found: {aim['found']:,.{int(name == 'seconds')}f}, "
+        f"{'met' if aim['found'] <= aim['aim'] else 'not met'}."
+        for name, aim in found["aims"].items()
+    )
+    return table(["", "seconds", "peak memory"], rows) + f"\n\n{aims}\n\n{made}"
 
 
 def coverage() -> str:
