@@ -12,14 +12,18 @@ import argparse
 import ast
 import hashlib
 import json
+import os
+import platform
 import re
 import shlex
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import cache, partial
+from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -44,6 +48,7 @@ DEMO = (
 
 STEPS = {
     "reproduction": f"evenhand reproduce --scale paper --seed 2 --image-rounds 0 --out {TRIALS}",
+    "quick": "evenhand reproduce --scale quick --image-rounds 0 --out .venv/evidence-quick",
     "tables": "python docs/results/tables.py",
     "demo": f"{DEMO} > {SIMULATED}",
     "discussion": "python benchmarks/discussion.py",
@@ -101,7 +106,7 @@ CLAIMS = "python benchmarks/image_claims.py --out {}"
 AFTER = ("python docs/results/render.py", "evenhand reproduce --judge --out docs/results")
 JUDGES = ("src/evenhand/experiments/", "src/evenhand/plotting/", "src/evenhand/cli/reproduce.py")
 """What judges and draws: code of a reproduction, and of nothing else that is measured."""
-FINE = {"reproduction": (0, 4)}
+FINE = {"reproduction": (0, 4), "quick": (0, 4)}
 """Exit codes of a finished step, where others than 0 are: all but the images of `reproduce` is done."""
 TRACEBACK = "Traceback (most recent call last):"
 
@@ -176,6 +181,16 @@ def keep_demo() -> None:
     made = {"command": DEMO, "date": today(), "commit": commit(ROOT), "versions": found["versions"]}
     shown = ("source", "budget", "trials", "seed", "groups", "strategies", "differences")
     write_json(RESULTS / "demo.json", {"run": made, "found": {key: found[key] for key in shown}})
+
+
+def keep_time(seconds: float) -> None:
+    """Put how long the quick scale took into docs/results."""
+    names = ("evenhand", "numpy", "scipy", "scikit-learn")
+    versions = {"python": platform.python_version()} | {name: version(name) for name in names}
+    made = {"command": STEPS["quick"].partition(" --out")[0], "date": today(), "commit": commit(ROOT), "seed": 0}
+    write_json(
+        RESULTS / "quick.json", made | {"cores": os.cpu_count(), "versions": versions, "seconds": round(seconds, 1)}
+    )
 
 
 def judge_images() -> int:
@@ -287,6 +302,10 @@ def work(name: str) -> int:
     """Run a step, and put what it found into docs/results; 0 if it is finished."""
     command = (STEPS | IMAGES)[name]
     digest_now = code_of(command)
+    if name == "quick":
+        # what is timed is all of it
+        shutil.rmtree(ROOT / ".venv/evidence-quick", ignore_errors=True)
+    started = time.monotonic()
     code = run(command.replace("{code}", digest_now), brief=name in IMAGES)
     if code not in FINE.get(name, (0,)):
         print(f"{name} failed with {code}: the same command goes on from here, --only runs other steps")
@@ -295,6 +314,8 @@ def work(name: str) -> int:
         take_over(ROOT / TRIALS.replace("{code}", digest_now))
     if name == "demo":
         keep_demo()
+    if name == "quick":
+        keep_time(time.monotonic() - started)
     return 0
 
 

@@ -91,6 +91,18 @@ def seconds(entries: dict[str, Any]) -> str:
     )
 
 
+def times(entries: dict[str, Any]) -> str:
+    """What `reproduce` takes on the clock, without the images."""
+    quick = kept("quick.json")
+    paper = sum(entry["seconds"] for name, entry in entries.items() if name not in IMAGES and "seconds" in entry)
+    cores = max(entry["cores"] for entry in entries.values() if "cores" in entry)
+    return (
+        f"- `--scale quick`, without images: {quick['seconds']:.0f} s on {quick['cores']} cores (`{quick['command']}`, {quick['date']}, "
+        f"{versions(quick['versions'])}).\n"
+        f"- `--scale paper`, without images: {paper / 60:.1f} minutes on {cores} cores ([what it found](reproduction.md))."
+    )
+
+
 def cpu_seconds(found: Any) -> Iterator[float]:
     """What the runs of a file took, as far as they know."""
     if isinstance(found, dict):
@@ -137,4 +149,6 @@ def blocks() -> dict[str, str]:
     entries = kept("results.json")["experiments"]
     found = {"verdicts": verdicts(entries), "tests": stated(entries), "family": family(), "seconds": seconds(entries)}
     found["search"] = searched(kept("synthetic2-search.json"))
+    if (RESULTS / "quick.json").exists():
+        found["reproduce-times"] = times(entries)
     return found | {name: section(name, entry) for name, entry in entries.items() if "numbers" in entry}
