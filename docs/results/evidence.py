@@ -9,8 +9,6 @@ and its own scripts, without comments and docstrings.
 """
 
 import argparse
-import ast
-import hashlib
 import json
 import os
 import platform
@@ -22,7 +20,7 @@ import sys
 import time
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from functools import cache, partial
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -32,7 +30,9 @@ from evenhand.experiments.judging import VALUES, read_values, values_text
 from evenhand.files import write_atomically
 
 ROOT = Path(__file__).parents[2]
-sys.path.append(str(ROOT / "benchmarks"))
+sys.path += [str(ROOT / "benchmarks"), str(ROOT / "docs/results")]
+
+from used_code import code_of  # noqa: E402
 
 from provenance import commit, today, write_json  # noqa: E402
 
@@ -104,8 +104,6 @@ IMAGES = {
 """Hours; a trial that the file has is not run again."""
 CLAIMS = "python benchmarks/image_claims.py --out {}"
 AFTER = ("python docs/results/render.py", "evenhand reproduce --judge --out docs/results")
-JUDGES = ("src/evenhand/experiments/", "src/evenhand/plotting/", "src/evenhand/cli/reproduce.py")
-"""What judges and draws: code of a reproduction, and of nothing else that is measured."""
 FINE = {"reproduction": (0, 4), "quick": (0, 4)}
 """Exit codes of a finished step, where others than 0 are: all but the images of `reproduce` is done."""
 TRACEBACK = "Traceback (most recent call last):"
@@ -224,70 +222,9 @@ def finished() -> dict[str, dict[str, str]]:
         ) from error
 
 
-class WithoutTexts(ast.NodeTransformer):
-    """Leaves out texts that stand alone: docstrings, also those below a constant."""
-
-    def visit_Expr(self, node: ast.Expr) -> ast.Expr | None:
-        """Nothing, where it is a constant."""
-        return None if isinstance(node.value, ast.Constant) else node
-
-
-@cache
-def digest(path: Path, changed: int) -> bytes:
-    """Of what a file does, last changed then: of Python without comments and docstrings."""
-    data = path.read_bytes()
-    if path.suffix == ".py":
-        data = ast.unparse(WithoutTexts().visit(ast.parse(data))).encode()
-    return hashlib.blake2b(data, digest_size=16).digest()
-
-
-def code_of(command: str) -> str:
-    """A digest of the code that a command uses: the package, the scripts it names with what they import, the long tests."""
-    files = {
-        path for path in (ROOT / "src/evenhand").rglob("*") if path.is_file() and path.parent.name != "__pycache__"
-    }
-    if "reproduce" not in command:
-        files = {path for path in files if not path.relative_to(ROOT).as_posix().startswith(JUDGES)}
-    if "pytest" in command:
-        files |= {path for path in (ROOT / "tests").rglob("test_*.py") if "mark.soak" in path.read_text("utf-8")}
-    if "evenhand bench" in command:
-        files |= set((ROOT / "benchmarks/speed").glob("*.py"))
-    for script in re.findall(r"\S+\.py\b", command):
-        files |= with_imports(ROOT / script)
-    named = ((path.relative_to(ROOT).as_posix(), digest(path, path.stat().st_mtime_ns)) for path in sorted(files))
-    return hashlib.blake2b(b"".join(name.encode() + own for name, own in named), digest_size=8).hexdigest()
-
-
-def with_imports(script: Path) -> set[Path]:
-    """A script, and what it and its imports import of our scripts."""
-    found: set[Path] = set()
-    left = [script]
-    while left:
-        path = left.pop()
-        # says how numbers were made, and has no part in them
-        if path in found or path.stem == "provenance":
-            continue
-        found.add(path)
-        for name in imports(path):
-            for base in (ROOT / "benchmarks" / name, RESULTS / name):
-                left += [file for file in (base.with_suffix(".py"), base / "__init__.py") if file.is_file()]
-    return found
-
-
-def imports(path: Path) -> set[str]:
-    """The modules that a file imports, or names in them, as paths."""
-    found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_bytes())):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        if isinstance(node, ast.ImportFrom) and node.module:
-            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return {name.replace(".", "/") for name in found}
-
-
 def is_current(one: dict[str, str] | None, command: str) -> bool:
     """Whether a step is finished, on the code as it is."""
-    return one is not None and (one["command"], one["code"]) == (command, code_of(command))
+    return one is not None and (one["command"], one["code"]) == (command, code_of(command, ROOT))
 
 
 def told(one: dict[str, str] | None, command: str) -> str:
@@ -301,7 +238,7 @@ def told(one: dict[str, str] | None, command: str) -> str:
 def work(name: str) -> int:
     """Run a step, and put what it found into docs/results; 0 if it is finished."""
     command = (STEPS | IMAGES)[name]
-    digest_now = code_of(command)
+    digest_now = code_of(command, ROOT)
     if name == "quick":
         # what is timed is all of it
         shutil.rmtree(ROOT / ".venv/evidence-quick", ignore_errors=True)
@@ -331,7 +268,7 @@ def work_through(names: list[str], again: bool) -> int:
             print(f"{name}: {told(one, command)}")
             continue
         # before it runs: its own code, whatever is changed meanwhile
-        made = {"commit": commit(ROOT), "code": code_of(command), "command": command}
+        made = {"commit": commit(ROOT), "code": code_of(command, ROOT), "command": command}
         code = work(name)
         if code:
             return code

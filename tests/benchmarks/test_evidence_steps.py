@@ -176,11 +176,11 @@ def test_a_step_with_another_command_is_run_again(small):
 )
 def test_what_only_some_steps_use(small, file, command):
     other = "python benchmarks/errata.py"
-    before = small.code_of(command), small.code_of(other)
+    before = small.code_of(command, small.ROOT), small.code_of(other, small.ROOT)
     (small.ROOT / file).parent.mkdir(parents=True, exist_ok=True)
     (small.ROOT / file).write_text("mark.soak")
-    assert small.code_of(command) != before[0]
-    assert small.code_of(other) == before[1]
+    assert small.code_of(command, small.ROOT) != before[0]
+    assert small.code_of(other, small.ROOT) == before[1]
 
 
 def test_trials_of_other_code_are_kept_apart(small):
