@@ -262,8 +262,9 @@ def repeat(path: Path, source: Images, rule: str, trial: int, rounds: int) -> di
     learner = source.default_learner(update=settings["update"], threads=1, **without)
     spent = time.process_time()
     again = curves(run_block(source, parse_strategy(kept["strategy"])[1], learner, shorter, [trial]))
-    pairs = [[(kept[name][r], again[name][r]) for name in COMPARED] for r in range(rounds)]
-    differs = [r for r, both in enumerate(pairs) if any(a != b and None not in _flat(a, b) for a, b in both)]
+    pairs = ((r, name, kept[name][r], again[name][r]) for r in range(rounds) for name in COMPARED)
+    differs = [(r, name) for r, name, a, b in pairs if a != b and None not in _flat(a, b)]
+    differs += [(rounds - 1, "final")] if whole and again["final"] != kept["final"] else []
     tested = [r for r in range(rounds) if kept["worst"][r] is not None and again["worst"][r] is not None]
     return {
         "data": file["data"],
@@ -273,8 +274,9 @@ def repeat(path: Path, source: Images, rule: str, trial: int, rounds: int) -> di
         "rounds": rounds,
         "tested": len(tested),
         "whole": whole,
-        "same": not differs and (not whole or again["final"] == kept["final"]),
-        "differs_from": min(differs) + 1 if differs else None,
+        "same": not differs,
+        "differs_from": differs[0][0] + 1 if differs else None,
+        "differs_in": sorted({name for _, name in differs}),
         "of": kept["versions"]["commit"],
         "versions": versions(),
         "date": _stamp(datetime.now(UTC))[:10],

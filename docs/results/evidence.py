@@ -80,6 +80,7 @@ REPEAT = (
 REPEATED = (
     ("fashion", "A_opt", 0, 100),
     ("fashion", "A_opt", 5, 30),
+    ("fashion", "uniform", 5, 30),
     ("fashion", "greedy", 6, 30),
     ("fashion", "epsilon-greedy:epsilon=0.1", 6, 30),
     ("fashion", "uniform", 7, 30),

@@ -86,6 +86,7 @@ def test_a_kept_trial_is_repeated_and_compared(tmp_path: Path) -> None:
     out.write_text(json.dumps(file))
     keep_finding(found, changed := repeat(out, pictures(), "A_opt", 1, 7))
     assert (changed["same"], changed["differs_from"]) == (False, 5)
+    assert changed["differs_in"] == ["chosen", "validation_loss"]
     assert [(one["rule"], one["same"]) for one in json.loads(found.read_text())["repeats"]] == [
         ("uniform", True),
         ("A_opt", False),
@@ -96,7 +97,7 @@ def test_a_kept_trial_is_repeated_and_compared(tmp_path: Path) -> None:
     assert whole["whole"]
     file["runs"][1]["final"]["all"]["dark"] += 0.01
     out.write_text(json.dumps(file))
-    assert not repeat(out, pictures(), "uniform", 1, SETTINGS.rounds)["same"]
+    assert repeat(out, pictures(), "uniform", 1, SETTINGS.rounds)["differs_in"] == ["final"]
     with pytest.raises(ValueError, match="no trial 9"):
         repeat(out, pictures(), "A_opt", 9, 7)
 
