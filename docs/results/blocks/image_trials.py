@@ -187,7 +187,9 @@ def repeats() -> str:
         return "No trial was repeated yet."
     rows = []
     for one in kept(path.name)["repeats"]:
-        same = "the same numbers" if one["same"] else f"differs from round {one['differs_from']}"
+        same = "the same numbers"
+        if not one["same"]:
+            same = f"{' and '.join(one['differs_in'])}: differs from round {one['differs_from']}; all else is the same"
         made = f"{one['date']}, {commit(one)}"
         length = "whole, with the final network" if one["whole"] else f"{one['rounds']} rounds"
         rows.append([one["data"], RULES[one["rule"]], f"{one['trial']}", length, shown(one["of"]), made, same])
