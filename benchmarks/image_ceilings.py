@@ -2,7 +2,8 @@
 
 Run: python benchmarks/image_ceilings.py --json docs/results/image-ceilings.json          (`--only DATA …`, `--data-dir`)
 
-No sampling rule beats these by much. A data set that is finished is not run again.
+No sampling rule beats these by much. A data set that is finished is not run again; with `--keep FILE` it is that file which grows,
+and the other is its copy when all are there.
 """
 
 from __future__ import annotations
@@ -85,14 +86,18 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=CASES, default=list(CASES))
     parser.add_argument("--data-dir", type=Path)
     parser.add_argument("--json", type=Path, required=True)
+    parser.add_argument("--keep", type=Path, help="the file that grows, unless it is that of --json")
     given = parser.parse_args()
-    found = json.loads(given.json.read_text(encoding="utf-8")) if given.json.exists() else {"data": {}}
+    growing = given.keep or given.json
+    found = json.loads(growing.read_text(encoding="utf-8")) if growing.exists() else {"data": {}}
     for name in given.only:
         if name in found["data"]:
             continue
         found["data"][name] = measure(name, given.data_dir)
         head = about(f"image_ceilings.py --json {given.json}", "torch", "numpy", seeds=[SEED])
-        write_json(given.json, head | {"data": found["data"]})
+        found = head | {"data": found["data"]}
+        write_json(growing, found)
+    write_json(given.json, found)
 
 
 if __name__ == "__main__":

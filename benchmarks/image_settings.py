@@ -4,7 +4,8 @@ python benchmarks/image_settings.py updates --json docs/results/image-settings.j
 python benchmarks/image_settings.py trend --json docs/results/image-trend.json           c1 of A_opt+, 5 trials
 
 Every run is kept as soon as it is finished, with its date and commit: the same command goes on where it was stopped. The file's
-own date, commit and versions are those of its last run.
+own date, commit and versions are those of its last run. With `--keep FILE` it is that file which grows, and the other is its copy
+when all runs are there.
 """
 
 from __future__ import annotations
@@ -114,18 +115,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--data-dir", type=Path)
     parser.add_argument("--json", type=Path, required=True)
+    parser.add_argument("--keep", type=Path, help="the file that grows, unless it is that of --json")
     given = parser.parse_args(arguments)
     updates = given.what == "updates"
     rounds = given.rounds or (30 if updates else 60)
     command = f"image_settings.py {given.what} --rounds {rounds} --seed {given.seed}"
     # before the data are loaded, or even downloaded
-    read(given.json, command)
+    growing = given.keep or given.json
+    read(growing, command)
     source = datasets.load("fashion-mnist", data_dir=given.data_dir)
     # only the end is reported: tests would take more time than the training
     settings = Settings(100 * rounds, batch=50, warmup=10, seed=given.seed, evaluate=1)
     ways = UPDATES if updates else {"one step, as the paper": UPDATES["one step, as the paper"]}
     rules = RULES if updates else TREND
-    run_all(source, ways, rules, given.trials, settings, command=command, out=given.json)
+    run_all(source, ways, rules, given.trials, settings, command=command, out=growing)
+    write_json(given.json, json.loads(growing.read_text(encoding="utf-8")))
 
 
 if __name__ == "__main__":

@@ -72,7 +72,7 @@ STEPS = {
     "soak": "python -m pytest -m soak -s --junitxml=.venv/soak.xml && python docs/results/soak.py .venv/soak.xml",
 }
 TRIAL = "python benchmarks/image_trials.py run {} --rounds 100 --evaluate 20 --out docs/results/images-{}.json --keep .venv/evidence-images"
-UTKFACE = "utkface --rules A_opt=optimistic:c0=0.1 greedy uniform uncurated --trials 0-2"
+UTKFACE = "utkface --rules A_opt=optimistic:c0=0.1 greedy uniform uncurated --trials 0-4"
 REPEAT = (
     "python benchmarks/image_trials.py repeat docs/results/images-{}-trials.json --rule {} --trial {} --rounds {} "
     "--json docs/results/image-repeats.json"
@@ -95,14 +95,14 @@ IMAGES = {
     "utkface trials": TRIAL.format(UTKFACE, "utkface-trials"),
     "fashion at full length": "python benchmarks/image_trials.py run fashion-mnist --rules A_opt=optimistic:c0=0.1 uniform --trials 0-1 "
     "--rounds 500 --evaluate 50 --out docs/results/images-fashion-long.json --keep .venv/evidence-images && python docs/assets/long_picture.py",
-    "image ceilings": "python benchmarks/image_ceilings.py --json docs/results/image-ceilings.json",
+    "image ceilings": "python benchmarks/image_ceilings.py --json docs/results/image-ceilings.json --keep .venv/evidence-image-ceilings-{code}.json",
     "image costs": "python benchmarks/image_costs.py --json docs/results/image-costs.json",
-    "image settings": "python benchmarks/image_settings.py updates --json docs/results/image-settings.json",
-    "image trend": "python benchmarks/image_settings.py trend --json docs/results/image-trend.json",
+    "image settings": "python benchmarks/image_settings.py updates --json docs/results/image-settings.json --keep .venv/evidence-image-settings-{code}.json",
+    "image trend": "python benchmarks/image_settings.py trend --json docs/results/image-trend.json --keep .venv/evidence-image-trend-{code}.json",
     "image dips": "python benchmarks/image_dips.py --json docs/results/image-dips.json",
     "image repeats": " && ".join(REPEAT.format(*one) for one in REPEATED),
 }
-"""Hours; a trial that the file has is not run again."""
+"""Hours; a trial that its file has is not run again. {code}: runs of other code are not taken for these."""
 CLAIMS = "python benchmarks/image_claims.py --out {}"
 AFTER = ("python docs/results/render.py", "evenhand reproduce --judge --out docs/results")
 FINE = {"reproduction": (0, 4), "quick": (0, 4)}
