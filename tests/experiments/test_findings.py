@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import ttest_rel
 
 from evenhand.engine.run import Record
-from evenhand.experiments import measures
+from evenhand.experiments import drawing, measures
 from evenhand.experiments.base import Experiment, measured
 from evenhand.experiments.catalogue import experiments
 from evenhand.experiments.run import Options, reproduce
@@ -105,6 +106,34 @@ def test_measures():
     assert table["worst_accuracy_mean"].max() == pytest.approx(0.8025)
     assert str(metrics.Gain((0.1, 0.05, 0.15))) == "+0.1000 [+0.0500, +0.1500]"
     assert metrics.Gain((0.0, -0.005, 0.004)).within(0.01)
+
+
+def test_leads_are_of_the_trials_and_rounds_that_both_have():
+    rng = np.random.default_rng(3)
+    found = records(("A_opt", "Uniform"), ("a", "b"), 8, {"A_opt": [0.8, 0.9], "Uniform": [0.7, 0.95]})
+    for label, left_out, order in (("A_opt", 1, [5, 1, 2, 0, 4, 3]), ("Uniform", 4, [0, 1, 2, 3, 4, 7])):
+        accuracy = found[label].accuracy + rng.normal(0, 0.05, found[label].accuracy.shape)
+        accuracy[left_out] = np.nan
+        found[label] = replace(found[label], accuracy=accuracy, trials=np.array(order))
+    rounds, leads = measures.leads(found, "A_opt", "Uniform")
+    assert rounds.tolist() == [0, 2, 3, 5, 6, 7]
+    ours, theirs = (
+        {t: found[label].accuracy[:, k].min(axis=1) for k, t in enumerate(found[label].trials)} for label in found
+    )
+    for z, lead in zip(rounds, leads, strict=True):
+        pairs = [(ours[t][z], theirs[t][z]) for t in (0, 1, 2, 3, 4)]
+        test = ttest_rel(*zip(*pairs, strict=True))
+        assert (lead.low, lead.high) == pytest.approx(tuple(test.confidence_interval()))
+    table = measures.curves(found, "Uniform").query("strategy == 'A_opt' and group == 'a'").set_index("round")
+    assert table["ahead_mean"][1] == pytest.approx(leads[0].mean)
+    # Uniform was not tested there
+    assert np.isnan(table["ahead_low"][5])
+    _, (ax,) = drawing.panels([drawing.PAIRED], "labels", "")
+    drawing.draw_ahead(ax, found, "Uniform")
+    line, zero = ax.get_lines()
+    assert list(zero.get_ydata()) == [0, 0]
+    assert line.get_ydata() == pytest.approx([100 * lead.mean for lead in leads])
+    assert line.get_xdata() == pytest.approx(100 * (rounds + 1))
 
 
 def test_ceilings_are_those_of_the_whole_pool():

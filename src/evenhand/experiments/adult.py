@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evenhand.experiments.base import Experiment, Findings, Needs, Number, Runs
-from evenhand.experiments.drawing import draw_worst, panels
+from evenhand.experiments.drawing import PAIRED, draw_ahead, draw_worst, panels
 from evenhand.experiments.measures import ceilings, curves, gains, gains_between, half_gap, mean_number, worst
 from evenhand.experiments.study import Study, open_study_source
 from evenhand.experiments.verdicts import Above, Test, Within
@@ -42,12 +42,13 @@ UNCURATED = Test("Uncurated is comparable to A_opt", (Within("A_opt − Uncurate
 def find(runs: Runs, scale: str) -> Findings:
     """Worst-group accuracy, how much the rules differ early and late, and what no rule can beat."""
     found = runs["adult"]
-    figure, (ax,) = panels(["Adult"], "labels", "test accuracy of the worst group")
+    figure, (ax, ahead) = panels(["Adult", PAIRED], "labels", "test accuracy of the worst group", sharey=False)
     # trained on all of Adult, white men are the worst-off group: no rule can beat what they reach
     top = ceilings(open_study_source(STUDY))["white men"]
     ax.axhline(top[1], color="#444444", linewidth=1, linestyle="--", label="trained on all of Adult")
     draw_worst(ax, found)
     ax.set_ylim(0.68, 0.82)
+    draw_ahead(ahead, found, "Uniform")
     budget, full = int(found["A_opt"].labels[-1].max()), scale == "paper"
     numbers = [
         mean_number(f"{label}, {budget:,} labels", worst(record), *(PAPER.get(label, ()) if full else ()))
@@ -68,7 +69,7 @@ def find(runs: Runs, scale: str) -> Findings:
         UNCURATED: gains(found, "A_opt", "Uncurated"),
     }
     by_claim = {test.claim: NEEDS.measured({test.comparisons[0].name: own}, scale) for test, own in values.items()}
-    return Findings(figure, curves(found, source="adult"), numbers, by_claim)
+    return Findings(figure, curves(found, "Uniform", source="adult"), numbers, by_claim)
 
 
 EXPERIMENT = Experiment(

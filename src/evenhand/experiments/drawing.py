@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from evenhand.arrays import Floats, Ints
 from evenhand.engine.run import Record
-from evenhand.experiments.measures import share, tested_rounds
+from evenhand.experiments.measures import leads, share, tested_rounds
 from evenhand.plotting.panels import COLOURS, band
 from evenhand.plotting.panels import panels as untitled
 from evenhand.simulation.metrics import spread, worst
@@ -18,10 +18,25 @@ from evenhand.simulation.metrics import spread, worst
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["draw_band", "draw_groups", "draw_mixture", "draw_share", "draw_worst", "footnote", "panels", "watermark"]
+__all__ = [
+    "PAIRED",
+    "draw_ahead",
+    "draw_band",
+    "draw_groups",
+    "draw_mixture",
+    "draw_share",
+    "draw_worst",
+    "footnote",
+    "panels",
+    "watermark",
+]
 
 # more points cannot be seen, and would make an SVG of megabytes
 _POINTS = 200
+
+
+PAIRED = "ahead of Uniform, paired, with 95 % intervals"
+"""The title of a panel that `draw_ahead` draws."""
 
 
 def panels(titles: Sequence[str], x: str, y: str, *, sharey: bool = True) -> tuple[Figure, list[Axes]]:
@@ -73,6 +88,19 @@ def draw_worst(ax: Axes, runs: Mapping[str, Record], *, by: str = "labels") -> N
         x = record.labels[rounds].max(axis=1) if by == "labels" else rounds + 1
         draw_band(ax, x, worst(record.accuracy[rounds]), label, colour)
     _legend(ax, "lower right")
+
+
+def draw_ahead(ax: Axes, runs: Mapping[str, Record], base: str, *, by: str = "labels") -> None:
+    """How many points each strategy's worst group is ahead of the base's: means of pairs, with 95 % intervals."""
+    for (label, record), colour in zip(runs.items(), COLOURS, strict=False):
+        if label == base:
+            ax.axhline(0, color=colour, linewidth=1.6)
+            continue
+        rounds, found = leads(runs, label, base)
+        x = record.labels[rounds].max(axis=1) if by == "labels" else rounds + 1
+        mean, high = (100 * np.array([getattr(one, end) for one in found]) for end in ("mean", "high"))
+        band(ax, x, mean, high - mean, label, colour)
+    ax.set_ylabel("percentage points")
 
 
 def draw_groups(ax: Axes, record: Record, *, by: str = "labels", legend: bool = True) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evenhand.experiments.adult import RULES
 from evenhand.experiments.base import Experiment, Findings, Needs, Number, Runs
-from evenhand.experiments.drawing import draw_worst, panels
+from evenhand.experiments.drawing import PAIRED, draw_ahead, draw_worst, panels
 from evenhand.experiments.measures import ceilings, curves, gains, half_gap, mean_number, worst
 from evenhand.experiments.study import Study, open_study_source
 from evenhand.experiments.verdicts import Above, Test, Within
@@ -27,8 +27,9 @@ COMPARABLE = Test(
 def find(runs: Runs, scale: str) -> Findings:
     """Worst-group accuracy over many random splits."""
     found = runs["german"]
-    figure, (ax,) = panels(["German credit"], "labels", "test accuracy of the worst group")
+    figure, (ax, ahead) = panels(["German credit", PAIRED], "labels", "test accuracy of the worst group", sharey=False)
     draw_worst(ax, found)
+    draw_ahead(ahead, found, "Uniform")
     numbers = [
         mean_number(f"{label}, 400 labels", worst(record), *PAPER.get(label, ())) for label, record in found.items()
     ]
@@ -46,7 +47,7 @@ def find(runs: Runs, scale: str) -> Findings:
         test.claim: NEEDS.measured({f"A_opt − {other}, 400 labels": gains(found, "A_opt", other)}, scale)
         for test, other in others.items()
     }
-    return Findings(figure, curves(found, source="german"), numbers, by_claim)
+    return Findings(figure, curves(found, "Uniform", source="german"), numbers, by_claim)
 
 
 EXPERIMENT = Experiment(

@@ -9,7 +9,7 @@ import numpy as np
 
 from evenhand.engine.run import Record
 from evenhand.experiments.base import Experiment, Findings, Needs, Runs
-from evenhand.experiments.drawing import draw_groups, draw_worst, panels
+from evenhand.experiments.drawing import PAIRED, draw_ahead, draw_groups, draw_worst, panels
 from evenhand.experiments.measures import curves, final_gap, gains, gains_between, mean_number, worst
 from evenhand.experiments.study import Study
 from evenhand.experiments.verdicts import Above, Test
@@ -66,8 +66,9 @@ def tested(found: Mapping[str, Record]) -> str:
 def find_worst(name: str, paper: Paper, pairs: Pairs, throughout: bool, runs: Runs, scale: str) -> Findings:
     """Worst-group accuracy against the round."""
     found = runs[name]
-    figure, (ax,) = panels([name], "round", "test accuracy of the worst group")
+    figure, (ax, ahead) = panels([name, PAIRED], "round", "test accuracy of the worst group", sharey=False)
     draw_worst(ax, found, by="round")
+    draw_ahead(ahead, found, "Uniform", by="round")
     ours, long = found["A_opt"], length(found["A_opt"])
     whole = len(ours.labels) >= ROUNDS
     numbers = [
@@ -83,7 +84,7 @@ def find_worst(name: str, paper: Paper, pairs: Pairs, throughout: bool, runs: Ru
             parts = [gains_between(found, rule, "Uniform", low, low + half) for low in (0, half)]
             own = {one.name: part for one, part in zip(test.comparisons, parts, strict=True)}
             by_claim[test.claim] = NEEDS.measured(own, scale, len(ours.labels), note)
-    return Findings(figure, curves(found, source=name), numbers, by_claim, [long])
+    return Findings(figure, curves(found, "Uniform", source=name), numbers, by_claim, [long])
 
 
 def _beats(rule: str, other: str) -> str:

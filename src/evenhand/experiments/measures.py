@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from evenhand.arrays import Floats, Ints
+from evenhand.claims.intervals import Difference, paired_difference
 from evenhand.engine.run import Record
 from evenhand.experiments.base import Number
 from evenhand.simulation import metrics
@@ -21,6 +22,7 @@ __all__ = [
     "gains",
     "gains_between",
     "half_gap",
+    "leads",
     "mean_number",
     "share",
     "tested_rounds",
@@ -70,15 +72,28 @@ def gains(runs: Mapping[str, Record], a: str, b: str, at: int | None = None) -> 
 
 def gains_between(runs: Mapping[str, Record], a: str, b: str, low: float, high: float) -> Floats:
     """The same as every trial's mean over the tested rounds with `low` to `high` labels."""
-    known = [np.isfinite(runs[label].accuracy).all(axis=(1, 2)) for label in (a, b)]
-    rounds = np.flatnonzero(known[0] & known[1])
+    rounds, found = _gain_curves(runs, a, b)
     # a block of trials spends its labels in step; the slowest says where a round stands
     labels = runs[a].labels[rounds].min(axis=1)
-    chosen = rounds[(labels > low) & (labels <= high)]
+    chosen = (labels > low) & (labels <= high)
     # a run this short has no such rounds: its last round is used, and no verdict rests on it
-    chosen = chosen if len(chosen) else rounds[-1:]
-    means = [pd.Series(metrics.worst(runs[x].accuracy[chosen]).mean(axis=0), index=runs[x].trials) for x in (a, b)]
-    return np.asarray((means[0] - means[1]).dropna().to_numpy())
+    return np.asarray(found[chosen].mean(axis=0) if chosen.any() else found[-1])
+
+
+def leads(runs: Mapping[str, Record], rule: str, base: str) -> tuple[Ints, list[Difference]]:
+    """The rounds that both rules tested, and how far the rule's worst group was ahead of the base's in each."""
+    rounds, found = _gain_curves(runs, rule, base)
+    return rounds, [paired_difference(one, np.zeros_like(one)) for one in found]
+
+
+def _gain_curves(runs: Mapping[str, Record], a: str, b: str) -> tuple[Ints, Floats]:
+    """Rounds that both tested; worst-group accuracy of a minus that of b there, in every trial that both have."""
+    known = [np.isfinite(runs[label].accuracy).all(axis=(1, 2)) for label in (a, b)]
+    rounds = np.flatnonzero(known[0] & known[1])
+    first, second = (
+        pd.DataFrame(metrics.worst(runs[label].accuracy[rounds]), columns=runs[label].trials) for label in (a, b)
+    )
+    return rounds, (first - second).dropna(axis="columns").to_numpy()
 
 
 def half_gap(paper: Mapping[str, tuple[float, float]]) -> float:
@@ -92,8 +107,14 @@ def mean_number(name: str, values: Floats, paper: float | None = None, paper_sd:
     return Number(name, mean, sd if len(values) > 1 else None, paper, paper_sd)
 
 
-def curves(runs: Mapping[str, Record], **columns: str) -> pd.DataFrame:
-    """Means and standard deviations over trials, a row for each strategy, tested round and group."""
+def curves(runs: Mapping[str, Record], base: str | None = None, **columns: str) -> pd.DataFrame:
+    """Means and standard deviations over trials, a row for each strategy, tested round and group.
+
+    Args:
+        runs: what was found, by strategy.
+        base: a strategy that the others' worst group is compared with; paired, with 95 % intervals.
+        columns: the same in every row.
+    """
     frames = []
     for label, record in runs.items():
         rounds = tested_rounds(record)
@@ -107,8 +128,15 @@ def curves(runs: Mapping[str, Record], **columns: str) -> pd.DataFrame:
             spread = {f"{name}_{how}": value for name, pair in pairs.items() for how, value in pair}
             about = {"strategy": label, "group": group, "round": rounds + 1}
             labels = {"labels": record.labels[rounds].max(axis=1), "trials": len(record.trials)}
-            frames.append(pd.DataFrame({**columns, **about, **labels, **spread}))
+            ahead = _lead_columns(runs, label, base, rounds) if base else {}
+            frames.append(pd.DataFrame({**columns, **about, **labels, **spread, **ahead}))
     return pd.concat(frames, ignore_index=True)
+
+
+def _lead_columns(runs: Mapping[str, Record], rule: str, base: str, rounds: Ints) -> dict[str, Floats]:
+    tested, found = leads(runs, rule, base)
+    by_round = pd.DataFrame([(one.mean, one.low, one.high) for one in found], index=tested).reindex(rounds)
+    return {f"ahead_{how}": by_round[column].to_numpy() for column, how in enumerate(("mean", "low", "high"))}
 
 
 def ceilings(source: Any, trials: int = 1) -> dict[str, tuple[float, float]]:
