@@ -133,6 +133,8 @@ def test_verdicts_are_given_again_from_what_was_kept(tmp_path):
     again = CliRunner().invoke(app, ["reproduce", "--judge", "--out", str(tmp_path)])
     assert again.exit_code == 0
     assert "does not hold: In instance I the best share of u is about 0.23" in again.output
+    others = ", ".join(name for name in experiments() if name != "fig-mixture-curve")
+    assert again.stderr == f"not judged, because {tmp_path} has no values of them: {others}\n"
     kept = json.loads((tmp_path / "verdicts.json").read_text())
     kept["experiments"]["fig-mixture-curve"]["In instance I the best share of u is about 0.23"]["values"] = {
         "share of u at the peak, instance I": [0.23]

@@ -67,7 +67,7 @@ def reproduce(
             typer.echo(f"{one.id:22}{one.title}")
         return
     if judge:
-        _judge(out, experiment or [])
+        _judge(out, chosen, everything=not experiment)
         return
     if data_dir is not None:
         # set in the environment, which worker processes inherit; absolute, because they may start elsewhere
@@ -84,12 +84,13 @@ def reproduce(
         raise typer.Exit(SKIPPED)
 
 
-def _judge(out: Path, ids: list[str]) -> None:
+def _judge(out: Path, chosen: Sequence[Experiment], everything: bool) -> None:
     """Print every verdict with its test; exit 1 where verdict, numbers or test are not those that were published."""
     from evenhand.experiments.judging import judge_again
 
     differ = 0
-    for name, claims in judge_again(out, ids).items():
+    judged = judge_again(out, [] if everything else [one.id for one in chosen])
+    for name, claims in judged.items():
         typer.echo(name)
         for claim, published in claims:
             typer.echo(f"  {claim.verdict}: {claim.text}\n      {claim.evidence}\n      test: {claim.test}")
@@ -97,6 +98,8 @@ def _judge(out: Path, ids: list[str]) -> None:
                 differ += 1
                 said = f"{published.verdict}: {published.evidence}; test: {published.test}" if published else "nothing"
                 typer.echo(f"      results.json says: {said}", err=True)
+    if absent := [one.id for one in chosen if one.id not in judged]:
+        typer.echo(f"not judged, because {out} has no values of them: {', '.join(absent)}", err=True)
     if differ:
         raise typer.Exit(1)
 
