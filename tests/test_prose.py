@@ -67,7 +67,6 @@ FIGURE = re.compile(
 RULES = {
     "the level of an interval or a certificate": r"\b95 %(?! of)|\b5 % (?:unless|would be|divided)|δ(?:/2)? = [.\d]+|1 − 0\.05",
     "the value of a setting": r"\b(?:c0|ε) = 0\.1\b|\bξ = 0\.5\b|\bby default 0\.0?5\b|\bAdam (?:with|at) rate 0\.001\b",
-    "the fair share of instance I, a closed form": r"\bπ\\?\* = 0\.20\b",
     "a share that is held out": r"\b30 % (?:out )?of (?:every|each)",
     "the paper's": r"\bpaper(?:'s| uses?) (?:0\.1\b|\.\d{3}\b)",
     "a version, or a number of a section": r"\b(?:Python|NumPy|CC BY|Section) [.\d]+(?:(?:,| to| and) [.\d]+)*",

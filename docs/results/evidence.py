@@ -51,6 +51,8 @@ STEPS = {
     "quick": "evenhand reproduce --scale quick --image-rounds 0 --out .venv/evidence-quick",
     "tables": "python docs/results/tables.py",
     "demo": f"{DEMO} > {SIMULATED}",
+    "pictures": "evenhand demo --out .venv/evidence-demo-{code} > .venv/evidence-demo.txt && "
+    "python docs/assets/demo_picture.py .venv/evidence-demo-{code}/train.report.json && python docs/assets/report_picture.py",
     "discussion": "python benchmarks/discussion.py",
     "theory": "python benchmarks/theory.py --out docs",
     "errata": "python benchmarks/errata.py --out docs/results/errata.json",
