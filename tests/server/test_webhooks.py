@@ -8,8 +8,10 @@ import threading
 import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from standardwebhooks import Webhook
 from tests.server.conftest import Running, Start
@@ -18,6 +20,7 @@ from tests.server.test_api import rows
 import evenhand as eh
 from evenhand.errors import InputError
 from evenhand.server.addresses import checked_address
+from evenhand.server.webhooks import Webhooks
 
 BROKEN = """
 class Broken:
@@ -195,6 +198,28 @@ def test_two_servers_do_not_send_twice(start: Start, receiver: Receiver, postgre
     time.sleep(1.0)
     ids = [headers["webhook-id"] for headers, _ in receiver.messages]
     assert len(ids) == len(set(ids)) == 6
+
+
+@pytest.mark.parametrize("answer", [204, 500])
+def test_a_server_that_looked_before_another_tried_sends_nothing(
+    tmp_path: Path, receiver: Receiver, answer: int
+) -> None:
+    receiver.statuses = [answer]
+    with eh.Campaign.create(
+        f"sqlite:///{tmp_path / 'ledger.db'}", "late", ["u", "v"], learner=None, budget=80
+    ) as campaign:
+        servers = [Webhooks(campaign.store.ledger) for _ in range(2)]
+        servers[0].create(campaign.store.number, receiver.url, ["request.opened"], 0, allowed=["localhost"])
+        campaign.ask()
+        ((first,), (second,)) = (server.due() for server in servers)
+        sent = [
+            anyio.run(server.send, due, campaign, ["localhost"])
+            for server, due in zip(servers, (first, second), strict=True)
+        ]
+        assert sent == [(1, 0) if answer == 204 else (0, 1), (0, 0)]
+        assert len(receiver.messages) == 1
+        # the failed message is tried again by whoever looks when its time has come
+        assert servers[1].due() == ([second._replace(seq=campaign.store.state.seq)] if answer == 204 else [])
 
 
 @pytest.mark.parametrize(

@@ -157,13 +157,15 @@ class Webhooks:
         return sent, int(failure is not None)
 
     def _begin(self, due: Due, campaign: Campaign) -> bool:
-        return campaign.store.refresh().seq > due.seq and self._hold(due.id)
+        return campaign.store.refresh().seq > due.seq and self._hold(due)
 
-    def _hold(self, number: int) -> bool:
+    def _hold(self, due: Due) -> bool:
         """Whether this server may send to a webhook now; if so, no other server does meanwhile."""
         now = time.time()
         free = or_(_W.until.is_(None), _W.until <= now, _W.holder == self._holder)
-        change = update(schema.webhooks).where(_W.id == number, free).returning(_W.id)
+        # another server may have sent, or failed, since this one looked
+        as_seen = (_W.seq == due.seq, _W.failures == due.failures)
+        change = update(schema.webhooks).where(_W.id == due.id, free, *as_seen).returning(_W.id)
         with self._ledger.transaction(writing=True) as connection:
             values = {"holder": self._holder, "until": now + _HOLD_SECONDS}
             return connection.execute(change.values(values)).first() is not None
