@@ -4,8 +4,8 @@ Run: python docs/results/evidence.py            (`--list`; `--only STEP …`; `-
 `--images` too; `--pages` runs no step)
 
 A step that is finished on the code as it is is not run again: stopped and started anew, it goes on. Steps that keep trials of
-their own go on inside, too. evidence.json has when each ran, on which commit, and a digest of the code that it uses: the package
-and its own scripts, without comments and docstrings.
+their own go on inside, too. evidence.json has when each ran, on which commit, and a digest of the code that it uses: what its scripts
+and commands import, without comments and docstrings.
 """
 
 import argparse

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import ModuleType
 
 import pytest
@@ -118,31 +119,57 @@ def test_the_commit_is_kept_and_numbers_are_no_change_of_code(small):
     assert small.commit(small.ROOT) == f"{first}-dirty"
 
 
+RULE = "src/evenhand/parts/rule.py"
+NAMES = 'NEXT = "evenhand.parts.named:f"\n'
+
+
 @pytest.mark.parametrize(
     ("file", "text", "again"),
     [
-        ("src/evenhand/rule.py", "def f():\n    return 2\n", True),
-        ("src/evenhand/rule.py", '# why\ndef f():\n    """Other words."""\n    return 1\n', False),
-        ("src/evenhand/rule.py", "def f():\n    return  1\n", False),
-        ("src/evenhand/page.html", "<b>", True),
-        ("src/evenhand/new.py", "", True),
+        (RULE, "def f():\n    return 2\n", True),
+        (RULE, f'# why\ndef f():\n    """Other words."""\n    return 1\n{NAMES}', False),
+        (RULE, f"def f():\n    return  1\n{NAMES}", False),
+        ("src/evenhand/parts/page.html", "<b>", True),
+        ("src/evenhand/parts/__init__.py", "A = 1", True),
+        ("src/evenhand/parts/later.py", "A = 2", True),
+        ("src/evenhand/parts/named.py", "A = 2", True),
+        ("src/evenhand/parts/unused.py", "A = 2", False),
+        ("src/evenhand/public.py", "def used(): return 2", True),
+        ("src/evenhand/other.py", "def unused(): return 2", False),
+        ("src/evenhand/cli/tell.py", "A = 2", True),
+        ("src/evenhand/cli/tell_more.py", "A = 2", True),
+        ("src/evenhand/cli/ask.py", "A = 2", False),
         ("benchmarks/script.py", "print()", True),
         ("benchmarks/helper.py", "A = 2", True),
         ("docs/results/blocks/inner.py", "A = 2", True),
         ("benchmarks/provenance.py", "", False),
         ("benchmarks/other.py", "", False),
-        ("src/evenhand/experiments/new.py", "", False),
         ("tests/test_new.py", "", False),
         ("docs/page.md", "", False),
     ],
 )
 def test_a_step_is_run_again_when_the_code_that_it_uses_has_changed(small, capsys, file, text, again):
-    used = {"src/evenhand/rule.py": 'def f():\n    """Words."""\n    return 1\n', "src/evenhand/page.html": "<a>"}
-    used |= {
-        "benchmarks/script.py": "import helper",
-        "benchmarks/helper.py": "def later():\n    from blocks import inner\n",
+    used = {
+        "src/evenhand/__init__.py": "",
+        "src/evenhand/__init__.pyi": "from .public import used as used\nfrom .other import unused as unused\n",
+        "src/evenhand/public.py": "def used(): return 1",
+        "src/evenhand/other.py": "def unused(): return 1",
+        "src/evenhand/parts/__init__.py": "",
+        RULE: 'def f():\n    """Words."""\n    return 1\n' + NAMES,
+        "src/evenhand/parts/page.html": "<a>",
+        "src/evenhand/parts/later.py": "A = 1",
+        "src/evenhand/parts/named.py": "A = 1",
+        "src/evenhand/parts/unused.py": "A = 1",
+        "src/evenhand/cli/__init__.py": 'COMMANDS = {\n    "ask": "ask:ask",\n    "tell": "tell:tell",\n}',
+        "src/evenhand/cli/ask.py": "A = 1",
+        "src/evenhand/cli/tell.py": "A = 1",
+        "src/evenhand/cli/tell_more.py": "A = 1",
+        "benchmarks/script.py": "import helper\nimport evenhand as eh\n\ndef run():\n    from evenhand.parts.rule import f\n"
+        "    return eh.used()\n",
+        "benchmarks/helper.py": "def later():\n    from blocks import inner\n    import evenhand.parts.later\n"
+        "SHELL = ['python', '-m', 'evenhand', 'tell']\n",
+        "docs/results/blocks/inner.py": "A = 1",
     }
-    used |= {"docs/results/blocks/inner.py": "A = 1"}
     for name, own in used.items():
         (small.ROOT / name).parent.mkdir(parents=True, exist_ok=True)
         (small.ROOT / name).write_text(own)
@@ -170,7 +197,6 @@ def test_a_step_with_another_command_is_run_again(small):
     ("file", "command"),
     [
         ("tests/test_long.py", "python -m pytest -m soak"),
-        ("src/evenhand/experiments/new.py", "evenhand reproduce"),
         ("benchmarks/speed/new.py", "evenhand bench --full"),
     ],
 )
@@ -183,11 +209,63 @@ def test_what_only_some_steps_use(small, file, command):
     assert small.code_of(other, small.ROOT) == before[1]
 
 
+def test_what_a_process_imports_is_what_its_command_uses():
+    """A lot of imports are inside functions: the files counted are more than those of one run, and never fewer."""
+    used_code = importlib.import_module("used_code")
+    runs = {
+        "evenhand simulate": [
+            "simulate",
+            "synthetic1:I",
+            "--strategy",
+            "optimistic",
+            "--budget",
+            "20",
+            "--trials",
+            "1",
+        ],
+        "evenhand reproduce": ["reproduce", "fig-convergence", "--trials", "1", "--jobs", "1"],
+    }
+    program = (
+        "import sys\nfrom evenhand.cli import app\ntry:\n    app(sys.argv[1:])\nexcept SystemExit as end:\n    assert not end.code\n"
+        "print(*[m.__file__ for n, m in sys.modules.items() if n.startswith('evenhand')], sep='\\n', file=sys.stderr)"
+    )
+    for command, arguments in runs.items():
+        with TemporaryDirectory() as folder:
+            whole = [sys.executable, "-c", program, *arguments, "--out", f"{folder}/out"]
+            done = subprocess.run(whole, capture_output=True, text=True, check=True)
+        imported = {
+            Path(line) for line in done.stderr.splitlines() if line.startswith(str(ROOT)) and line.endswith(".py")
+        }
+        assert len(imported) > 40
+        assert imported <= used_code.files_of(command, ROOT)
+
+
+@pytest.mark.parametrize(
+    ("command", "uses", "lacks"),
+    [
+        ("python docs/results/tables.py", "src/evenhand/experiments/measures.py", "src/evenhand/server/app.py"),
+        ("python benchmarks/discussion.py", "src/evenhand/plotting/panels.py", "src/evenhand/experiments/measures.py"),
+        (
+            "python benchmarks/server.py --only throughput",
+            "src/evenhand/server/webhooks.py",
+            "src/evenhand/plotting/panels.py",
+        ),
+        ("python -m pytest -m soak", "tests/campaign/crowd.py", "tests/test_prose.py"),
+        ("evenhand curate people.csv", "src/evenhand/report/templates/report_base.html", "src/evenhand/cli/serve.py"),
+        ("evenhand demo", "src/evenhand/datasets/files/adult.data.xz", "src/evenhand/server/app.py"),
+    ],
+)
+def test_what_steps_use(command, uses, lacks):
+    found = {path.relative_to(ROOT).as_posix() for path in importlib.import_module("used_code").files_of(command, ROOT)}
+    assert (ROOT / lacks).exists()
+    assert uses in found
+    assert lacks not in found
+
+
 def test_trials_of_other_code_are_kept_apart(small):
-    small.STEPS["one"] = notes("kept-{code}", "trial")
+    small.STEPS["one"] = f"python benchmarks/rule.py && {notes('kept-{code}', 'trial')}"
     for text in ("A = 1", "A = 2", "A = 2  # said otherwise"):
-        (small.ROOT / "src/evenhand").mkdir(parents=True, exist_ok=True)
-        (small.ROOT / "src/evenhand/rule.py").write_text(text)
+        (small.ROOT / "benchmarks/rule.py").write_text(text)
         assert small.main(["--only", "one"]) == 0
     assert len(list(small.ROOT.glob("kept-*"))) == 2
 
