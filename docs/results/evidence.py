@@ -47,7 +47,7 @@ DEMO = (
 )
 
 STEPS = {
-    "reproduction": f"evenhand reproduce --scale paper --seed 2 --image-rounds 0 --out {TRIALS}",
+    "reproduction": f"evenhand reproduce --scale paper --seed 3 --image-rounds 0 --out {TRIALS}",
     "quick": "evenhand reproduce --scale quick --image-rounds 0 --out .venv/evidence-quick",
     "tables": "python docs/results/tables.py",
     "demo": f"{DEMO} > {SIMULATED}",

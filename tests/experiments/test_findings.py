@@ -147,7 +147,7 @@ def test_ceilings_are_those_of_the_whole_pool():
 def test_an_experiment_knows_its_scales():
     known = experiments()
     assert all(isinstance(experiment, Experiment) for experiment in known.values())
-    assert known["fig-german"].at("paper", None, None)["german"].trials == 2000
+    assert known["fig-german"].at("paper", None, None)["german"].trials == 8000
     assert known["fig-german"].at("quick", 7, 3)["german"].trials == 7
 
 

@@ -15,7 +15,7 @@ RULES = {
     "Uncurated": "uncurated",
     "ε-greedy": "epsilon-greedy:epsilon=0.1",
 }
-STUDY = Study("adult", RULES, budget=8000, trials=50, quick={"budget": 800, "trials": 10}, evaluate=80, block=5)
+STUDY = Study("adult", RULES, budget=8000, trials=200, quick={"budget": 800, "trials": 10}, evaluate=80, block=5)
 PAPER = {"A_opt": (0.801, 0.001), "Greedy": (0.800, 0.002), "Uniform": (0.798, 0.002), "Uncurated": (0.797, 0.003)}
 SMALL = 500
 NEEDS = Needs(paper=True)

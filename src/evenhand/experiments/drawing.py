@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = [
+    "COLOUR_OF",
     "PAIRED",
     "draw_ahead",
     "draw_band",
@@ -34,6 +35,18 @@ __all__ = [
 # more points cannot be seen, and would make an SVG of megabytes
 _POINTS = 200
 
+
+COLOUR_OF = dict(
+    zip(
+        ("A_opt", "Greedy", "Uniform", "Uncurated", "ε-greedy", "A_opt+", "peers", "peers, 10 × the rounds"),
+        COLOURS,
+        strict=True,
+    )
+)
+"""A rule has the same colour in every figure."""
+# its settings beside each other
+COLOUR_OF |= {"A_opt, c0 = 0.1": COLOURS[0], "A_opt, c0 = 1": COLOURS[5]}
+COLOUR_OF |= {"ε-greedy, ε = 0.1": COLOURS[4], "ε-greedy, ε = 0.5": COLOURS[6]}
 
 PAIRED = "ahead of Uniform, paired, with 95 % intervals"
 """The title of a panel that `draw_ahead` draws."""
@@ -60,13 +73,10 @@ def _legend(ax: Axes, where: Literal["best", "lower right"] = "best") -> None:
     ax.legend(frameon=False, fontsize=9, loc=where)
 
 
-def draw_share(
-    ax: Axes, runs: Mapping[str, Record], group: str, fair: float | None = None, rules: Sequence[str] = ()
-) -> None:
-    """Share of one group against the round, a line for each strategy; `rules` gives each the colour of its place."""
-    colours = dict(zip(rules or runs, COLOURS, strict=False))
+def draw_share(ax: Axes, runs: Mapping[str, Record], group: str, fair: float | None = None) -> None:
+    """Share of one group against the round, a line for each strategy."""
     for label, record in runs.items():
-        draw_band(ax, np.arange(1, len(record.labels) + 1), share(record, group), label, colours[label], (0, 1))
+        draw_band(ax, np.arange(1, len(record.labels) + 1), share(record, group), label, COLOUR_OF[label], (0, 1))
     if fair is not None:
         ax.axhline(fair, color="#444444", linewidth=1, linestyle="--", label=f"π* = {fair:.2f}")
     ax.set_ylim(0, 1)
@@ -83,23 +93,23 @@ def draw_mixture(ax: Axes, record: Record) -> None:
 
 def draw_worst(ax: Axes, runs: Mapping[str, Record], *, by: str = "labels") -> None:
     """Test accuracy of the worst group, a line for each strategy."""
-    for (label, record), colour in zip(runs.items(), COLOURS, strict=False):
+    for label, record in runs.items():
         rounds = tested_rounds(record)
         x = record.labels[rounds].max(axis=1) if by == "labels" else rounds + 1
-        draw_band(ax, x, worst(record.accuracy[rounds]), label, colour)
+        draw_band(ax, x, worst(record.accuracy[rounds]), label, COLOUR_OF[label])
     _legend(ax, "lower right")
 
 
 def draw_ahead(ax: Axes, runs: Mapping[str, Record], base: str, *, by: str = "labels") -> None:
     """How many points each strategy's worst group is ahead of the base's: means of pairs, with 95 % intervals."""
-    for (label, record), colour in zip(runs.items(), COLOURS, strict=False):
+    for label, record in runs.items():
         if label == base:
-            ax.axhline(0, color=colour, linewidth=1.6)
+            ax.axhline(0, color=COLOUR_OF[label], linewidth=1.6)
             continue
         rounds, found = leads(runs, label, base)
         x = record.labels[rounds].max(axis=1) if by == "labels" else rounds + 1
         mean, high = (100 * np.array([getattr(one, end) for one in found]) for end in ("mean", "high"))
-        band(ax, x, mean, high - mean, label, colour)
+        band(ax, x, mean, high - mean, label, COLOUR_OF[label])
     ax.set_ylabel("percentage points")
 
 

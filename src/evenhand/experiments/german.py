@@ -9,7 +9,7 @@ from evenhand.experiments.measures import ceilings, curves, gains, half_gap, mea
 from evenhand.experiments.study import Study, open_study_source
 from evenhand.experiments.verdicts import Above, Test, Within
 
-STUDY = Study("german", RULES, budget=400, trials=2000, quick={"trials": 50}, evaluate=40)
+STUDY = Study("german", RULES, budget=400, trials=8000, quick={"trials": 50}, evaluate=40)
 PAPER = {"A_opt": (0.721, 0.035), "Greedy": (0.713, 0.036), "Uniform": (0.716, 0.032), "Uncurated": (0.715, 0.038)}
 NEEDS = Needs(trials=200)
 SPLITS = 500
@@ -58,6 +58,6 @@ EXPERIMENT = Experiment(
     find=find,
     tests=(UNIFORM, GREEDY, COMPARABLE),
     needs=NEEDS,
-    note="A new random split of all rows in each of 2,000 trials, the paper has 500 and gives no budget; with 400 labels Uniform "
+    note="A new random split of all rows in each of 8,000 trials, the paper has 500 and gives no budget; with 400 labels Uniform "
     "does not use up the women, about 217 of them, in most trials.",
 )

@@ -49,7 +49,7 @@ def find(runs: Runs, scale: str) -> Findings:
     figure, axes = panels(["2,000 labels", "20,000 labels"], "round", "share of u")
     for ax, records in zip(axes, (found, long), strict=True):
         ax.axhline(FLOOR, color="#444444", linewidth=1, linestyle=":", label=f"floor of ε = 0.5: ε/2 = {FLOOR:.2f}")
-        draw_share(ax, records, "u", fair, tuple(RULES))
+        draw_share(ax, records, "u", fair)
         ax.set_ylim(0, 0.6)
     numbers = [
         mean_number(f"final share of u, {label}, {labels} labels", final_share(record, "u"))
@@ -82,7 +82,7 @@ EXPERIMENT = Experiment(
             "synthetic1:I",
             {label: RULES[label] for label in (BOLD, TOO_MUCH)},
             budget=20_000,
-            trials=300,
+            trials=500,
             quick={"trials": 10, "budget": 4000},
             block=25,
         ),

@@ -69,5 +69,5 @@ EXPERIMENT = Experiment(
     find=find,
     tests=(NOT_WORSE,),
     needs=NEEDS,
-    note="Theirs buys all labels first, by the population's shares; step size 0.1, 0-1 loss chooses the group.",
+    note="Theirs buys all labels first, by the population's shares; step size 0.1, which nobody tuned, 0-1 loss chooses the group.",
 )
