@@ -17,6 +17,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle
+from scipy.stats import t as student
 
 import evenhand as eh
 from evenhand.arrays import Floats
@@ -43,6 +44,11 @@ def interval(found: tuple[float, float, float]) -> JsonObject:
     return dict(zip(("mean", "low", "high"), map(float, found), strict=True))
 
 
+def half_interval(sd: float, trials: int) -> float:
+    """Half of the 95 % interval of a mean over trials."""
+    return float(student.ppf(0.975, trials - 1) * sd / np.sqrt(trials))
+
+
 def grid(trials: int, out: Path) -> JsonObject:
     """Section 5: c0 and ε chosen by a grid search, on both instances."""
     found: JsonObject = {"trials": trials, "budget": LENGTHS[0], "sweeps": []}
@@ -56,7 +62,10 @@ def grid(trials: int, out: Path) -> JsonObject:
             found["sweeps"].append({"instance": which, "setting": name, **rows})
             x = [float(value) for value in values[name]]
             means = [row["confirming_mean"] for row in rows["settings"]]
-            ax.semilogx(x, means, style, color=COLOURS[which == "II"], label=f"instance {which}", markersize=4)
+            half = [half_interval(row["confirming_std"], trials - trials // 2) for row in rows["settings"]]
+            colour = COLOURS[which == "II"]
+            ax.errorbar(x, means, half, fmt=style, color=colour, label=f"instance {which}", markersize=4, capsize=3)
+            ax.set_xscale("log")
             ax.set_xlabel({"c0": "c0 of A_opt", "epsilon": "ε of ε-greedy"}[name])
             ax.axvline(0.1, color="#444444", linewidth=1, linestyle=":")
             ax.legend(frameon=False, fontsize=9)

@@ -1,5 +1,6 @@
 """docs/results-images.md: ways to train on images, dips, and c1 of A_opt+."""
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -8,9 +9,11 @@ import numpy as np
 from blocks.image_trials import lead, spread
 from blocks.text import RESULTS, kept, short, table, versions
 from evenhand.claims.intervals import paired_difference
+from evenhand.simulation.metrics import paired
 
 Found = dict[str, Any]
 FIRST = "one step, as the paper"
+DEFAULT = "one epoch"
 
 
 def made(found: Found) -> str:
@@ -43,37 +46,57 @@ def updates(found: Found) -> str:
         ours, even = values(found, way, "A_opt"), values(found, way, "uniform")
         if not ours or not even:
             continue
-        more = "" if way == FIRST else lead(ours, values(found, FIRST, "A_opt"))
+        gains = ["" if way == base else lead(ours, values(found, base, "A_opt")) for base in (FIRST, DEFAULT)]
         cells = [way, f"{len(ours.keys() & even.keys())}", *(spread(list(one.values())) for one in (ours, even))]
         other = as_long(found, way, ways)
         longer = "" if other is None else f"{lead(ours, values(found, other, 'uniform'))} ({other.partition(',')[0]})"
         spent = " / ".join(f"{seconds(found, way, rule):.0f}" for rule in ("A_opt", "uniform"))
-        rows.append([*cells, lead(ours, even), longer, more, spent])
+        rows.append([*cells, lead(ours, even), longer, *gains, spent])
     head = ["updates a round", "trials", "A_opt", "Uniform", "A_opt − Uniform, equal labels, points [95 %]"]
     head += ["the same, Uniform computing at least as long (its updates)"]
-    head += [f"A_opt − A_opt with {FIRST.partition(',')[0]}, points [95 %]", "CPU seconds a run, A_opt / Uniform"]
+    head += [f"A_opt − A_opt with {base.partition(',')[0]}, points [95 %]" for base in (FIRST, DEFAULT)]
+    head += ["CPU seconds a run, A_opt / Uniform"]
     told = f"{found['rounds']} rounds, {found['labels']:,} labels, worst pair, trained on half.\n\n"
     return told + table(head, rows) + made(found)
 
 
 def trend(found: Found) -> str:
-    """A row for each c1."""
+    """A row for each c1, and which of them are beyond their interval."""
     rows = []
+    beyond: dict[str, list[str]] = {"behind": [], "ahead of": []}
     base = values(found, FIRST, "A_opt")
+    settings: dict[str, str] = {}
     for rule in dict.fromkeys(run["rule"] for run in found["runs"]):
         own = values(found, FIRST, rule)
-        runs = [run["mixture"] for run in found["runs"] if run["rule"] == rule]
-        most = max(runs[0], key=lambda z: float(np.mean([mixture[z] for mixture in runs])))
-        share = f"{most} {100 * np.mean([mixture[most] for mixture in runs]):.0f} %"
-        shown = "A_opt, no trend term" if rule == "A_opt" else f"`{rule}`"
-        rows.append([shown, f"{len(own)}", spread(list(own.values())), "" if own is base else lead(own, base), share])
-    head = ["rule", "trials", "worst pair", "− A_opt, points [95 %]", "the largest share"]
-    told = f"{found['rounds']} rounds, {found['labels']:,} labels.\n\n"
-    return (
-        told
-        + table(head, [[*row[:3], "" if row[0].startswith("A_opt") else row[3], row[4]] for row in rows])
-        + made(found)
+        name, gap = "A_opt, no trend term", ""
+        if rule != "A_opt":
+            settings = dict(part.split("=") for part in rule.partition(":")[2].split(","))
+            name, gap = f"A_opt+, c1 = {settings['c1']}", lead(own, base)
+            trials = sorted(own.keys() & base.keys())
+            _, low, high = paired(np.array([own[t] for t in trials]), np.array([base[t] for t in trials]))
+            if low > 0 or high < 0:
+                beyond["ahead of" if low > 0 else "behind"].append(settings["c1"])
+        shares = largest_shares([run["mixture"] for run in found["runs"] if run["rule"] == rule])
+        rows.append([name, f"{len(own)}", spread(list(own.values())), gap, shares])
+    head = ["rule", "trials", "worst pair", "− A_opt, points [95 %]"]
+    head += ["a trial's largest share, mean: its pair, and in how many trials"]
+    ends = "; ".join(f"{where} A_opt: {joined(c1s, 'c1 = ') or 'none'}" for where, c1s in beyond.items())
+    told = (
+        f"{found['rounds']} rounds, {found['labels']:,} labels; c0 = {settings['c0']}, window {settings['window']}.\n\n"
     )
+    return f"{told}{table(head, rows)}\n\nBeyond the interval {ends}.{made(found)}"
+
+
+def joined(items: list[str], before: str) -> str:
+    """Some settings in a row."""
+    return before + " and ".join(filter(None, [", ".join(items[:-1]), items[-1]])) if items else ""
+
+
+def largest_shares(mixtures: list[dict[str, float]]) -> str:
+    """The mean over trials of each one's largest share, and which pair it was in how many of them."""
+    pairs = Counter(max(mixture, key=mixture.__getitem__) for mixture in mixtures)
+    mean = np.mean([max(mixture.values()) for mixture in mixtures])
+    return f"{100 * mean:.0f} %: {', '.join(f'{pair} in {count}' for pair, count in pairs.most_common())}"
 
 
 def in_points(own: np.ndarray, other: np.ndarray, over: Callable[..., Any]) -> str:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from blocks.data_sets import SYNTHETIC, counted, listed, over_data_sets
 from blocks.text import duration, kept, seeds, short, table, versions
 
 
@@ -44,8 +45,9 @@ def price(part: dict[str, Any]) -> str:
     """No price: every source, budget and rule."""
     found = part["found"]
     text = told(part, f"{found['cells']} cells (source × budget × rule), {found['trials']} trials each")
+    mean = over_data_sets((row["source"], row[rule]["mean"]) for row in found["rows"] for rule in ("Uniform", "A_opt"))
     summary = (
-        f"Mean of chosen − plain, with its interval over sources: **{points(found['mean'], 2)} points**; the least cell {signed(found['least'])}; "
+        f"Mean of chosen − plain, with its interval over data sets: **{points(mean, 2)} points**; the least cell {signed(found['least'])}; "
         f"cells below −1 point beyond a Bonferroni interval: {found['below_minus_1']}; cells whose own 95 % interval is above 0: "
         f"{found['won']}, below 0: {found['lost']}."
     )
@@ -66,8 +68,8 @@ KEYS = {
 
 
 def substitutes(part: dict[str, Any]) -> str:
-    """Sampling and re-weighting side by side, over all cells and for the sources where either matters."""
-    found = part["found"]["substitutes"]
+    """Sampling and re-weighting side by side, over data sets."""
+    cells = part["found"]["rows"]
     names = {
         "Uniform": "re-weighting alone: Uniform, chosen − Uniform, plain",
         "A_opt over Uniform": "sampling alone: A_opt, plain − Uniform, plain",
@@ -75,8 +77,12 @@ def substitutes(part: dict[str, Any]) -> str:
         "A_opt": "re-weighting after A_opt: A_opt, chosen − A_opt, plain",
         "A_opt chosen over Uniform chosen": "sampling where all re-weight: A_opt, chosen − Uniform, chosen",
     }
-    rows = [[title, points(found[key], 2)] for key, title in names.items()]
-    return table(["worst-group test accuracy, mean over cells", "points [95 % over sources]"], rows)
+    rows = []
+    for key, title in names.items():
+        found = [(row["source"], row[key]["mean"]) for row in cells]
+        rows.append([title, *(points(over_data_sets(found, real=real), 2) for real in (False, True))])
+    header = ["worst-group test accuracy", "points [95 % over data sets]", "the same, real data alone"]
+    return f"{table(header, rows)}\n\n{counted(row['source'] for row in cells)}."
 
 
 def rates(part: dict[str, Any]) -> str:
@@ -91,7 +97,7 @@ def rates(part: dict[str, Any]) -> str:
         header = ["folds", "rate", f"{title}, {found[name][0]['cells']} cells: gain over plain", "least cell", "which"]
         tables.append(table(header, rows))
     return (
-        told(part, f"{found['trials']} trials a cell, gain in points [95 % over sources]")
+        told(part, f"{found['trials']} trials a cell, gain in points [95 % over sources, not data sets]")
         + "\n\n"
         + "\n\n".join(tables)
     )
@@ -114,18 +120,36 @@ def boldness(part: dict[str, Any]) -> str:
         ]
         for c0, v in found.items()
     ]
-    header = ["c0", "mean regret, points", "above the best ± s.e. over cells", "largest regret"]
+    header = ["c0", "mean regret over cells, points", "above the best ± s.e. over cells", "largest regret"]
     cells = len(part["found"]["cells"])
     text = told(part, f"{cells} cells (source × budget), 30 to 100 trials each, plain models on all labels")
     return f"{text}\n\n{table(header, rows)}"
 
 
 def regrets(part: dict[str, Any]) -> str:
-    """Regret of every rule on the fresh seed, over all cells."""
-    found = part["found"]["regrets"]
-    rows = [[rule, points(v, 2), signed(v["largest"]), str(v["beyond"])] for rule, v in found.items()]
-    header = ["rule", "mean regret, points [95 % over sources]", "largest", "cells in which it is surely above 0"]
-    return table(header, rows)
+    """Regret of every rule on the fresh seed, over data sets, and how far A_opt is ahead of it."""
+    found, cells = part["found"]["regrets"], part["found"]["cells"]
+    rows = []
+    for rule, v in found.items():
+        own = regret_of(cells, rule)
+        ahead = [
+            (source, value - base) for (source, value), (_, base) in zip(own, regret_of(cells, "A_opt"), strict=True)
+        ]
+        below = sum(cell["regret"][rule][2] < 0 for cell in cells)
+        over = [points(over_data_sets(own, real=real), 2) for real in (False, True)]
+        lead = "" if rule == "A_opt" else points(over_data_sets(ahead), 2)
+        rows.append([rule, *over, lead, signed(v["largest"]), f"{v['beyond']} / {below}"])
+    header = ["rule", "mean regret, points [95 % over data sets]", "the same, real data alone"]
+    header += ["A_opt ahead of it, points [95 % over data sets]"]
+    header += ["largest", "cells whose own 95 % interval is above 0 / below 0"]
+    about = f"{counted(cell['source'] for cell in cells)}, {len(cells)} cells (source × budget). The data sets: {listed()}. "
+    about += f"Real data are all but {' and '.join(SYNTHETIC)}."
+    return f"{table(header, rows)}\n\n{about}"
+
+
+def regret_of(cells: list[dict[str, Any]], rule: str) -> list[tuple[str, float]]:
+    """Source and mean regret of every cell, in points."""
+    return [(cell["source"], cell["regret"][rule][0]) for cell in cells]
 
 
 def regret_cells(part: dict[str, Any]) -> str:
@@ -149,18 +173,26 @@ def methods(part: dict[str, Any]) -> str:
     found = part["found"]
     names = list(found["overall"])
     rows = [
-        [method, points(v, 2), signed(v["least"]), duration(v["seconds"])]
+        [method, points(gain_of(found["cells"], method), 2), signed(v["least"]), duration(v["seconds"])]
         for method, v in found["overall"].items()
         if method != "plain"
     ]
-    header = ["method", "gain over plain, points [95 % over sources]", "least source", "CPU seconds a fit, mean"]
+    header = ["method", "gain over plain, points [95 % over data sets]", "least source", "CPU seconds a fit, mean"]
     by_source = [
         [cell["source"], f"{cell['budget']:,}", "equal" if cell["even"] else "the population's"]
         + [short(cell["error"][method]) for method in names]
         for cell in found["cells"]
     ]
-    text = told(part, f"{found['trials']} trials a source, worst-group test error")
+    text = told(
+        part,
+        f"{counted(cell['source'] for cell in found['cells'])}, {found['trials']} trials each, worst-group test error",
+    )
     return f"{text}\n\n{table(header, rows)}\n\n{table(['source', 'labels', 'shares', *names], by_source)}"
+
+
+def gain_of(cells: list[dict[str, Any]], method: str) -> dict[str, float]:
+    """By how many points a method is better than the plain fit, over data sets."""
+    return over_data_sets((cell["source"], 100 * cell["gain"][method][0]) for cell in cells)
 
 
 def costs(part: dict[str, Any]) -> str:
