@@ -156,7 +156,7 @@ def test_images_may_be_cut_short_and_nothing_else_is():
     cut = studies["FashionMNIST"]
     assert (cut.budget, cut.trials, cut.evaluate) == (10_000, 1, 10)
     assert experiments()["fig-cifar"].at("paper", 3, None, 40)["CIFAR-10"].trials == 3
-    assert (studies["Adult"].budget, studies["Adult"].trials) == (8000, 50)
+    assert (studies["Adult"].budget, studies["Adult"].trials) == (8000, 200)
     with pytest.raises(ValueError, match="11 or more"):
         Options(image_rounds=10)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = [
-    "COLOUR_OF",
     "PAIRED",
+    "coloured",
     "draw_ahead",
     "draw_band",
     "draw_groups",
@@ -43,13 +43,19 @@ COLOUR_OF = dict(
         strict=True,
     )
 )
-"""A rule has the same colour in every figure."""
+"""A rule of the paper has the same colour in every figure; others have that of their place."""
 # its settings beside each other
 COLOUR_OF |= {"A_opt, c0 = 0.1": COLOURS[0], "A_opt, c0 = 1": COLOURS[5]}
 COLOUR_OF |= {"ε-greedy, ε = 0.1": COLOURS[4], "ε-greedy, ε = 0.5": COLOURS[6]}
 
 PAIRED = "ahead of Uniform, paired, with 95 % intervals"
 """The title of a panel that `draw_ahead` draws."""
+
+
+def coloured(runs: Mapping[str, Record]) -> Iterator[tuple[str, Record, str]]:
+    """Every rule's label, what was found, and its colour."""
+    for place, (label, record) in enumerate(runs.items()):
+        yield label, record, COLOUR_OF.get(label, COLOURS[place % len(COLOURS)])
 
 
 def panels(titles: Sequence[str], x: str, y: str, *, sharey: bool = True) -> tuple[Figure, list[Axes]]:
@@ -75,8 +81,8 @@ def _legend(ax: Axes, where: Literal["best", "lower right"] = "best") -> None:
 
 def draw_share(ax: Axes, runs: Mapping[str, Record], group: str, fair: float | None = None) -> None:
     """Share of one group against the round, a line for each strategy."""
-    for label, record in runs.items():
-        draw_band(ax, np.arange(1, len(record.labels) + 1), share(record, group), label, COLOUR_OF[label], (0, 1))
+    for label, record, colour in coloured(runs):
+        draw_band(ax, np.arange(1, len(record.labels) + 1), share(record, group), label, colour, (0, 1))
     if fair is not None:
         ax.axhline(fair, color="#444444", linewidth=1, linestyle="--", label=f"π* = {fair:.2f}")
     ax.set_ylim(0, 1)
@@ -93,23 +99,23 @@ def draw_mixture(ax: Axes, record: Record) -> None:
 
 def draw_worst(ax: Axes, runs: Mapping[str, Record], *, by: str = "labels") -> None:
     """Test accuracy of the worst group, a line for each strategy."""
-    for label, record in runs.items():
+    for label, record, colour in coloured(runs):
         rounds = tested_rounds(record)
         x = record.labels[rounds].max(axis=1) if by == "labels" else rounds + 1
-        draw_band(ax, x, worst(record.accuracy[rounds]), label, COLOUR_OF[label])
+        draw_band(ax, x, worst(record.accuracy[rounds]), label, colour)
     _legend(ax, "lower right")
 
 
 def draw_ahead(ax: Axes, runs: Mapping[str, Record], base: str, *, by: str = "labels") -> None:
     """How many points each strategy's worst group is ahead of the base's: means of pairs, with 95 % intervals."""
-    for label, record in runs.items():
+    for label, record, colour in coloured(runs):
         if label == base:
-            ax.axhline(0, color=COLOUR_OF[label], linewidth=1.6)
+            ax.axhline(0, color=colour, linewidth=1.6)
             continue
         rounds, found = leads(runs, label, base)
         x = record.labels[rounds].max(axis=1) if by == "labels" else rounds + 1
         mean, high = (100 * np.array([getattr(one, end) for one in found]) for end in ("mean", "high"))
-        band(ax, x, mean, high - mean, label, COLOUR_OF[label])
+        band(ax, x, mean, high - mean, label, colour)
     ax.set_ylabel("percentage points")
 
 

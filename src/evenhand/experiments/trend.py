@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from evenhand.engine.run import Record
 from evenhand.experiments.base import Experiment, Findings, Needs, Runs
-from evenhand.experiments.drawing import COLOUR_OF, draw_band
+from evenhand.experiments.drawing import coloured, draw_band
 from evenhand.experiments.measures import curves, final_share, mean_number, worst
 from evenhand.experiments.study import Study
 from evenhand.experiments.verdicts import Above, Test, Within
@@ -62,8 +62,8 @@ def draw(found: Mapping[str, Record]) -> Figure:
     draw_data(axes[0])
     for z, group in enumerate("uv"):
         ax = axes[z + 1]
-        for label, record in found.items():
-            draw_band(ax, record.labels.max(axis=1), record.accuracy[..., z], label, COLOUR_OF[label])
+        for label, record, colour in coloured(found):
+            draw_band(ax, record.labels.max(axis=1), record.accuracy[..., z], label, colour)
         ax.set(title=f"group {group}", xlabel="labels", ylabel="test accuracy")
         ax.grid(alpha=0.25, linewidth=0.6)
         ax.legend(frameon=False, fontsize=9, loc="lower right")
