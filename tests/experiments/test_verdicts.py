@@ -233,6 +233,11 @@ def one_more_comparison(kept, results):
     values_of(kept)["how good it looks"] = values_of(kept)[ENDS]
 
 
+def said_twice(kept, results):
+    claims = results["experiments"]["fig-convergence"]["claims"]
+    claims.insert(0, claims[0] | {"verdict": HOLDS})
+
+
 @pytest.fixture(scope="module")
 def reproduced(tmp_path_factory):
     folder = tmp_path_factory.mktemp("reproduced")
@@ -264,6 +269,7 @@ def test_files_that_no_run_wrote_are_refused(change, reproduced, tmp_path):
         (not_judged_by_hand, "because of 'it was late'; by its runs that should be 'nothing': run"),
         (other_level, "has level 0.95, the tests of this version have 0.99.*: run"),
         (other_family, "has comparisons_at_most 10, .*: run"),
+        (said_twice, "has the claim 'With exploration.* twice: take one out"),
         (one_more_comparison, "has values of 'how good it looks', which the test .* does not use: take them out"),
     ],
 )

@@ -163,9 +163,17 @@ def _same_trials(one: JsonObject, other: JsonObject) -> bool:
 
 def _published(entry: JsonObject, path: Path) -> dict[str, Claim]:
     try:
-        return {one["text"]: Claim(**one) for one in entry.get("claims", [])}
+        claims = [Claim(**one) for one in entry.get("claims", [])]
     except (TypeError, KeyError, AttributeError) as error:
         raise InputError(f"{path} has a claim that cannot be read: {error!r}") from None
+    found: dict[str, Claim] = {}
+    for claim in claims:
+        if claim.text in found:
+            raise InputError(
+                f"{path} has the claim {claim.text!r} twice: take one out, or run evenhand reproduce again"
+            )
+        found[claim.text] = claim
+    return found
 
 
 def _measured(name: str, claims: JsonObject, entry: JsonObject) -> dict[str, Measured]:
