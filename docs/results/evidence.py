@@ -9,6 +9,7 @@ and commands import, without comments and docstrings.
 """
 
 import argparse
+import hashlib
 import json
 import os
 import platform
@@ -38,6 +39,10 @@ from provenance import commit, today, write_json  # noqa: E402
 
 RESULTS = ROOT / "docs/results"
 STATE = RESULTS / "evidence.json"
+FILES = RESULTS / "evidence-files.json"
+"""A digest of every file as a run left it, so that nobody changes a number or a picture unnoticed."""
+APART = ("page-", "label-studio", "icon", "favicon")
+"""Pictures that no step makes."""
 TRIALS = ".venv/evidence-trials-{code}"
 """Where `reproduce` keeps its trials; its JSON files and pictures are copied from there. {code}: those of other code are not taken for them."""
 SIMULATED = ".venv/evidence-demo.json"
@@ -212,6 +217,24 @@ def pages() -> int:
     return next((code for code in codes if code), 0)
 
 
+def digests() -> dict[str, str]:
+    """Of the numbers and pictures that steps make."""
+    paths = [path for path in RESULTS.iterdir() if path.suffix in (".json", ".png") and path not in (STATE, FILES)]
+    paths += [path for path in (ROOT / "docs/assets").glob("*.*g") if not path.name.startswith(APART)]
+    names = {path.relative_to(ROOT).as_posix(): path for path in sorted(paths)}
+    return {name: hashlib.blake2b(path.read_bytes(), digest_size=8).hexdigest() for name, path in names.items()}
+
+
+def changed_since(kept: dict[str, str]) -> list[str]:
+    """The files that are not as a run left them."""
+    return [name for name, own in digests().items() if kept.get(name) != own]
+
+
+def left_files() -> dict[str, str]:
+    """The digests that the last runs kept."""
+    return json.loads(FILES.read_text(encoding="utf-8")) if FILES.exists() else {}
+
+
 def finished() -> dict[str, dict[str, str]]:
     """The steps that are finished, each with when, on which commit and with which code."""
     if not STATE.exists():
@@ -261,7 +284,9 @@ def work(name: str) -> int:
 
 def work_through(names: list[str], again: bool) -> int:
     """Run the steps that are not finished, or all of them again, and render the pages after each."""
-    shown = None
+    shown, before, kept = None, digests(), left_files()
+    for name in changed_since(kept) if kept else ():
+        print(f"{name} is not as the evidence left it: its step makes it anew with --again")
     if again:
         # at once: stopped, it goes on with what is left when it is started without
         write_json(STATE, {name: one for name, one in finished().items() if name not in names})
@@ -278,7 +303,17 @@ def work_through(names: list[str], again: bool) -> int:
         write_json(STATE, finished() | {name: {"date": f"{datetime.now(UTC):%Y-%m-%d %H:%M UTC}"} | made})
         # a page that fails must not stop the measuring: the last rendering, of everything, decides
         shown = pages()
-    return pages() if shown is None else shown
+        keep_files(before, kept)
+    if shown is None:
+        shown = pages()
+        keep_files(before, kept)
+    return shown
+
+
+def keep_files(before: dict[str, str], kept: dict[str, str]) -> None:
+    """Keep the digests of what this run changed; a file that was changed by hand before stays noticed."""
+    now = digests()
+    write_json(FILES, {name: own if before.get(name) != own else kept.get(name, own) for name, own in now.items()})
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -1,5 +1,6 @@
 """The steps of `make evidence`: what counts as finished, what is forgotten, and that judging twice changes nothing."""
 
+import importlib
 import importlib.util
 import json
 import shutil
@@ -316,6 +317,30 @@ def test_the_case_of_the_demo_is_kept_with_how_it_was_made(evidence):
     assert after["found"].keys() == before["found"].keys()
     assert after["found"]["groups"] == before["found"]["groups"]
     assert after["run"].keys() == before["run"].keys() | {"commit"}
+
+
+def test_numbers_and_pictures_are_as_the_evidence_left_them(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "docs/results"))
+    evidence = importlib.import_module("evidence")
+    assert evidence.changed_since(evidence.left_files()) == []
+
+
+def test_what_is_changed_by_hand_stays_noticed(small, capsys):
+    (small.ROOT / "docs/assets").mkdir()
+    assert small.main([]) == 0
+    assert small.changed_since(small.left_files()) == []
+    for name in ("risks.json", "fig-adult.png"):
+        (small.RESULTS / name).write_text("{}")
+    # rendering the pages, or another step, does not make it right
+    small.STEPS["two"] = "python benchmarks/two.py"
+    (small.ROOT / "benchmarks/two.py").write_text("open('docs/results/new.json', 'w').write('{}')")
+    assert small.main([]) == 0
+    assert "docs/results/risks.json is not as the evidence left it" in capsys.readouterr().out
+    assert small.changed_since(small.left_files()) == ["docs/results/fig-adult.png", "docs/results/risks.json"]
+    small.STEPS["three"] = "python benchmarks/three.py"
+    (small.ROOT / "benchmarks/three.py").write_text("open('docs/results/risks.json', 'w').write('[]')")
+    assert small.main([]) == 0
+    assert small.changed_since(small.left_files()) == ["docs/results/fig-adult.png"]
 
 
 def test_judging_twice_changes_nothing(evidence):
