@@ -4,6 +4,7 @@
 choice on the trials that made us leave it. Both write into synthetic2-search.json.
 """
 
+import argparse
 import json
 import platform
 import sys
@@ -103,22 +104,28 @@ def search(count: int, seed: int) -> list[dict[str, Any]]:
     return found
 
 
-def about() -> dict[str, Any]:
+def about(arguments: Sequence[str]) -> dict[str, Any]:
     """What made a part of the file, and when; trials are of seed 0, the settings tried are of seed 1."""
     versions = {"python": platform.python_version()} | {name: version(name) for name in ("evenhand", "numpy", "scipy")}
-    command = " ".join(["python docs/results/search_synthetic2.py", *sys.argv[1:]])
+    command = " ".join(["python docs/results/search_synthetic2.py", *arguments])
     return {"command": command, "date": datetime.now(UTC).strftime("%Y-%m-%d"), "seeds": [0, 1], "versions": versions}
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Do one of the two steps and keep what it found."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    parser = argparse.ArgumentParser(description=__doc__)
+    steps = parser.add_subparsers(dest="step", required=True)
+    steps.add_parser("search", help="try settings at random").add_argument("count", type=int, help="how many")
+    steps.add_parser("rounded", help="compare the rounded settings")
+    asked = parser.parse_args(arguments)
     kept = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
-    if sys.argv[1] == "search":
-        kept["searched"] = search(int(sys.argv[2]), seed=1)
+    if asked.step == "search":
+        kept["searched"] = search(asked.count, seed=1)
     else:
         kept["rounded"] = [tried(BASE | changes, range(100)) for changes in ROUNDED]
         kept["first_choice"] = tried(BASE | FIRST_CHOICE, range(1000, 1100))
-    kept.setdefault("runs", {})[sys.argv[1]] = about()
+    kept.setdefault("runs", {})[asked.step] = about(arguments)
     FILE.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
 
 

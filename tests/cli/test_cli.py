@@ -152,5 +152,31 @@ def test_demo_runs(tmp_path):
     }
 
 
+WITHOUT_NETWORK = """
+import socket
+from evenhand.cli import main
+
+def refuse(*_, **__):
+    raise SystemExit("a connection was asked for")
+
+for name in ("connect", "connect_ex", "sendto"):
+    setattr(socket.socket, name, refuse)
+for name in ("create_connection", "getaddrinfo", "gethostbyname"):
+    setattr(socket, name, refuse)
+if CHECK:
+    socket.create_connection(("192.0.2.1", 80))
+main()
+"""
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_the_demo_opens_no_connection(check, tmp_path):
+    code = WITHOUT_NETWORK.replace("CHECK", str(check))
+    command = [sys.executable, "-c", code, "demo", "--budget", "200", "--trials", "2", "--out", str(tmp_path / "demo")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, "a connection was asked for" in done.stderr) == (int(check), check), done.stderr
+    assert (tmp_path / "demo/train.report.html").exists() is not check
+
+
 def test_version():
     assert evenhand("--version").stdout.strip() == "0.1.0"

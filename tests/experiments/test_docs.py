@@ -64,3 +64,25 @@ def test_the_model_kept_is_the_default():
     kept = json.loads(search.FILE.read_text(encoding="utf-8"))["rounded"][0]
     assert kept["settings"] == search.BASE
     assert kept["gain"] >= 0.03
+
+
+@pytest.mark.parametrize("arguments", [["--help"], [], ["--rounded"], ["search"], ["search", "many"], ["round"]])
+def test_the_search_runs_only_what_it_is_asked_for(arguments, monkeypatch, tmp_path):
+    search = load("search_synthetic2")
+    monkeypatch.setattr(search, "FILE", tmp_path / "found.json")
+    with pytest.raises(SystemExit):
+        search.main(arguments)
+    assert not search.FILE.exists()
+
+
+@pytest.mark.parametrize("arguments", [["rounded"], ["search", "3"]])
+def test_a_step_of_the_search_keeps_what_the_other_found(arguments, monkeypatch, tmp_path):
+    search = load("search_synthetic2")
+    monkeypatch.setattr(search, "FILE", tmp_path / "found.json")
+    monkeypatch.setattr(search, "tried", lambda settings, trials: {"settings": settings, "score": 0.0})
+    search.FILE.write_text('{"runs": {"kept": {}}}')
+    search.main(arguments)
+    found = json.loads(search.FILE.read_text(encoding="utf-8"))
+    assert found["runs"].keys() == {"kept", arguments[0]}
+    assert found["runs"][arguments[0]]["command"].endswith(f"search_synthetic2.py {' '.join(arguments)}")
+    assert len(found["rounded" if arguments == ["rounded"] else "searched"]) == (6 if arguments == ["rounded"] else 3)
