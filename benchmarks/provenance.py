@@ -17,7 +17,7 @@ from evenhand.files import write_atomically
 
 __all__ = ["about", "commit", "stamp", "today", "write_json"]
 
-_WRITTEN = ("README.md", "docs/*.md", "docs/*.json", "docs/*.png", "docs/*.svg")
+_WRITTEN = ("README.md", "docs/*.md", "docs/*.json", "docs/*.png", "docs/*.svg", "docs/results/SHA256SUMS")
 """What a run writes itself: numbers, pictures and pages."""
 
 

@@ -39,8 +39,8 @@ from provenance import commit, today, write_json  # noqa: E402
 
 RESULTS = ROOT / "docs/results"
 STATE = RESULTS / "evidence.json"
-FILES = RESULTS / "evidence-files.json"
-"""A digest of every file as a run left it, so that nobody changes a number or a picture unnoticed."""
+FILES = RESULTS / "SHA256SUMS"
+"""A digest of every file as a run left it, so that nobody changes a number or a picture unnoticed; `sha256sum -c` reads it, too."""
 APART = ("page-", "label-studio", "icon", "favicon")
 """Pictures that no step makes."""
 TRIALS = ".venv/evidence-trials-{code}"
@@ -219,10 +219,10 @@ def pages() -> int:
 
 def digests() -> dict[str, str]:
     """Of the numbers and pictures that steps make."""
-    paths = [path for path in RESULTS.iterdir() if path.suffix in (".json", ".png") and path not in (STATE, FILES)]
+    paths = [path for path in RESULTS.iterdir() if path.suffix in (".json", ".png") and path != STATE]
     paths += [path for path in (ROOT / "docs/assets").glob("*.*g") if not path.name.startswith(APART)]
     names = {path.relative_to(ROOT).as_posix(): path for path in sorted(paths)}
-    return {name: hashlib.blake2b(path.read_bytes(), digest_size=8).hexdigest() for name, path in names.items()}
+    return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in names.items()}
 
 
 def changed_since(kept: dict[str, str]) -> list[str]:
@@ -232,7 +232,8 @@ def changed_since(kept: dict[str, str]) -> list[str]:
 
 def left_files() -> dict[str, str]:
     """The digests that the last runs kept."""
-    return json.loads(FILES.read_text(encoding="utf-8")) if FILES.exists() else {}
+    lines = FILES.read_text(encoding="utf-8").splitlines() if FILES.exists() else []
+    return {name: own for own, name in (line.split("  ", 1) for line in lines)}
 
 
 def finished() -> dict[str, dict[str, str]]:
@@ -312,8 +313,8 @@ def work_through(names: list[str], again: bool) -> int:
 
 def keep_files(before: dict[str, str], kept: dict[str, str]) -> None:
     """Keep the digests of what this run changed; a file that was changed by hand before stays noticed."""
-    now = digests()
-    write_json(FILES, {name: own if before.get(name) != own else kept.get(name, own) for name, own in now.items()})
+    left = {name: own if before.get(name) != own else kept.get(name, own) for name, own in digests().items()}
+    FILES.write_text("".join(f"{own}  {name}\n" for name, own in left.items()), encoding="utf-8")
 
 
 def main(arguments: list[str] | None = None) -> int:
