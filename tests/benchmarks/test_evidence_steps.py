@@ -30,7 +30,8 @@ def evidence(tmp_path, monkeypatch) -> ModuleType:
     copied = shutil.ignore_patterns("__pycache__", ".*.partial")
     for folder in ("benchmarks", "docs/results"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=copied)
-    (tmp_path / "docs/results/evidence.json").unlink(missing_ok=True)
+    for name in ("evidence.json", "SHA256SUMS"):
+        (tmp_path / "docs/results" / name).unlink(missing_ok=True)
     monkeypatch.setattr(sys, "path", [*sys.path])
     spec = importlib.util.spec_from_file_location("copied_evidence", tmp_path / "docs/results/evidence.py")
     module = importlib.util.module_from_spec(spec)
