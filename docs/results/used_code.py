@@ -16,6 +16,7 @@ __all__ = ["code_of", "files_of"]
 
 PACKAGE = "evenhand"
 SHELL = ("cli", "__init__.py")
+LONG = re.compile(r"^@pytest\.mark\.soak$", re.MULTILINE)
 UNREAD = ("lazy.py", "provenance.py")
 """Scripts and modules with texts that name modules they do not use, or that say how numbers were made."""
 
@@ -112,7 +113,7 @@ def files_of(command: str, root: Path) -> set[Path]:
     if "pytest" in command:
         # the long tests start servers, shells and scripts: everything counts, but for the paper's figures
         first += [path for path in (root / "tests").rglob("*.py") if not path.name.startswith("test_")]
-        first += [path for path in (root / "tests").rglob("test_*.py") if "mark.soak" in path.read_text("utf-8")]
+        first += [path for path in (root / "tests").rglob("test_*.py") if LONG.search(path.read_text("utf-8"))]
         first += [path for path in checkout.package.rglob("*.py") if path.parent.name not in ("experiments", "cli")]
         first += [file for verb in checkout.verbs() - {"reproduce"} for file in checkout.shell(verb)]
     return checkout.closure(first)
