@@ -206,7 +206,7 @@ def test_what_only_some_steps_use(small, file, command):
     other = "python benchmarks/errata.py"
     before = small.code_of(command, small.ROOT), small.code_of(other, small.ROOT)
     (small.ROOT / file).parent.mkdir(parents=True, exist_ok=True)
-    (small.ROOT / file).write_text("@pytest.mark.soak\n")
+    (small.ROOT / file).write_text("@pytest.mark.soak\ndef test(): ...\n")
     assert small.code_of(command, small.ROOT) != before[0]
     assert small.code_of(other, small.ROOT) == before[1]
 
