@@ -79,7 +79,7 @@ STEPS = {
     "soak": "python -m pytest -m soak -s --junitxml=.venv/soak.xml && python docs/results/soak.py .venv/soak.xml",
 }
 TRIAL = "python benchmarks/image_trials.py run {} --rounds 100 --evaluate 20 --out docs/results/images-{}.json --keep .venv/evidence-images"
-UTKFACE = "utkface --rules A_opt=optimistic:c0=0.1 greedy uniform uncurated --trials 0-3"
+UTKFACE = "utkface --rules A_opt=optimistic:c0=0.1 greedy uniform uncurated --trials 0-4"
 REPEAT = (
     "python benchmarks/image_trials.py repeat docs/results/images-{}-trials.json --rule {} --trial {} --rounds {} "
     "--json docs/results/image-repeats.json"
