@@ -59,6 +59,15 @@ SUBJECTS = (
 BLOCK = re.compile(r"(<!-- begin ([\w-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 
 
+STARRED = re.compile(r"`[^`]*`|!\[[^\]]*\]|(?<=[πM])\*(?!\*)")
+"""Code and texts of pictures, which stay as they are, or the star of π* and M*."""
+
+
+def plain(text: str) -> str:
+    """A block without accidental emphasis: two π* in a row would make italics of what stands between them."""
+    return STARRED.sub(lambda found: r"\*" if found[0] == "*" else found[0], text)
+
+
 def all_blocks() -> dict[str, str]:
     """Every block by its name."""
     found: dict[str, str] = {}
@@ -72,7 +81,7 @@ def all_blocks() -> dict[str, str]:
 
 def render(text: str, blocks: dict[str, str]) -> str:
     """A page with every block between its marks written anew."""
-    return BLOCK.sub(lambda found: f"{found[1]}{blocks.get(found[2], 'Not run yet.')}\n{found[4]}", text)
+    return BLOCK.sub(lambda found: f"{found[1]}{plain(blocks.get(found[2], 'Not run yet.'))}\n{found[4]}", text)
 
 
 def main() -> int:

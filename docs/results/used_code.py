@@ -17,8 +17,8 @@ __all__ = ["code_of", "files_of"]
 PACKAGE = "evenhand"
 SHELL = ("cli", "__init__.py")
 LONG = re.compile(r"^@pytest\.mark\.soak$", re.MULTILINE)
-UNREAD = ("lazy.py", "provenance.py")
-"""Scripts and modules with texts that name modules they do not use, or that say how numbers were made."""
+PROVENANCE, LAZY = "provenance.py", "lazy.py"
+"""A script that says how numbers were made and has no part in them; a module that names all commands and imports one."""
 
 
 class WithoutTexts(ast.NodeTransformer):
@@ -143,7 +143,7 @@ class Checkout:
         left = list(first)
         while left:
             path = left.pop()
-            if path in found or path.name == "provenance.py" or not path.is_file():
+            if path in found or path.name == PROVENANCE or not path.is_file():
                 continue
             found.add(path)
             left += self.used_by(path)
@@ -166,7 +166,7 @@ class Checkout:
         if stub.exists() and named.public:
             known = public_names(stub, stub.stat().st_mtime_ns)
             modules |= {known[name] for name in named.public & known.keys()}
-        if path.name not in UNREAD:
+        if path.name != LAZY:
             texts = {text for text in named.texts if re.fullmatch(rf"{PACKAGE}\.[\w.:]+", text)}
             modules |= {text.replace(":", ".").rstrip(".") for text in texts}
         found = {file for name in modules for file in self.files(name)}
