@@ -353,5 +353,5 @@ def test_the_page_does_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPa
                 commands.append(words[0])
     for name in [name for name in sys.modules if name.partition(".")[0] == "mine"]:
         del sys.modules[name]
-    assert {"simulate", "sweep", "curate", "campaign"} == set(commands)
+    assert {"simulate", "curate", "campaign"} == set(commands)
     assert {file.stem for file in Path("mine").glob("*.py")} == {"patient", "cheap", "noisy", "nearest", "harm", "desk"}
