@@ -43,17 +43,18 @@ lint: install
 test: install browser lint
 	$(BIN)/python -m pytest -m "not soak" -n 2
 
-# the long tests and benchmarks, anew; what they find goes into the pages
-SOAK := soak bench ledger corrections pools unlabelled "big table" "random groups" proofs server "server attacked" page models "label studio"
+# the long forms: the tests marked so, a server that is killed and attacked, a real Label Studio
 soak: install browser
-	$(BIN)/python docs/results/evidence.py --again --only $(SOAK)
+	$(BIN)/python -m pytest -m soak
+	$(BIN)/python benchmarks/server.py --only storm fuzz memory
+	$(BIN)/python benchmarks/label_studio.py
 
 bench: install
 	$(BIN)/evenhand bench
 
-# everything that measures, hours; goes on where it was stopped, and renders every page from what was measured
+# the pages, from what was measured
 evidence: install
-	$(BIN)/python docs/results/evidence.py $(EVIDENCE)
+	$(BIN)/python docs/results/render.py
 
 # what makes the site; no network, no browser
 .venv/docs: .venv/default

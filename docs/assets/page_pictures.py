@@ -1,9 +1,8 @@
-"""Make the pictures of docs/page.md: every page of a server over made-up campaigns, light, dark and on a telephone.
+"""Make the pictures that docs/page.md shows, of a server over made-up campaigns.
 
-    python docs/assets/page_pictures.py [--browser /usr/bin/chromium] [--keep FOLDER]
+    python docs/assets/page_pictures.py [--browser /usr/bin/chromium]
 
-Needs Chromium, Playwright and fonts with Arabic and emoji, e.g. Debian's fonts-noto-core and fonts-noto-color-emoji.
-The same seed gives the same campaigns; only their dates differ.
+Needs Chromium and Playwright. The same seed gives the same campaigns; only their dates differ.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +21,7 @@ import pandas as pd
 from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 
-from evenhand import Campaign, NothingToAsk
+from evenhand import Campaign
 from evenhand.ledger.database import DatabaseLedger
 
 HERE = Path(__file__).parent
@@ -132,69 +130,11 @@ def clinics(ledger: Dated, now: float) -> None:
 
 
 def fresh(ledger: Dated, now: float) -> None:
-    """A campaign that has just been made, and one that has not even groups."""
+    """A campaign that has just been made."""
     ledger.clock = now - 120
     Campaign.create(
         ledger, "Voice commands by accent", ["Glasgow", "Lagos", "Mumbai", "Texas"], budget=800, batch=5
     ).release()
-
-
-def elsewhere(ledger: Dated, now: float) -> None:
-    """A campaign whose model is trained elsewhere, with an expired request."""
-    ledger.clock = now - 4 * DAY
-    c = Campaign.create(
-        ledger,
-        "Crossing photos",
-        ["day", "dusk", "night"],
-        "optimistic",
-        None,
-        budget=300,
-        batch=10,
-        lease="1d",
-        seed=2,
-    )
-    for _ in range(3):
-        c.tell(c.ask("tomo"), n=20)
-    c.tell_losses({"day": (0.06, 0.94, 30), "dusk": (0.11, 0.89, 30), "night": (0.24, 0.76, 30)})
-    c.ask("tomo")
-    ledger.clock = now - 600
-    c.ask("ines")
-
-
-def signs(ledger: Dated, now: float) -> None:
-    """A campaign with names that a page has to bear."""
-    names = ['<script>alert("x")</script>', 'O\'Brien & "sons"', "نساء ٦٠+", "🚲 riders", "long " * 60]
-    rng = np.random.default_rng(1)
-    ledger.clock = now - 3 * DAY
-    c = Campaign.create(ledger, "Street <b>signs</b> at night 🌙", names, budget=200, batch=2, seed=1)
-    for k in range(12):
-        ledger.clock = now - (3 - k / 5) * DAY
-        r = c.ask(["dev", "<i>eve</i>"][k % 2])
-        y = rng.random(r.size) < 0.5
-        c.tell(r, rng.normal(size=(r.size, 2)) + y[:, None], ["yes" if v else "no" for v in y])
-
-
-def proven(ledger: Dated, now: float) -> None:
-    """A campaign whose model is proven, and which is closed."""
-    rng = np.random.default_rng(5)
-    ledger.clock = now - 40 * DAY
-    c = Campaign.create(
-        ledger, "Hotline triage", ["north", "south", "coast"], budget=900, batch=10, seed=2, distinct=True
-    )
-
-    def answer(count: int) -> None:
-        for _ in range(count):
-            ledger.clock += 0.4 * DAY
-            r = c.ask("lena")
-            y = rng.random(r.size) < 0.5
-            X = rng.normal(size=(r.size, 3)) + 2.6 * y[:, None]
-            c.tell(r, X, ["urgent" if v else "can wait" for v in y])
-
-    answer(18)
-    c.certify(0.15)
-    with suppress(NothingToAsk):
-        answer(90)
-    c.close("proven")
 
 
 def serve(database: str, *options: str) -> tuple[subprocess.Popen[str], str]:
@@ -208,54 +148,26 @@ def serve(database: str, *options: str) -> tuple[subprocess.Popen[str], str]:
     return process, found[0].rstrip("/")
 
 
-LOOKS: dict[str, dict[str, Any]] = {
-    "light": {"viewport": {"width": 1200, "height": 900}, "color_scheme": "light"},
-    "dark": {"viewport": {"width": 1200, "height": 900}, "color_scheme": "dark"},
-    "phone": {"viewport": {"width": 400, "height": 860}, "color_scheme": "light"},
-}
 SURVEY = "/campaigns/Sleep%20survey%202027"
-PAGES = {
-    "list": "/", "new": "/new", "campaign": f"{SURVEY}?wait=1", "request": f"{SURVEY}/requests/120", "done": f"{SURVEY}/requests/7",
-    "events": f"{SURVEY}/events", "proving": "/campaigns/Clinic%20letters%2C%2012%20sites?wait=1", "proven": "/campaigns/Hotline%20triage?wait=1",
-    "fresh": "/campaigns/Voice%20commands%20by%20accent?wait=1", "elsewhere": "/campaigns/Crossing%20photos?wait=1", "count": "/campaigns/Crossing%20photos/requests/5",
-    "names": "/campaigns/~2?wait=1", "missing": "/campaigns/nowhere",
-}  # fmt: skip
+PAGES = {"list": "/", "new": "/new", "campaign": f"{SURVEY}?wait=1", "request": f"{SURVEY}/requests/120"}
 
 
 def shoot(browser: Browser, url: str, folder: Path) -> None:
-    """Every page in every way it is looked at."""
-    for look, options in LOOKS.items():
-        context = browser.new_context(**options, timezone_id="Europe/Berlin", locale="en-GB")
-        page = context.new_page()
-        for what, path in PAGES.items():
-            page.goto(url + path)
-            page.wait_for_timeout(300)
-            if what == "campaign":
-                page.evaluate("document.querySelector('#certify').open = true")
-            page.screenshot(path=folder / f"{what}-{look}.png", full_page=True)
-        page.goto(f"{url}{SURVEY}/requests/120")
-        rows = page.request.get(f"{url}/api{SURVEY}/requests/120/rows").text().splitlines()[1:]
-        ids = [line.split(",")[0] for line in rows]
-        labels = "id,label\n" + "".join(f"{i},{'yes' if k % 3 else 'no'}\n" for k, i in enumerate(ids[:4]))
-        labels += f"{ids[4]},maybe\nx0001,yes\n"
-        page.set_input_files(
-            "input[type=file]", {"name": "done.csv", "mimeType": "text/csv", "buffer": labels.encode()}
-        )
-        page.click("text=Look through it")
-        page.screenshot(path=folder / f"check-{look}.png", full_page=True)
-        context.close()
-
-
-def shoot_closed(browser: Browser, url: str, folder: Path) -> None:
-    """A server that asks who one is, and one without campaigns."""
-    for look, options in LOOKS.items():
-        context = browser.new_context(**options)
-        page = context.new_page()
-        page.goto(url)
-        page.screenshot(path=folder / f"empty-{look}.png", full_page=True)
-        page.goto(f"{url}/login")
-        page.screenshot(path=folder / f"login-{look}.png", full_page=True)
-        context.close()
+    """Every page that the guide shows."""
+    page = browser.new_page(viewport={"width": 1200, "height": 900}, timezone_id="Europe/Berlin", locale="en-GB")
+    for what, path in PAGES.items():
+        page.goto(url + path)
+        page.wait_for_timeout(300)
+        if what == "campaign":
+            page.evaluate("document.querySelector('#certify').open = true")
+        page.screenshot(path=folder / f"{what}.png", full_page=True)
+    rows = page.request.get(f"{url}/api{SURVEY}/requests/120/rows").text().splitlines()[1:]
+    ids = [line.split(",")[0] for line in rows]
+    labels = "id,label\n" + "".join(f"{i},{'yes' if k % 3 else 'no'}\n" for k, i in enumerate(ids[:4]))
+    labels += f"{ids[4]},maybe\nx0001,yes\n"
+    page.set_input_files("input[type=file]", {"name": "done.csv", "mimeType": "text/csv", "buffer": labels.encode()})
+    page.click("text=Look through it")
+    page.screenshot(path=folder / "check.png", full_page=True)
 
 
 def reduced(picture: Image.Image) -> Image.Image:
@@ -271,46 +183,36 @@ def reduced(picture: Image.Image) -> Image.Image:
     return found
 
 
-def kept(folder: Path) -> None:
-    """Small copies of the pictures that the documentation shows."""
-    for path in sorted(folder.glob("*.png")):
-        picture = Image.open(path).convert("RGB")
-        picture = picture.crop((0, 0, picture.width, min(picture.height, int(picture.width * 2.2))))
-        if picture.width > 800:
-            picture = picture.resize((800, picture.height * 800 // picture.width), Image.Resampling.LANCZOS)
-        small = reduced(picture)
-        small.save(HERE / f"page-{path.name}", optimize=True)
+def kept(path: Path) -> None:
+    """A small copy of a picture, for the documentation."""
+    picture = Image.open(path).convert("RGB")
+    picture = picture.crop((0, 0, picture.width, min(picture.height, int(picture.width * 2.2))))
+    picture = picture.resize((800, picture.height * 800 // picture.width), Image.Resampling.LANCZOS)
+    reduced(picture).save(HERE / f"page-{path.name}", optimize=True)
 
 
 def main() -> None:
     """Make the campaigns, serve them, take the pictures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--browser", default="/usr/bin/chromium")
-    parser.add_argument(
-        "--keep", type=Path, help="keep the campaigns and the whole pictures here, and change no documentation"
-    )
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = given.keep or Path(temporary)
-        folder.mkdir(exist_ok=True)
-        database = folder / "pictures.db"
-        if not database.exists():
-            with Dated(f"sqlite:///{database}") as ledger:
-                for make in (survey, signs, proven, clinics, elsewhere, fresh):
-                    make(ledger, time.time())
-        servers = [serve(f"sqlite:///{database}"), serve(f"sqlite:///{folder / 'empty.db'}")]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        database = f"sqlite:///{folder / 'pictures.db'}"
+        with Dated(database) as ledger:
+            for make in (survey, clinics, fresh):
+                make(ledger, time.time())
+        process, url = serve(database)
         try:
             with sync_playwright() as p:
                 browser = p.chromium.launch(executable_path=given.browser, args=["--no-sandbox"])
-                shoot(browser, servers[0][1], folder)
-                shoot_closed(browser, servers[1][1], folder)
+                shoot(browser, url, folder)
                 browser.close()
         finally:
-            for process, _ in servers:
-                process.terminate()
-                process.wait()
-        if given.keep is None:
-            kept(folder)
+            process.terminate()
+            process.wait()
+        for path in sorted(folder.glob("*.png")):
+            kept(path)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from blocks import (
     bench,
-    claims,
     corrections,
     discussion,
     errata,
@@ -35,7 +34,6 @@ DOCS = Path(__file__).parents[1]
 PAGES = [DOCS.parent / "README.md", *sorted(DOCS.glob("*.md"))]
 SUBJECTS = (
     bench,
-    claims,
     corrections,
     discussion,
     errata,
