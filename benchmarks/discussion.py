@@ -21,10 +21,9 @@ from scipy.stats import t as student
 
 import evenhand as eh
 from evenhand.arrays import Floats
+from evenhand.claims.paired import Interval, paired
 from evenhand.notation import JsonObject
 from evenhand.plotting.panels import COLOURS, panels
-from evenhand.simulation.metrics import paired
-from evenhand.simulation.sweep import sweep
 
 GRIDS = {
     "optimistic:c0=0.1": {"c0": ["0.01", "0.03", "0.1", "0.3", "1", "3"]},
@@ -39,7 +38,7 @@ V_EXAMPLES = (5, 10, 20, 50, 100, 200, 500, 1000)
 U_EXAMPLES = 50
 
 
-def interval(found: tuple[float, float, float]) -> JsonObject:
+def interval(found: Interval) -> JsonObject:
     """A paired difference as plain values."""
     return dict(zip(("mean", "low", "high"), map(float, found), strict=True))
 
@@ -57,8 +56,7 @@ def grid(trials: int, out: Path) -> JsonObject:
         for ax, (strategy, values) in zip(axes, GRIDS.items(), strict=True):
             (name,) = values
             source = eh.SyntheticModel1.instance(which)
-            result = sweep(source, strategy, values, budget=LENGTHS[0], trials=trials, evaluate=1)
-            rows = result.to_dict()
+            rows = chosen_and_confirmed(source, strategy, name, values[name], trials)
             found["sweeps"].append({"instance": which, "setting": name, **rows})
             x = [float(value) for value in values[name]]
             means = [row["confirming_mean"] for row in rows["settings"]]
@@ -71,6 +69,31 @@ def grid(trials: int, out: Path) -> JsonObject:
             ax.legend(frameon=False, fontsize=9)
     figure.savefig(out / "discussion-grid.png", dpi=100)
     return found
+
+
+def chosen_and_confirmed(
+    source: eh.SyntheticModel1, base: str, name: str, values: list[str], trials: int
+) -> JsonObject:
+    """Half of the trials choose the best value of a setting, the other half says what it is worth over the base."""
+    rules = {f"{name}={value}": f"{base.partition(':')[0]}:{name}={value}" for value in values} | {base: base}
+    final = eh.simulate(source, rules, budget=LENGTHS[0], trials=trials, evaluate=1, trace="none").final
+    worst = final.groupby(["trial", "strategy"])["test_accuracy"].min().unstack("strategy")
+    half = {"choosing": worst[worst.index < trials // 2], "confirming": worst[worst.index >= trials // 2]}
+    rows = [
+        {"strategy": rules[label], name: value}
+        | {
+            f"{part}_{how}": float(getattr(found[label], how)())
+            for part, found in half.items()
+            for how in ("mean", "std")
+        }
+        for label, value in zip(rules, values, strict=False)
+    ]
+    best = max(rows, key=lambda row: row["choosing_mean"])
+    gains = [
+        interval(paired(half[part][f"{name}={best[name]}"], half[part][base])) for part in ("confirming", "choosing")
+    ]
+    found = {"risk": "error", "best": best["strategy"], "base": base, "advantage": gains[0]}
+    return found | {"advantage_where_chosen": gains[1], "settings": rows}
 
 
 def bandits(trials: int, out: Path) -> JsonObject:

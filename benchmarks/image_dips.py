@@ -19,7 +19,7 @@ import numpy as np
 
 from evenhand import datasets
 from evenhand.arrays import Floats
-from evenhand.claims.intervals import paired_difference
+from evenhand.claims.paired import paired
 from evenhand.learners.torch.learner import TorchModel
 from evenhand.learners.torch.trainer import Trainer
 from evenhand.sources.images.images import Images
@@ -88,7 +88,7 @@ def judged(trials: list[dict[str, Floats]]) -> list[dict[str, Any]]:
     for name in trials[0]:
         own = np.stack([found[name] for found in trials])
         below = np.maximum.accumulate(own, axis=1) - own
-        gain = paired_difference(own.mean(axis=1), plain.mean(axis=1)) if name != "as it is" else None
+        gain = paired(own.mean(axis=1), plain.mean(axis=1)) if name != "as it is" else None
         rows.append(
             {
                 "way": name,

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from evenhand import datasets
-from evenhand.claims.intervals import paired_difference
+from evenhand.claims.paired import paired
 from evenhand.engine.run import Record, Settings, run_block
 from evenhand.errors import InputError
 from evenhand.files import write_atomically
@@ -213,7 +213,7 @@ def summary(paths: Sequence[Path], base: str) -> list[dict[str, Any]]:
                 np.array([_measured(runs[name, trial], measure, tested) for trial in trials]) for name in (rule, base)
             )
             row = {"data": files[0]["data"], "rule": rule, "measure": measure, "trials": trials}
-            difference = paired_difference(ours, theirs) if rule != base else None
+            difference = paired(ours, theirs) if rule != base else None
             rows.append(row | {"mean": float(ours.mean()) if trials else None, "difference": difference})
     return rows
 

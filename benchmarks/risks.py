@@ -18,10 +18,11 @@ import numpy as np
 
 import evenhand as eh
 from evenhand.arrays import Floats
+from evenhand.claims.paired import paired
 from evenhand.engine.run import Settings, each_round
 from evenhand.engine.trials import Trials
 from evenhand.risks import ERROR, Risk, as_risk
-from evenhand.simulation.metrics import paired, share, spread
+from evenhand.simulation.metrics import share, spread
 from provenance import about, write_json
 
 CLINICS = eh.SyntheticModel1(

@@ -66,7 +66,6 @@ def measure(folder: Path, rows: int, rounds: int) -> dict[str, Any]:
         (folder / "train.todo.csv").unlink()
         done = command([*asked, "--labels", str(folder / f"done-{k}.csv")])
         found["rounds"].append({"labels": labelled, **done})
-    found["verify"] = command(["verify", str(folder / "train.parquet")])
     return found
 
 

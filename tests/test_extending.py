@@ -214,17 +214,13 @@ def test_simulate_from_the_shell_and_resume(shop: Path, tmp_path: Path):
         cli(*run, "--trials", 2, "--out", tmp_path / "out", "--trace", "none", "--resume")
 
 
-def test_curate_and_sweep_from_the_shell(shop: Path, tmp_path: Path):
+def test_curate_from_the_shell(shop: Path, tmp_path: Path):
     text, learner = "factory:shop.parts.smallest", "factory:shop.parts.tree:depth=2"
     curated = ["curate", "german", "--budget", 24, "--strategy", text, "--learner", learner, "--compare", 1]
     cli(*curated, "--out", tmp_path / "rows.csv", "--json")
     report = json.loads((tmp_path / "rows.report.json").read_text())
     assert report["settings"]["strategy"] == text
     assert report["comparison"]["rules"] == [text, "uniform", "uncurated"]
-    grid = ["--strategy", text, "--grid", "step=1,2", "--learner", learner, "--budget", 16, "--trials", 4, "--json"]
-    found = json.loads(cli("sweep", "factory:shop.parts.model", *grid))
-    assert [row["strategy"] for row in found["settings"]] == [f"{text}:step=1", f"{text}:step=2"]
-    assert found["base"] == text
 
 
 def test_campaigns_keep_the_text(shop: Path, monkeypatch: pytest.MonkeyPatch):

@@ -8,7 +8,7 @@ import numpy as np
 
 import evenhand as eh
 from evenhand.arrays import Floats
-from evenhand.simulation.metrics import paired
+from evenhand.claims.paired import paired
 from model_runs.cells import CELLS, CONFIRM, Cell, Kept, over_sources, run_cell
 from model_runs.sources import SOURCES
 

@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike
 
 import evenhand as eh
 from evenhand.arrays import Floats
-from evenhand.simulation.metrics import paired, worst_by
+from evenhand.claims.paired import paired
+from evenhand.simulation.metrics import worst_by
 from model_runs.sources import SOURCES
 
 __all__ = ["CELLS", "CONFIRM", "Cell", "Kept", "over_sources", "run_cell", "source_of"]

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 import evenhand as eh
+from evenhand.claims.paired import paired
 from evenhand.learners.choosing import fit_chosen
-from evenhand.simulation.metrics import paired
 from model_runs.cells import Kept, source_of
 from model_runs.rivals import Mixture, adaptive_weights, mixture_of_models
 from model_runs.samples import Sample, draw, is_even

@@ -9,7 +9,7 @@ from scipy.stats import t as student
 
 import evenhand as eh
 from evenhand.arrays import Floats
-from evenhand.simulation.metrics import paired
+from evenhand.claims.paired import paired
 from model_runs.cells import CELLS, CONFIRM, Cell, Kept, over_sources, run_cell
 
 __all__ = ["aims", "price"]

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from evenhand.arrays import Floats, Ints, Mask, Words
 
-__all__ = ["CHOICES", "GRADIENT_STEPS", "Uniforms", "fold", "numbers", "role_states", "roles", "uniform"]
+__all__ = ["CHOICES", "Uniforms", "fold", "numbers", "role_states", "roles", "uniform"]
 
 # constants of SplitMix64 (Steele, Lea, Flood 2014): 2^64
 # over the golden ratio, and its finaliser's two multipliers
@@ -25,8 +25,6 @@ _AHEAD = 128
 CHOICES = 0
 """Ties and exploration."""
 _ROLES = 1
-GRADIENT_STEPS = 7
-"""The steps of a strategy over a fixed pool."""
 
 
 def _mix(x: Words) -> Words:

@@ -114,9 +114,9 @@ def test_summary_agrees_with_scipy(tmp_path: Path, capsys: pytest.CaptureFixture
     rows = {(row["rule"], row["measure"]): row for row in summary(files, "uniform")}
     for i, measure in enumerate(("half", "all")):
         test = ttest_rel(values["A_opt"][:, i], values["uniform"][:, i])
-        mean, low, high, trials = rows["A_opt", measure]["difference"]
+        mean, low, high = rows["A_opt", measure]["difference"]
         assert (low, high) == pytest.approx(tuple(test.confidence_interval()))
-        assert (mean, trials) == (pytest.approx((low + high) / 2), 6)
+        assert mean == pytest.approx((low + high) / 2)
     # two rounds were tested, equal in the first
     assert rows["A_opt", "rounds"]["difference"].mean == pytest.approx(rows["A_opt", "half"]["difference"].mean / 2)
     main(["summary", *map(str, files)])

@@ -4,18 +4,13 @@ import json
 
 import numpy as np
 import pytest
-import typer
-from typer.testing import CliRunner
 
-from evenhand.cli.bench import bench
 from evenhand.sources.synthetic.model1 import SyntheticModel1
+from speed.__main__ import main
 from speed.cases import CASES, one_hot
 from speed.growth import Curve, draw_curves
 from speed.plain_loop import RULES, gaussian_draws, plain_loop
 from speed.timing import Outcome, machine
-
-app = typer.Typer()
-app.command()(bench)
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -55,19 +50,14 @@ def test_slope_and_picture(tmp_path):
     assert (tmp_path / "growth.svg").stat().st_size > 1000
 
 
-def test_command_line():
-    result = CliRunner().invoke(app, ["--only", "mann-kendall", "--json"])
-    assert result.exit_code == 0
-    found = json.loads(result.stdout)
+def test_command_line(capsys):
+    main(["--only", "mann-kendall", "--json"])
+    found = json.loads(capsys.readouterr().out)
     assert found["benchmarks"][0]["name"] == "mann-kendall"
     assert found["machine"].keys() == machine().keys()
-    assert found["command"] == "evenhand bench --only mann-kendall"
-    shown = CliRunner().invoke(app, ["--only", "mann-kendall"])
-    assert "× (target ≥ 100" in shown.stdout
+    assert found["command"] == "python -m speed --only mann-kendall"
     assert np.isfinite(found["benchmarks"][0]["ratio"])
-
-
-def test_unknown_benchmark():
-    result = CliRunner().invoke(app, ["--only", "speed"])
-    assert isinstance(result.exception, ValueError)
-    assert "choose among convergence" in str(result.exception)
+    main(["--only", "mann-kendall"])
+    assert "× (target ≥ 100" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["--only", "speed"])

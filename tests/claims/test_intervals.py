@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from evenhand.claims.intervals import bounded_mean, clopper_pearson, paired_difference, wilson
+from evenhand.claims.intervals import bounded_mean, clopper_pearson, wilson
 
 
 @given(st.integers(1, 500).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
@@ -24,30 +24,6 @@ def test_wilson_without_observations_knows_nothing():
 def test_wilson_refuses(k, n, level):
     with pytest.raises(ValueError, match="must lie"):
         wilson(k, n, level)
-
-
-@given(st.lists(st.tuples(st.floats(-5, 5), st.floats(-5, 5)), min_size=2, max_size=30), st.sampled_from([0.8, 0.95]))
-@settings(deadline=None)
-def test_paired_difference_is_students_interval(pairs, level):
-    a, b = np.array(pairs).T
-    d = a - b
-    got = paired_difference(a, b, level)
-    half = stats.t.ppf((1 + level) / 2, len(d) - 1) * d.std(ddof=1) / np.sqrt(len(d))
-    np.testing.assert_allclose(got[:3], (d.mean(), d.mean() - half, d.mean() + half), atol=1e-9)
-    assert got.trials == len(d)
-
-
-def test_paired_difference_leaves_out_missing_pairs():
-    assert paired_difference([1.0, 2.0, np.nan], [0.0, 0.0, 1.0]).trials == 2
-    one = paired_difference([1.0], [0.5])
-    assert one.mean == 0.5
-    assert np.isnan(one.low)
-    assert np.isnan(paired_difference([], []).mean)
-
-
-def test_paired_difference_refuses_unequal_lengths():
-    with pytest.raises(ValueError, match="one length"):
-        paired_difference([1.0, 2.0], [1.0])
 
 
 @given(st.integers(1, 500).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), st.sampled_from([0.9, 0.999]))

@@ -139,7 +139,7 @@ def test_demo_runs(tmp_path):
         "You may label 200 people",
         "age=55 and over, sex=Female",
         "20 requests of 10 labels",
-        "evenhand verify",
+        "see the report in a browser",
     ):
         assert said in done.stdout
     assert {p.name for p in (tmp_path / "demo").iterdir()} == {

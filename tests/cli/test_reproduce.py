@@ -20,20 +20,17 @@ def run(*arguments):
 def test_list():
     found = run("--list")
     assert found.exit_code == 0
-    assert len(found.output.splitlines()) == 15
+    assert len(found.output.splitlines()) == 14
     assert run("fig-adult", "--list").output.startswith("fig-adult ")
 
 
-def test_run_twice_and_repeat_one(tmp_path):
+def test_run_twice(tmp_path):
     command = ("fig-convergence", "--trials", 2, "--jobs", 1, "--out", tmp_path / "out")
     first, second = run(*command), run(*command)
     assert (first.exit_code, second.exit_code) == (0, 0)
     assert "fig-convergence: done, 12 trials run" in first.output
     assert "not tested at this scale: With exploration the mean mixture ends near π*" in first.output
     assert "already there, nothing to do" in second.output
-    again = run("fig-convergence", "--repeat", "I/A_opt/1")
-    assert again.exit_code == 0
-    assert "trial 1 of A_opt on I: worst group 0." in again.output
 
 
 def test_a_killed_run_goes_on(tmp_path):
@@ -68,9 +65,7 @@ def test_failures_have_an_exit_code(tmp_path, monkeypatch):
     monkeypatch.setattr("evenhand.simulation.blocks.run_block", broken)
     found = run("fig-trend", "--trials", 1, "--jobs", 1, "--out", tmp_path / "out")
     assert found.exit_code == 1
-    assert "A_opt+, trial 1100, seed 0: ZeroDivisionError: nought" in found.stderr
-    assert '--repeat "synthetic2/A_opt+/1100"' in found.stderr
-    assert run("fig-trend", "--repeat", "synthetic2/A_opt/1").exit_code == 1
+    assert "synthetic2, A_opt+, trial 1100, seed 0: ZeroDivisionError: nought" in found.stderr
 
 
 @pytest.mark.parametrize(
@@ -78,8 +73,6 @@ def test_failures_have_an_exit_code(tmp_path, monkeypatch):
     [
         (("fig-nothing",), "there is no experiment 'fig-nothing'"),
         (("--scale", "huge"), "scale must be one of quick, paper"),
-        (("fig-trend", "--repeat", "x"), "STUDY/STRATEGY/TRIAL"),
-        (("fig-trend", "--repeat", "x/y/1"), "it has synthetic2/A_opt"),
         (("--backend", "dask"), "needs the scheduler's address"),
     ],
 )

@@ -35,29 +35,14 @@ def test_all_options_of_tables_work(pool: Path) -> None:
         assert json.loads(done.stdout)["groups"] == groups
 
 
-def test_sweep_has_the_same_options(pool: Path) -> None:
-    asked = ["sweep", str(pool), "--grid", "c0=0.02,0.05", "--budget", "60", "--trials", "4", "--label", "y", "--json"]
-    asked += ["--group", "sex", "--ignore", "z", "--missing", "median", "--scale", "minmax", "--split-by", "who"]
-    done = CliRunner().invoke(app, [*asked, "--merge-below", "20", "--test", "0.2"])
-    assert done.exit_code == 0, done.exception
-    assert [row["c0"] for row in json.loads(done.stdout)["settings"]] == ["0.02", "0.05"]
-    done = CliRunner().invoke(app, [*asked, "--merge-below", "20", "--test", "none"])
-    assert "give a test part" in str(done.exception)
-    done = CliRunner().invoke(app, ["sweep", "synthetic1:I", "--grid", "c0=0.1", "--merge-below", "3"])
-    assert "merge_below has no effect" in str(done.exception)
-    simulating, curating, sweeping = (
+def test_curate_and_simulate_read_tables_by_the_same_options() -> None:
+    simulating, curating = (
         {param.opts[0] for param in typer.main.get_command(app).get_command(None, name).params}  # type: ignore[attr-defined]
-        for name in ("simulate", "curate", "sweep")
+        for name in ("simulate", "curate")
     )
     assert {"--split-by", "--scale", "--encoding"} < simulating & curating
-    assert (simulating & curating) - {
-        "--batch",
-        "--warmup",
-        "--validation",
-        "--evaluate",
-        "--final",
-        "--resume",
-    } <= sweeping
+    done = CliRunner().invoke(app, ["simulate", "synthetic1:I", "--budget", "20", "--merge-below", "3"])
+    assert "merge_below has no effect" in str(done.exception)
 
 
 def test_no_test_part_means_the_same_everywhere(pool: Path) -> None:

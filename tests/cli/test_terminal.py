@@ -61,7 +61,6 @@ def test_tables_with_long_names(table: Path, columns: int):
         )
         fits(text, columns)
         assert text.count(" %") > 3 * len(GROUPS)
-    fits(shown("verify", "t.csv", columns=columns), columns, ())
     pilot = shown("plan", "--pilot", table, *of_table, *rules, "--trials", 2, "--final", "plain", columns=columns)
     fits(pilot, columns, ("A_opt_by_a_long_name",))
 
@@ -94,20 +93,6 @@ def test_campaigns_with_long_names(table: Path, columns: int):
 
 def test_other_commands(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.chdir(tmp_path)
-    swept = shown(
-        "sweep",
-        "synthetic1:I",
-        "--grid",
-        "c0=0.1,0.5",
-        "--grid",
-        "xi=0.3,0.5",
-        "--budget",
-        30,
-        "--trials",
-        4,
-        columns=80,
-    )
-    fits(swept, 80, ("c0 = 0.5, xi = 0.3",))
     fits(shown("plan", "synthetic1:I", "--budget", 1000, columns=80), 80, ())
 
 

@@ -7,6 +7,7 @@ from scipy import stats
 
 import evenhand as eh
 from evenhand.simulation import metrics
+from evenhand.simulation.trace import differences
 
 
 def test_the_worst_group_is_the_same_in_arrays_frames_and_lists():
@@ -33,17 +34,23 @@ def test_spread_is_that_of_the_statistics_module():
     assert metrics.spread(values[:, :1])[1].tolist() == [0.0] * 4
 
 
-def test_pairs_are_the_trials_both_have():
-    generator = np.random.default_rng(2)
-    a = pd.Series(generator.random(8), index=range(8))
-    b = pd.Series(generator.random(8), index=range(3, 11))
-    gain, trials = metrics.paired_by_trial(a, b)
-    assert trials == 5
-    assert gain is not None
-    test = stats.ttest_rel(a.loc[3:].to_numpy(), b.loc[:7].to_numpy())
-    ends = test.confidence_interval(0.95)
-    assert gain == pytest.approx(((a.loc[3:] - b.loc[:7]).mean(), ends.low, ends.high))
-    assert metrics.paired_by_trial(a, b.loc[8:]) == (None, 0)
+def test_differences_are_of_the_trials_both_have():
+    rng = np.random.default_rng(2)
+    rows = [
+        {"trial": trial, "strategy": rule, "group": group, "test_accuracy": rng.random()}
+        for rule, trials in (("a", range(8)), ("b", range(3, 11)), ("c", range(8, 9)))
+        for trial in trials
+        for group in "uv"
+    ]
+    final = pd.DataFrame(rows)
+    (found,) = differences(final[final["strategy"] != "c"], ["a", "b"])
+    worst = final.groupby(["strategy", "trial"])["test_accuracy"].min()
+    ends = stats.ttest_rel(worst["a"].loc[3:], worst["b"].loc[:7]).confidence_interval(0.95)
+    assert found["trials"] == 5
+    assert (found["low"], found["high"]) == pytest.approx((ends.low, ends.high))
+    # no trial, or a single one, has no interval
+    assert differences(final[final["strategy"] != "b"], ["a", "c"]) == []
+    assert differences(final[final["strategy"] != "a"], ["b", "c"]) == []
 
 
 def test_a_strategy_without_a_finished_trial_draws_an_empty_line():

@@ -227,6 +227,15 @@ def test_greedy_gets_stuck_sometimes():
     assert ((found < 0.02) | (found > 0.9)).any()
 
 
+def test_a_mapping_names_objects_and_texts_alike():
+    settings = {"budget": 40, "trials": 3, "trace": "none"}
+    texts = eh.simulate(I, {"bold": "optimistic:c0=2", "even": "other=uniform"}, **settings)
+    objects = eh.simulate(I, {"bold": eh.Optimistic(c0=2), "even": eh.Uniform()}, **settings)
+    pd.testing.assert_frame_equal(texts.final, objects.final)
+    assert texts.settings["strategies"] == objects.settings["strategies"]
+    assert texts.labels == ("bold", "even")
+
+
 def test_trace_summary_and_files(tmp_path):
     result = eh.simulate(I, {"A": eh.Optimistic(), "B": eh.Uniform()}, budget=60, trials=6, seed=1)
     trace = result.trace

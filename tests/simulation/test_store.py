@@ -8,7 +8,7 @@ from evenhand.experiments.study import Study
 from evenhand.simulation import blocks
 from evenhand.simulation.store import Store, key_of
 
-STUDY = Study("synthetic1:I", {"ours": "optimistic", "peers": "peers:epsilon=0.2"}, budget=30, trials=6, block=3)
+STUDY = Study("synthetic1:I", {"ours": "optimistic", "greedy": "greedy"}, budget=30, trials=6, block=3)
 SETTINGS = STUDY.settings("ours")
 
 
@@ -23,7 +23,7 @@ def same(a, b):
             np.testing.assert_array_equal(getattr(a, field.name), getattr(b, field.name), err_msg=field.name)
 
 
-@pytest.mark.parametrize("label", ["ours", "peers"])
+@pytest.mark.parametrize("label", ["ours", "greedy"])
 def test_blocks_put_together_equal_one_block(tmp_path, label):
     store = Store(tmp_path)
     for trials in ((4, 5), (0,), (1, 3)):

@@ -206,7 +206,7 @@ def test_labels_and_unknown_names():
         parse_strategy("optimistic:c2=1")
     with pytest.raises(ValueError, match="key=value"):
         parse_strategy("optimistic:c0")
-    assert set(STRATEGIES) == {"optimistic", "epsilon-greedy", "greedy", "uniform", "uncurated", "peers"}
+    assert set(STRATEGIES) == {"optimistic", "epsilon-greedy", "greedy", "uniform", "uncurated"}
 
 
 @pytest.mark.parametrize(

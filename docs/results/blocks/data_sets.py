@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from evenhand.simulation.metrics import paired
+from evenhand.claims.paired import paired
 
 DATA_SETS = {
     "SyntheticModel1": ("synthetic1:I", "synthetic1:II"),

@@ -8,8 +8,7 @@ import numpy as np
 
 from blocks.image_trials import lead, spread
 from blocks.text import RESULTS, kept, short, table, versions
-from evenhand.claims.intervals import paired_difference
-from evenhand.simulation.metrics import paired
+from evenhand.claims.paired import paired
 
 Found = dict[str, Any]
 FIRST = "one step, as the paper"
@@ -101,7 +100,7 @@ def largest_shares(mixtures: list[dict[str, float]]) -> str:
 
 def in_points(own: np.ndarray, other: np.ndarray, over: Callable[..., Any]) -> str:
     """The difference of two ways in points with its interval: of the means of rounds, or of the lowest ones."""
-    gain = paired_difference(over(own, axis=1), over(other, axis=1))
+    gain = paired(over(own, axis=1), over(other, axis=1))
     mean, low, high = (f"{100 * end:+.1f}".replace("-", "−") for end in (gain.mean, gain.low, gain.high))
     return f"{mean} [{low}, {high}]"
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from blocks.images import top
 from blocks.text import RESULTS, kept, short, shown, table
-from evenhand.claims.intervals import paired_difference
+from evenhand.claims.paired import paired
 from evenhand.experiments import cifar, fashion, utkface
 
 Run = dict[str, Any]
@@ -61,7 +61,7 @@ def lead(ours: dict[int, float], theirs: dict[int, float]) -> str:
     trials = sorted(ours.keys() & theirs.keys())
     if not trials:
         return ""
-    found = paired_difference([ours[t] for t in trials], [theirs[t] for t in trials])
+    found = paired([ours[t] for t in trials], [theirs[t] for t in trials])
     mean, low, high = map(points, (found.mean, found.low, found.high))
     return mean if len(trials) < 2 else f"{mean} [{low}, {high}]"
 

@@ -73,7 +73,6 @@ def unlabelled() -> str:
     found = kept("unlabelled.json")
     steps = [("the first command, which registers the pool", found["register"])]
     steps += [(f"labels given back, round {k}", step) for k, step in enumerate(found["rounds"], start=1)]
-    steps += [("`evenhand verify`", found["verify"])]
     rows = [[name, f"{step['seconds']:.1f}", f"{step['peak_mib']:.0f} MiB"] for name, step in steps]
     made = (
         f"(`{found['command']}`, {found['date']}, {found['cores']} cores, {versions(found['versions'])}.{note(found)})"

@@ -151,19 +151,14 @@ def compared(found: Found) -> str:
 
 
 def probe(found: Found) -> str:
-    """Assumptions 1 to 3 in data."""
+    """Assumption 2 in data."""
     rows = []
     for name in ("instance I", "three orthogonal groups", "Adult"):
         one = found[name]
-        seen = [(c, e) for c, e in zip(one["C"], one["excess"], strict=True) if c is not None]
-        first = f"of {one['comparisons']} comparisons, {one['first_fails']} fail and {one['first_unclear']} are unclear"
         m = len(one["groups"])
         second = f"{len(one['second_fails'])} of {m * (m - 1)} pairs fail"
-        third = (
-            f"needs C = {seen[0][0]:.1f} at an excess of {seen[0][1]:.1g}, and {seen[-1][0]:.0f} at {seen[-1][1]:.1g}"
-        )
-        rows.append([f"{name}, {one['examples']:,} examples, {one['risk']}", first, second, third])
-    return table(["data", "Assumption 1", "Assumption 2", "Assumption 3"], rows) + made(found)
+        rows.append([f"{name}, {one['examples']:,} examples, {one['risk']}", second])
+    return table(["data", "Assumption 2"], rows) + made(found)
 
 
 def front(found: Found) -> str:

@@ -200,7 +200,7 @@ class Pooling(Altering):
         population = settings["population"]
         if not state.groups:
             check_settings(
-                groups, self.store.parts.strategy, simulated=True,
+                groups, self.store.parts.strategy,
                 **{name: settings[name] for name in ("budget", "batch", "warmup", "validation")},
             )  # fmt: skip
             population = self._shares(table, population)

@@ -1,6 +1,4 @@
-"""Intervals at a fixed sample size: for a proportion, for a mean of numbers in [0, 1], for paired differences."""
-
-from typing import NamedTuple
+"""Intervals at a fixed sample size: for a proportion and for a mean of numbers in [0, 1]."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -8,15 +6,6 @@ from numpy.typing import ArrayLike
 from evenhand.arrays import Floats
 from evenhand.claims import checks
 from evenhand.errors import InputError
-
-
-class Difference(NamedTuple):
-    """A mean difference with its interval; low and high are NaN for fewer than two pairs."""
-
-    mean: float
-    low: float
-    high: float
-    trials: int
 
 
 def wilson(successes: ArrayLike, n: ArrayLike, level: float = 0.95) -> tuple[Floats, Floats]:
@@ -94,23 +83,3 @@ def _divergence(q: Floats, p: Floats) -> Floats:
     from scipy.special import rel_entr
 
     return np.asarray(rel_entr(q, p) + rel_entr(1 - q, 1 - p), dtype=float)
-
-
-def paired_difference(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Difference:
-    """Mean of a − b over pairs, with Student's interval; pairs with a NaN are left out.
-
-    >>> paired_difference([0.8, 0.9, 0.7], [0.7, 0.85, 0.7]).mean
-    0.05...
-    """
-    from scipy.special import stdtrit
-
-    checks.probability("level", level)
-    x, y = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
-    if x.shape != y.shape or x.ndim != 1:
-        raise InputError(f"paired values need two sequences of one length, got shapes {x.shape} and {y.shape}")
-    d = (x - y)[~np.isnan(x - y)]
-    if len(d) < 2:
-        return Difference(float(d.mean()) if len(d) else np.nan, np.nan, np.nan, len(d))
-    half = float(stdtrit(len(d) - 1, (1 + level) / 2) * d.std(ddof=1) / np.sqrt(len(d)))
-    mean = float(d.mean())
-    return Difference(mean, mean - half, mean + half, len(d))

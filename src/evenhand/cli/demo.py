@@ -109,7 +109,6 @@ def _next(console: Console, target: Path, budget: int) -> None:
     report = target.with_suffix(".report.html")
     lines = (
         f"see the report in a browser:    {report}",
-        f"recompute every figure:         evenhand verify {target}",
         "choose rows of your own table:  evenhand curate people.csv --label hired \\",
         "                                  --group sex --budget 500 --out train.csv",
         "is it worth it for my data?     evenhand plan --pilot people.csv \\",

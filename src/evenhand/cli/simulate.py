@@ -154,6 +154,7 @@ def print_result(result: Result, out: Path | None = None) -> None:
     """How well each strategy serves the worst group, what differs between them, who was asked, and where the files are."""
     from rich.console import Console
 
+    from evenhand.claims.paired import OPEN, Interval
     from evenhand.risks import title_of
 
     console = Console(highlight=False, markup=False)
@@ -168,8 +169,8 @@ def print_result(result: Result, out: Path | None = None) -> None:
         _worst_groups(console, summary, measure if len(measures) > 1 else None, chosen)
     for d in summary["differences"]:
         if d["metric"] == f"worst_group_{measures[0]}":
-            sure = "" if d["low"] <= 0 <= d["high"] else "  ← beyond chance"
-            interval = f"{d['mean']:+.4f}  [{d['low']:+.4f}, {d['high']:+.4f}]"
+            interval = Interval(d["mean"], d["low"], d["high"])
+            sure = "" if interval.above() == OPEN else "  ← beyond chance"
             what = "" if measures[0] == "accuracy" else "'s risk"
             console.print(f"worst group{what}, {d['a']} − {d['b']}: {interval}{sure}")
     _shares(console, summary, result.groups)

@@ -1,24 +1,17 @@
-"""How the model to deploy was chosen, as a report shows it and as it can be recomputed."""
+"""How the model to deploy was chosen, as a report shows it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from evenhand.arrays import Ints, Values
-from evenhand.learners.choosing import FOLDS, Choice
-from evenhand.learners.crossing import group_places, make_folds
+from evenhand.learners.choosing import Choice
 from evenhand.notation import JsonObject
 
-__all__ = ["choice_values", "folds_of"]
+__all__ = ["choice_values"]
 
 
-def choice_values(choice: Choice | None, folds: Sequence[int] = ()) -> JsonObject | None:
-    """The choice as plain values: a sentence, a table of candidates, and the weights that were used; None without one.
-
-    `folds`, the fold of every row, lets the candidates' risks be recomputed.
-    """
+def choice_values(choice: Choice | None) -> JsonObject | None:
+    """The choice as plain values: a sentence, a table of candidates, and the weights that were used; None without one."""
     if choice is None:
         return None
     chosen = next((c for c in choice.candidates if c.name == choice.chosen), None)
@@ -46,16 +39,7 @@ def choice_values(choice: Choice | None, folds: Sequence[int] = ()) -> JsonObjec
             }
             for i, c in enumerate(choice.candidates)
         ],
-        "folds": list(folds),
     }  # fmt: skip
-
-
-def folds_of(groups: Values, labels: Ints, seed: int) -> list[int]:
-    """The folds in which the candidates were compared, one for every row."""
-    _, place = group_places(groups, len(groups))
-    # seed + 1 as in `learners/choosing.py`, which fits with the seed itself: the folds must be the very same
-    found: list[int] = make_folds(place, labels, min(FOLDS, len(groups)), seed + 1).tolist()
-    return found
 
 
 def _plain(value: float) -> float | None:

@@ -7,13 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from evenhand.claims.intervals import paired_difference
+from evenhand.claims.paired import paired, together
 from evenhand.notation import JsonObject
 from evenhand.simulation.metrics import spread
 
 __all__ = ["compared", "no_comparison"]
-
-DELTA = 0.05
 
 
 def compared(final: pd.DataFrame, rules: Sequence[str], groups: Sequence[str], column: str) -> JsonObject:
@@ -21,7 +19,7 @@ def compared(final: pd.DataFrame, rules: Sequence[str], groups: Sequence[str], c
 
     The worst-off group is the one with the largest risk in the trial among `groups`, those with enough test rows. A
     difference is how much lower that risk is under the first rule: above 0, it serves the worst-off better. The
-    intervals of the differences hold for all of them at once (each at delta divided by their number).
+    intervals of the differences hold for all of them at once (each at 5 % divided by their number).
 
     Args:
         final: a row for each trial, strategy and group.
@@ -38,8 +36,7 @@ def compared(final: pd.DataFrame, rules: Sequence[str], groups: Sequence[str], c
     worst = {rule: table.max(axis="columns") for rule, table in found.items()}
     # an interrupted comparison may lack the run's own rule: there is then nothing to compare the others with
     others = kept[1:] if kept[:1] == list(rules[:1]) else []
-    # 95 % for all differences together
-    level = 1 - DELTA / max(len(others), 1)
+    level = together(len(others))
     return {
         "trials": len(trials),
         "rules": kept,
@@ -48,7 +45,11 @@ def compared(final: pd.DataFrame, rules: Sequence[str], groups: Sequence[str], c
         "worst": {rule: _spread(worst[rule]) for rule in kept},
         "by_group": {rule: {str(g): _spread(table[g]) for g in table} for rule, table in found.items()},
         "level": level,
-        "differences": [_difference(kept[0], other, worst, level) for other in others if len(trials) > 1],
+        "differences": [
+            {"a": kept[0], "b": other, **paired(worst[other], worst[kept[0]], level)._asdict()}
+            for other in others
+            if len(trials) > 1
+        ],
         "by_trial": [
             {"trial": trial, "strategy": rule, "by_group": dict(zip(names, values, strict=True))}
             for rule, table in found.items()
@@ -66,11 +67,6 @@ def no_comparison() -> JsonObject:
 def _by_trial(rows: pd.DataFrame, column: str) -> pd.DataFrame:
     """A row for each trial, a column for each group; trials that lack a group are left out."""
     return rows.pivot_table(index="trial", columns="group", values=column, observed=True, sort=False).dropna()
-
-
-def _difference(a: str, b: str, worst: dict[str, pd.Series], level: float) -> JsonObject:
-    mean, low, high, _ = paired_difference(worst[b], worst[a], level)
-    return {"a": a, "b": b, "mean": mean, "low": low, "high": high}
 
 
 def _spread(values: pd.Series) -> dict[str, float | None]:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from evenhand.arrays import Ints
 from evenhand.curation.checkpoint import Checkpoint, checkpoint_path
-from evenhand.curation.choice import choice_values, folds_of
+from evenhand.curation.choice import choice_values
 from evenhand.curation.comparison import compared, no_comparison
 from evenhand.curation.figures import Predictions
 from evenhand.curation.files import check_output, like_given, with_columns, write_beside, write_rows
@@ -22,7 +22,6 @@ from evenhand.curation.model import CuratedModel, RawModel, unstored
 from evenhand.curation.reported import Reported
 from evenhand.curation.rounds import Curation, hold_interrupt
 from evenhand.curation.summary import Facts, summarise
-from evenhand.engine.settings import learner_seed
 from evenhand.notation import JsonObject
 from evenhand.risks import Risk
 from evenhand.simulation.result import Result
@@ -106,7 +105,7 @@ class Curated(Reported):
             used_up=run.used_up,
             min_test=self._min_test,
             rounds=run.rounds,
-            choice=choice_values(self.model.choice, self._folds()),
+            choice=choice_values(self.model.choice),
         )
         return summarise(facts, self._tested, self._compared)
 
@@ -120,13 +119,6 @@ class Curated(Reported):
         # for the plain error the trials carry the accuracy alone
         found = final[risk] if risk in final else 1 - final[accuracy]
         return compared(final.assign(deployed_risk=found), rules, groups, "deployed_risk")
-
-    def _folds(self) -> list[int]:
-        """The fold of every chosen row if candidates were compared; empty if not."""
-        if not self.model.choice.candidates:
-            return []
-        run = self._run
-        return folds_of(self._names(run.group_of_row), run.table.labels(run.rows), learner_seed(run.settings.seed, 0))
 
     def save(self, path: str | PathLike[str]) -> list[Path]:
         """Write the rows (`.parquet` or `.csv`) and what goes with them; returns the files.

@@ -16,7 +16,6 @@ from evenhand.curation import words
 from evenhand.curation.figures import DELTA, Predictions, by_group, overall, picked, worst_off
 from evenhand.curation.rounds import Rounds
 from evenhand.notation import JsonObject
-from evenhand.risks import Measure
 
 __all__ = ["SCHEMA", "Facts", "frame_of", "summarise"]
 
@@ -82,7 +81,6 @@ def summarise(
         "classes": list(classes),
         "risk": risk.name,
         "risk_title": risk.title,
-        "costs": costs_of(tested.measure),
         "positive": None if tested.positive is None else classes[tested.positive],
         "majority": classes[tested.majority],
         "delta": DELTA,
@@ -100,14 +98,6 @@ def summarise(
     summary["title"] = words.title(summary)
     summary["next"] = words.advice(summary)
     return summary
-
-
-def costs_of(measure: Measure) -> list[list[float]] | None:
-    """The cost of every confusion, scaled to at most 1, by true and predicted class; None for other risks."""
-    if measure.risk.name != "costs" or measure.table is None:
-        return None
-    found: list[list[float]] = measure.table[:, :-1].tolist()
-    return found
 
 
 def frame_of(rows: Sequence[JsonObject]) -> pd.DataFrame:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from evenhand.claims.paired import DOES_NOT_HOLD, HOLDS, OPEN, Interval
 from evenhand.claims.planning import labels_for_width
 from evenhand.notation import JsonObject
 from evenhand.risks import RATES, title_of
@@ -61,13 +62,18 @@ def compared(risk: str, found: JsonObject) -> str:
     'no clear difference between optimistic and uniform: −0.2 points [−0.5, +0.1]'
     """
     unit = " points" if is_rate(risk) else ""
-    ends = [found["low"], found["high"]]
-    if ends[0] <= 0 <= ends[1]:
+    ends, verdict = (found["low"], found["high"]), served_better(found)
+    if verdict == OPEN:
         mean, low, high = (gain(risk, number) for number in (found["mean"], *ends))
         return f"no clear difference between {found['a']} and {found['b']}: {mean}{unit} [{low}, {high}]"
-    which = "better" if ends[0] > 0 else "worse"
+    which = "better" if verdict == HOLDS else "worse"
     mean, low, high = (spread(risk, abs(number)) for number in (found["mean"], *sorted(ends, key=abs)))
     return f"{found['a']} is {which} than {found['b']} for the worst-off by {mean}{unit} [{low}, {high}]"
+
+
+def served_better(found: JsonObject) -> str:
+    """Whether rule `a` of a difference in a report served the worst-off better than `b`, as a verdict."""
+    return Interval(found["mean"], found["low"], found["high"]).above()
 
 
 def _signed(number: float, digits: int) -> str:
@@ -201,10 +207,10 @@ def _to_label(progress: JsonObject) -> str:
 
 def _against_others(s: JsonObject) -> Iterator[str]:
     found = s["comparison"]["differences"]
-    better = [d["b"] for d in found if d["high"] < 0]
+    better = [d["b"] for d in found if served_better(d) == DOES_NOT_HOLD]
     if better:
         yield f"In the trials {joined(better)} served the worst-off better: use that rule, or try other settings of this one."
-    elif found and not any(d["low"] > 0 for d in found):
+    elif found and not any(served_better(d) == HOLDS for d in found):
         widest = max(found, key=lambda d: d["high"] - d["low"])
         if widest["high"] - widest["low"] > 2 * WIDTH:
             ends = " to ".join(gain(s["risk"], widest[end]) for end in ("low", "high"))

@@ -13,8 +13,6 @@ from threadpoolctl import threadpool_limits
 
 from evenhand.arrays import Floats, Ints
 from evenhand.engine.deploying import choose_models
-from evenhand.engine.fixed_pool import PooledTrials
-from evenhand.engine.memories.fixed_pool import PoolMemory
 from evenhand.engine.memories.lockstep import LockstepLogistic
 from evenhand.engine.trials import Settings, Step, Trials
 from evenhand.notation import JsonObject
@@ -82,7 +80,7 @@ def each_round(
         test_risk: whether to measure the test risk there too, if it is not the error.
     """
     test_risk = test_risk and not block.settings.risk.is_error
-    tested = block.settings.evaluated(block.rounds)
+    tested = block.settings.evaluated()
     score = score or getattr(block.engine.strategy, "needs_scores", True)
     for t in count(first):
         step = block.step()
@@ -145,21 +143,15 @@ def run_block(
     started = time.perf_counter()
     # blocks are spread over processes; threads of BLAS inside them would only fight for the same cores
     with threadpool_limits(1):
-        block = (
-            PooledTrials(source, strategy, settings, trials)
-            if getattr(strategy, "buys_first", False)
-            else Trials(source, strategy, learner, settings, trials)
-        )
+        block = Trials(source, strategy, learner, settings, trials)
         forms = _Forms.of(block)
         log = _log(block, forms, tick)
         models: list[Model] = list(block.memory.final_models())
         final, final_risk = _final(block, forms, models)
         chosen, chosen_risk = None, None
         if settings.final == "chosen":
-            deployed = (
-                [found.model for found in choose_models(block, source, learner, models)] if block.drawn else models
-            )
-            chosen, chosen_risk = _final(block, forms, deployed)
+            deployed = choose_models(block, source, learner, models)
+            chosen, chosen_risk = _final(block, forms, [found.model for found in deployed])
     seconds = time.perf_counter() - started
     return Record(
         source.groups,
@@ -183,8 +175,8 @@ class _Forms:
 
     @classmethod
     def of(cls, block: Trials) -> _Forms:
-        # only these two have all trials' coefficients as arrays
-        linear = isinstance(block.memory, LockstepLogistic | PoolMemory)
+        # it alone has all trials' coefficients as arrays
+        linear = isinstance(block.memory, LockstepLogistic)
         stream = block.stream if linear and isinstance(block.stream, ExactStream) else None
         wanted = not block.settings.risk.is_error and block.measure.table is not None
         return cls(stream, stream if wanted and isinstance(stream, ConfusionStream) else None, block.measure)

@@ -29,10 +29,9 @@ def check_settings(
     batch: int,
     warmup: int | None,
     validation: float,
-    simulated: bool = False,
     risk: Risk = ERROR,
 ) -> tuple[str, ...]:
-    """Check everything and return the group names as a tuple; some strategies can only be `simulated`."""
+    """Check everything and return the group names as a tuple."""
     if isinstance(groups, str):
         raise InputError(f"groups must be a list of names, not the text {groups!r}")
     if not isinstance(groups, Iterable):
@@ -52,8 +51,6 @@ def check_settings(
         raise InputError(f"two groups differ only by blanks: {', '.join(map(repr, names))}")
     if not callable(strategy) or isinstance(strategy, type):
         raise InputError(f"{strategy!r} is not a strategy: give e.g. Optimistic(), or a callable (standing, uniforms)")
-    if getattr(strategy, "buys_first", False) and not simulated:
-        raise InputError(f"{strategy} asks for no group, it buys all labels at once: compare it by simulate")
     if risk.name == "log" and getattr(strategy, "bound", None) is not None:
         raise InputError("a bound speaks of losses in [0, 1], which the log loss leaves: use risk='error'")
     if not isinstance(batch, int | np.integer) or not 1 <= batch <= MOST_LABELS:

@@ -46,13 +46,9 @@ class Settings:
         # the last round is cut to what is left and needs a pair, hence not simply rounded up
         return (self.budget + 2 * self.batch - 2) // (2 * self.batch)
 
-    def rounds_of(self, strategy: Strategy) -> int:
-        """How many rounds a strategy makes; it may make several for each round the budget buys."""
-        return self.rounds * int(getattr(strategy, "passes", 1))
-
-    def evaluated(self, rounds: int | None = None) -> Mask:
-        """Which of `rounds` (by default all the budget buys) are tested: evenly spaced, always with the last one."""
-        rounds = self.rounds if rounds is None else rounds
+    def evaluated(self) -> Mask:
+        """Which of the rounds that the budget buys are tested: evenly spaced, always with the last one."""
+        rounds = self.rounds
         chosen = np.zeros(rounds, dtype=bool)
         # one point more, and the first one dropped: evenly spaced tests up to the last round
         chosen[np.linspace(0, rounds - 1, min(max(self.evaluate, 1), rounds) + 1).round().astype(int)[1:]] = 1
@@ -74,14 +70,23 @@ class Trials:
     """An engine that answers its own asks from a source."""
 
     def __init__(
-        self, source: Source, strategy: Strategy, learner: Any, settings: Settings, trials: Sequence[int]
+        self, source: Source, strategy: Strategy, learner: Learner, settings: Settings, trials: Sequence[int]
     ) -> None:
         self.settings, self.name = settings, source.name
         self.stream = open_stream(source, learner, settings.seed, trials)
-        self.rounds = settings.rounds_of(strategy)
         self.measure: Measure = settings.risk.for_classes(source.classes)
         self.incremental = bool(getattr(learner, "incremental", False))
-        self.memory: Memory = self.make_memory(source, strategy, learner, trials)
+        self.memory: Memory = make_memory(
+            learner,
+            Labels(source.classes.tolist()),
+            len(source.groups),
+            risk=settings.risk,
+            trials=len(trials),
+            # named by the first trial: a learner that uses its seed fits one trial at a time, so a block is that trial
+            seed=learner_seed(settings.seed, trials[0]),
+            names=tuple(source.groups),
+            run=f"{source.name} {getattr(strategy, '__name__', strategy)} seed {settings.seed} trial {trials[0]}",
+        )
         self.engine = Engine(
             source.groups,
             strategy,
@@ -98,20 +103,6 @@ class Trials:
         self.used = np.zeros(len(trials), dtype=np.int64)
         self.drawn: list[Draw] = []
         """All draws, kept only if the final model will be chosen on them."""
-
-    def make_memory(self, source: Source, strategy: Strategy, learner: Learner, trials: Sequence[int]) -> Memory:
-        """The example sets and models of these trials."""
-        return make_memory(
-            learner,
-            Labels(source.classes.tolist()),
-            len(source.groups),
-            risk=self.settings.risk,
-            trials=len(trials),
-            # named by the first trial: a learner that uses its seed fits one trial at a time, so a block is that trial
-            seed=learner_seed(self.settings.seed, trials[0]),
-            names=tuple(source.groups),
-            run=f"{source.name} {getattr(strategy, '__name__', strategy)} seed {self.settings.seed} trial {trials[0]}",
-        )
 
     def sizes(self) -> Ints:
         """Labels of the next round, 0 if a trial is over; groups with less than a pair left are no longer offered."""

@@ -22,7 +22,6 @@ _MODULES = (
     "utkface",
     "trend",
     "table_final",
-    "peers",
 )
 
 

@@ -38,8 +38,8 @@ _POINTS = 200
 
 COLOUR_OF = dict(
     zip(
-        ("A_opt", "Greedy", "Uniform", "Uncurated", "ε-greedy", "A_opt+", "peers", "peers, 10 × the rounds"),
-        COLOURS,
+        ("A_opt", "Greedy", "Uniform", "Uncurated", "ε-greedy", "A_opt+"),
+        COLOURS[:6],
         strict=True,
     )
 )

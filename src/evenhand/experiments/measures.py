@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from evenhand.arrays import Floats, Ints
-from evenhand.claims.intervals import Difference, paired_difference
+from evenhand.claims.paired import Interval, paired
 from evenhand.engine.run import Record
 from evenhand.experiments.base import Number
 from evenhand.simulation import metrics
@@ -80,10 +80,10 @@ def gains_between(runs: Mapping[str, Record], a: str, b: str, low: float, high: 
     return np.asarray(found[chosen].mean(axis=0) if chosen.any() else found[-1])
 
 
-def leads(runs: Mapping[str, Record], rule: str, base: str) -> tuple[Ints, list[Difference]]:
+def leads(runs: Mapping[str, Record], rule: str, base: str) -> tuple[Ints, list[Interval]]:
     """The rounds that both rules tested, and how far the rule's worst group was ahead of the base's in each."""
     rounds, found = _gain_curves(runs, rule, base)
-    return rounds, [paired_difference(one, np.zeros_like(one)) for one in found]
+    return rounds, [paired(one) for one in found]
 
 
 def _gain_curves(runs: Mapping[str, Record], a: str, b: str) -> tuple[Ints, Floats]:
@@ -135,8 +135,8 @@ def curves(runs: Mapping[str, Record], base: str | None = None, **columns: str) 
 
 def _lead_columns(runs: Mapping[str, Record], rule: str, base: str, rounds: Ints) -> dict[str, Floats]:
     tested, found = leads(runs, rule, base)
-    by_round = pd.DataFrame([(one.mean, one.low, one.high) for one in found], index=tested).reindex(rounds)
-    return {f"ahead_{how}": by_round[column].to_numpy() for column, how in enumerate(("mean", "low", "high"))}
+    by_round = pd.DataFrame(found, index=tested).reindex(rounds)
+    return {f"ahead_{how}": by_round[how].to_numpy() for how in Interval._fields}
 
 
 def ceilings(source: Any, trials: int = 1) -> dict[str, tuple[float, float]]:

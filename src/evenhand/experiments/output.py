@@ -16,14 +16,21 @@ from evenhand.errors import InputError
 from evenhand.experiments.base import Experiment, Findings
 from evenhand.experiments.drawing import footnote, watermark
 from evenhand.experiments.gallery import render
-from evenhand.experiments.judging import SCHEMA, VALUES, read_values, values_text
+from evenhand.experiments.verdicts import FAMILY, LEVEL
 from evenhand.files import write_atomically
 from evenhand.notation import JsonObject
 
 if TYPE_CHECKING:
     from evenhand.experiments.run import Options
 
-__all__ = ["Output"]
+__all__ = ["SCHEMA", "VALUES", "Output", "values_text"]
+
+VALUES = "verdicts.json"
+SCHEMA = 1
+_ABOUT = (
+    "by experiment and claim, one value per trial and comparison; results.json beside it has the command, date, versions "
+    "and seeds of every experiment"
+)
 
 _PACKAGES = ("evenhand", "numpy", "scipy", "scikit-learn", "pandas", "matplotlib")
 _FORMATS = ("png", "svg", "csv")
@@ -39,10 +46,7 @@ class Output:
         if folder.exists() and any(folder.iterdir()) and not results.exists() and not (folder / "trials").exists():
             raise InputError(f"{folder} is not empty and holds no earlier reproduction: choose another folder")
         folder.mkdir(parents=True, exist_ok=True)
-        self.entries: JsonObject = {}
-        if results.exists():
-            self.entries = json.loads(results.read_text(encoding="utf-8"))["experiments"]
-        self.measured = read_values(folder)
+        self.entries, self.measured = _entries(results), _entries(folder / VALUES)
 
     def has(self, name: str, key: str | None = None) -> bool:
         """Whether an experiment's findings exist with all files; with a key, they must be of just this experiment."""
@@ -107,3 +111,28 @@ class Output:
             "versions": {"python": platform.python_version()} | {name: version(name) for name in _PACKAGES},
             "cores": os.cpu_count(),
         }
+
+
+def _entries(path: Path) -> JsonObject:
+    """The experiments in one of our files; none where it was not written yet."""
+    if not path.exists():
+        return {}
+    try:
+        found: JsonObject = json.loads(path.read_text(encoding="utf-8"))["experiments"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path} is not a file of evenhand reproduce, or was damaged: {error!r}") from None
+    return found
+
+
+def values_text(kept: JsonObject) -> str:
+    """The text of `verdicts.json`, a line for each claim so that a change can be read."""
+    lines = []
+    for name, claims in kept.items():
+        rows = [
+            f"  {json.dumps(claim, ensure_ascii=False)}: "
+            + json.dumps(one, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+            for claim, one in claims.items()
+        ]
+        lines.append(f" {json.dumps(name)}: {{\n" + ",\n".join(rows) + "\n }")
+    head = {"schema": SCHEMA, "about": _ABOUT, "level": LEVEL, "comparisons_at_most": FAMILY}
+    return json.dumps(head).removesuffix("}") + ', "experiments": {\n' + ",\n".join(lines) + "\n}}\n"

@@ -178,11 +178,8 @@ def _run(
             store.put(studies[name].settings(block.label), record)
             outcome.ran += len(record.trials)
         for trial, error in failed.items():
-            place = f"{name}/{block.label}/{trial}"
-            # the command runs the failed trial alone, in one process, with its traceback
-            command = f'evenhand reproduce {experiment} {options.arguments()} --repeat "{place}"'
             about = {"study": name, "strategy": block.label, "trial": trial, "seed": block.settings.seed}
-            outcome.failures.append(about | {"error": error, "command": command})
+            outcome.failures.append(about | {"error": error})
         watch(experiment, outcome.ran, len(outcome.failures), total)
 
 

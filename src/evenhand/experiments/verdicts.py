@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from evenhand.arrays import Floats
 from evenhand.claims.intervals import clopper_pearson
+from evenhand.claims.paired import DOES_NOT_HOLD, HOLDS, OPEN, Interval, paired, together
 from evenhand.errors import InputError
 
 __all__ = [
@@ -23,26 +24,14 @@ __all__ = [
     "MoreOften", "Test", "Within", "judge",
 ]  # fmt: skip
 
-HOLDS, DOES_NOT_HOLD, OPEN, NOT_TESTED = "holds", "does not hold", "open", "not tested at this scale"
+NOT_TESTED = "not tested at this scale"
 
 FAMILY = 60
 """The most comparisons that all experiments may make together; a test counts them."""
-LEVEL = 1 - 0.05 / FAMILY
+LEVEL = together(FAMILY)
 """The level of every interval: Bonferroni's, over the family."""
 FEWEST = 5
 """With fewer trials nothing is said: an interval by Student's t says little of so few."""
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A mean over trials, or an exact number, and the interval around it."""
-
-    mean: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        return f"{self.mean:+.4f}" if self.low == self.high else f"{self.mean:+.4f} [{self.low:+.4f}, {self.high:+.4f}]"
 
 
 class Comparison(Protocol):
@@ -77,7 +66,7 @@ class _OfMeans:
 
     def interval(self, values: Floats) -> Interval:
         """Student's t."""
-        return student(values)
+        return paired(values, level=LEVEL)
 
     def evidence(self, values: Floats, found: Interval | None) -> str:
         """The mean with its interval, or with the number of trials."""
@@ -97,7 +86,7 @@ class Above(_OfMeans):
 
     def verdict(self, found: Interval) -> str:
         """By the ends of the interval."""
-        return _side(found, self.bound)
+        return found.above(self.bound)
 
     def words(self) -> str:
         """What it takes."""
@@ -113,10 +102,7 @@ class Within(_OfMeans):
 
     def verdict(self, found: Interval) -> str:
         """By the ends of the interval."""
-        low, high = self.centre - self.margin, self.centre + self.margin
-        if low < found.low and found.high < high:
-            return HOLDS
-        return DOES_NOT_HOLD if found.high < low or found.low > high else OPEN
+        return found.within(self.margin, self.centre)
 
     def words(self) -> str:
         """What it takes."""
@@ -156,7 +142,7 @@ class MoreOften:
 
     def verdict(self, found: Interval) -> str:
         """By the ends of the interval."""
-        return _side(found, 0.5)
+        return found.above(0.5)
 
     def words(self) -> str:
         """What it takes."""
@@ -176,24 +162,6 @@ class MoreOften:
             f"{self.where}: of the {differ} trials in which just one of the two is {self.what}, "
             f"{self.one} is it in {share}{interval}"
         )
-
-
-def _side(found: Interval, bound: float) -> str:
-    """On which side of a bound the whole interval lies."""
-    if found.low > bound:
-        return HOLDS
-    return DOES_NOT_HOLD if found.high < bound else OPEN
-
-
-def student(values: Floats) -> Interval:
-    """The mean with Student's interval, which is endless around one trial."""
-    from scipy.special import stdtrit
-
-    mean, n = float(np.mean(values)), len(values)
-    if n < 2:
-        return Interval(mean, -np.inf, np.inf)
-    half = float(stdtrit(n - 1, (1 + LEVEL) / 2) * np.std(values, ddof=1) / np.sqrt(n))
-    return Interval(mean, mean - half, mean + half)
 
 
 @dataclass(frozen=True)

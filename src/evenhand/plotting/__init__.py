@@ -1,1 +1,1 @@
-"""Figures drawn with matplotlib: of results, of a sweep, of what the theorems promise."""
+"""Figures drawn with matplotlib: of results, of what the theorems promise."""

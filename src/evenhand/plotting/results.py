@@ -30,13 +30,8 @@ def _measured(result: Result) -> str:
 
 
 def _band(ax: Axes, series: pd.Series, label: str, colour: str, limits: tuple[float, float] | None = (0, 1)) -> None:
-    """Mean over trials with a band of one standard deviation; `series` is indexed by trial and labels.
-
-    Of several rounds with the same number of labels the last one counts; a strategy that bought all at once is a point.
-    """
-    # a rule with several passes has many rounds at the same number of labels
-    last = series.dropna().groupby(level=[0, 1]).last()
-    found = last.groupby(level=1).agg(["mean", "std"]).fillna({"std": 0.0})
+    """Mean over trials with a band of one standard deviation; `series` is indexed by trial and labels."""
+    found = series.dropna().groupby(level=1).agg(["mean", "std"]).fillna({"std": 0.0})
     labels, mean, sd = found.index.to_numpy(), found["mean"].to_numpy(), found["std"].to_numpy()
     band(ax, labels, mean, sd, label, colour, limits=limits)
 

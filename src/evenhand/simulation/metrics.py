@@ -1,4 +1,4 @@
-"""Metrics of results: the worst-off group, the gap, shares, means with standard deviations, paired differences.
+"""Metrics of results: the worst-off group, the gap, shares, means with standard deviations.
 
 Every other module asks here which group is worst off: the one with the lowest accuracy, or with the highest risk.
 """
@@ -12,11 +12,8 @@ import numpy as np
 import pandas as pd
 
 from evenhand.arrays import Floats, Ints
-from evenhand.claims.intervals import paired_difference
 
-__all__ = [
-    "Gain", "gap", "is_risk", "paired", "paired_by_trial", "share", "spread", "worst", "worst_by", "worst_first",
-]  # fmt: skip
+__all__ = ["gap", "is_risk", "share", "spread", "worst", "worst_by", "worst_first"]
 
 
 def worst(accuracy: Floats) -> Floats:
@@ -74,37 +71,3 @@ def spread(values: Floats) -> tuple[Floats, Floats]:
     # dividing by n − 1 gives NaN for one trial
     several = min(1, values.shape[-1] - 1)
     return np.asarray(values.mean(axis=-1)), np.asarray(values.std(axis=-1, ddof=several))
-
-
-class Gain(tuple[float, float, float]):
-    """A paired difference: mean and the ends of its 95 % interval, which are infinite for a single trial."""
-
-    def __str__(self) -> str:
-        mean, low, high = self
-        if np.isinf(low):
-            return f"{mean:+.4f} in the one trial"
-        return f"{mean:+.4f} [{low:+.4f}, {high:+.4f}]"
-
-    @property
-    def above(self) -> bool:
-        """Whether the whole interval is above 0."""
-        return self[1] > 0
-
-    def within(self, margin: float) -> bool:
-        """Whether the whole interval is closer to 0 than a margin."""
-        return -margin < self[1] and self[2] < margin
-
-
-def paired(a: Floats, b: Floats) -> Gain:
-    """a − b over the same trials."""
-    if len(a) < 2:
-        return Gain((float(np.mean(a - b)), -np.inf, np.inf))
-    mean, low, high, _ = paired_difference(a, b)
-    return Gain((mean, low, high))
-
-
-def paired_by_trial(a: pd.Series, b: pd.Series) -> tuple[Gain | None, int]:
-    """a − b over the trials that both have, and how many these are; None if there are none."""
-    # trials that both have: a rule that was interrupted earlier must not be compared on easier ones
-    both = pd.concat([a, b], axis=1, join="inner").dropna().to_numpy()
-    return paired(both[:, 0], both[:, 1]) if len(both) else None, len(both)

@@ -21,7 +21,7 @@ import pandas as pd
 import pyarrow.compute as pc
 
 from evenhand.arrays import Ints
-from evenhand.claims.intervals import paired_difference
+from evenhand.claims.paired import HOLDS, paired, together
 from evenhand.engine.trials import open_stream
 from evenhand.errors import InputError
 from evenhand.learners import Logistic, as_learner
@@ -42,7 +42,6 @@ __all__ = ["RULES", "Pilot", "pilot"]
 
 RULES = ("uniform", "uncurated", "optimistic")
 BASELINE = RULES[0]
-DELTA = 0.05
 FEWEST, FEW_TESTS = 10, 30
 """The fewest rows a group must have, and the test rows below which its accuracy is called rough."""
 STEP = 5
@@ -87,7 +86,7 @@ class Pilot:
     @property
     def level(self) -> float:
         """The level of each interval, such that all hold at once with 95 %."""
-        return 1 - DELTA / max(len(self.leads), 1)
+        return together(len(self.leads))
 
     def as_dict(self) -> JsonObject:
         """Everything as plain values, for JSON."""
@@ -206,13 +205,11 @@ def _judged(result: Result, asked: int, simulated: int, batch: int, notes: Seque
     risks = _worst_risks(result)
     rules = list(risks.columns)
     pairs = list(combinations(rules, 2))
-    level, size = 1 - DELTA / max(len(pairs), 1), 100.0 if unit == "points" else 1.0
-    leads = []
-    for b, a in pairs:  # the later rule first: the baseline is what others are measured against
-        found = paired_difference(size * risks[b], size * risks[a], level)
-        leads.append(Lead(a, b, found.mean, found.low, found.high))
+    level, size = together(len(pairs)), 100.0 if unit == "points" else 1.0
+    # the later rule first: the baseline is what others are measured against
+    leads = [Lead(a, b, *paired(size * risks[b], size * risks[a], level)) for b, a in pairs]
     # intervals among the others do not count here: they only widen those against Uniform, as was fixed beforehand
-    better = [lead for lead in leads if lead.b == BASELINE and lead.low > 0]
+    better = [lead for lead in leads if lead.b == BASELINE and lead.verdict == HOLDS]
     gain = max(better, key=lambda lead: lead.mean, default=None)
     worst = {rule: tuple(map(float, spread(risks[rule].to_numpy()))) for rule in rules if len(risks)}
     rule = BASELINE if gain is None else gain.a

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from math import isnan
 
+from evenhand.claims.paired import OPEN, Interval
 from evenhand.risks import Risk
 
 __all__ = ["Lead", "sentence", "unit_of"]
@@ -20,6 +21,11 @@ class Lead:
     mean: float
     low: float
     high: float
+
+    @property
+    def verdict(self) -> str:
+        """Whether it holds that `a` serves the worst-off group better than `b`."""
+        return Interval(self.mean, self.low, self.high).above()
 
     def as_dict(self) -> dict[str, str | float | None]:
         """The lead as plain values; NaN becomes None."""
@@ -46,7 +52,7 @@ def sentence(
             f"With {labels:,} labels, use {rule}: it is expected to buy the worst-off group {gain} {unit} over {baseline} "
             f"(95 % interval, corrected for {len(leads)} comparisons)."
         )
-    sure = [lead for lead in leads if lead.low > 0 or lead.high < 0]
+    sure = [lead for lead in leads if lead.verdict != OPEN]
     if not sure:
         return f"With {labels:,} labels, all rules are within noise of each other here: use Uniform."
     worse = [lead for lead in sure if lead.b == baseline]

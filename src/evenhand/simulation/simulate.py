@@ -42,7 +42,7 @@ _RECORD_SIZE = 4_000_000
 
 def simulate(
     source: Source | str,
-    strategies: Sequence[Strategy | str] | Mapping[str, Strategy],
+    strategies: Sequence[Strategy | str] | Mapping[str, Strategy | str],
     learner: Any = None,
     *,
     budget: int,
@@ -70,9 +70,8 @@ def simulate(
 
     Args:
         source: where the examples come from: an object such as `Table(...)`, or a text such as `"adult"`.
-        strategies: objects, texts such as `"optimistic:c0=0.1"`, or a mapping from labels to objects.
-        learner: what is trained; the source's own (a network for images) or `Logistic()` by default. `Peers` brings
-            its own.
+        strategies: objects and texts such as `"optimistic:c0=0.1"`, or a mapping from labels to them.
+        learner: what is trained; the source's own (a network for images) or `Logistic()` by default.
         budget: labels of a trial, training and validation together.
         trials: how many trials.
         seed: the same seed gives the same result, whatever `jobs` is.
@@ -125,13 +124,13 @@ def simulate(
         _take_kept(result, store, trials)
     missing = {label: result.missing(label, range(trials)) for label in named}
     # blocks are cut before the processes are known, so that the same blocks run whatever `jobs` is
-    pieces = cut(missing, _block(settings, source, named, fitted))
+    pieces = cut(missing, _block(settings, source, fitted))
     given = partial(_given, source, fitted)
     blocks = [Block(label, named[label], numbers, settings, given) for label, numbers in pieces]
     started = time.perf_counter()
     # a trial of a network may take hours: its rounds are shown, where they are run in this process
     by_round = progress is True and jobs == 1 and backend == "processes" and not runs_in_lockstep(fitted)
-    total = sum(len(block.trials) * (settings.rounds_of(block.strategy) if by_round else 1) for block in blocks)
+    total = sum(len(block.trials) * (settings.rounds if by_round else 1) for block in blocks)
     report = _reporter(progress, total, "rounds" if by_round else "trials")
     tick = partial(report, 1) if by_round else None
     try:
@@ -170,14 +169,13 @@ def _named(strategies: Any) -> tuple[dict[str, Strategy], dict[str, str]]:
     if isinstance(strategies, str) or callable(strategies):
         strategies = [strategies]
     pairs: list[tuple[str, Strategy, str | None]] = []
-    for item in strategies.items() if isinstance(strategies, Mapping) else strategies:
+    items = strategies.items() if isinstance(strategies, Mapping) else [(None, item) for item in strategies]
+    for label, item in items:
         if isinstance(item, str):
-            text = strategy_text(item)
-            pairs.append((*parse_strategy(item), text if is_factory(text) else None))
-        elif isinstance(item, tuple):
-            pairs.append((*item, None))
+            text, (own, strategy) = strategy_text(item), parse_strategy(item)
+            pairs.append((label or own, strategy, text if is_factory(text) else None))
         else:
-            pairs.append((label_of(item), item, None))
+            pairs.append((label or label_of(item), item, None))
     if not pairs:
         raise InputError("there are no strategies: give at least one, e.g. [Optimistic(), Uniform()]")
     found: dict[str, Strategy] = {}
@@ -236,7 +234,6 @@ def _check(
             batch=settings.batch,
             warmup=settings.warmup,
             validation=settings.validation,
-            simulated=True,
             risk=settings.risk,
         )
         if message := forced_warning(strategy, len(source.groups), examples):
@@ -245,12 +242,10 @@ def _check(
         warnings.warn(f"the chosen models will be the plain ones: {reason}", stacklevel=3)
 
 
-def _block(settings: Settings, source: Source, named: dict[str, Strategy], learner: Learner) -> int:
+def _block(settings: Settings, source: Source, learner: Learner) -> int:
     if not runs_in_lockstep(learner):
         return 1
-    rounds = max(settings.rounds_of(strategy) for strategy in named.values())
-    # by the largest number of rounds of any rule, so that all rules have the same blocks
-    return int(np.clip(_RECORD_SIZE // (rounds * len(source.groups)), 1, BLOCK))
+    return int(np.clip(_RECORD_SIZE // (settings.rounds * len(source.groups)), 1, BLOCK))
 
 
 def _given(source: Source, learner: Learner) -> tuple[Source, Learner]:

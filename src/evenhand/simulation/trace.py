@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from evenhand.claims.paired import paired
 from evenhand.engine.run import Record
 from evenhand.notation import JsonObject
-from evenhand.simulation.metrics import paired_by_trial, share, spread, worst_by
+from evenhand.simulation.metrics import share, spread, worst_by
 from evenhand.strategies.decision import KINDS
 
 __all__ = ["FINAL_COLUMNS", "TRACE_COLUMNS", "differences", "final_frame", "summarise", "trace_frame"]
@@ -129,9 +130,8 @@ def differences(final: pd.DataFrame, labels: Sequence[str]) -> list[JsonObject]:
     for metric, column in _metrics(final).items():
         worst = {label: worst_by(final[final["strategy"] == label], ["trial"], column) for label in labels}
         for a, b in combinations(labels, 2):
-            gain, trials = paired_by_trial(worst[a], worst[b])
-            if gain is None or trials < 2:
-                continue
-            mean, low, high = gain
-            found.append({"a": a, "b": b, "metric": metric, "mean": mean, "low": low, "high": high, "trials": trials})
+            # trials that both have: a rule that was interrupted earlier must not be compared on easier ones
+            gains = (worst[a] - worst[b]).dropna().to_numpy()
+            if len(gains) > 1:
+                found.append({"a": a, "b": b, "metric": metric, **paired(gains)._asdict(), "trials": len(gains)})
     return found

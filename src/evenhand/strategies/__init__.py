@@ -6,14 +6,12 @@ numbers) to a decision (which group, and why). One rule a file; `terms` has the 
 - `Optimistic`: A_opt, its theoretical form, and A_opt+ with the trend term.
 - `EpsilonGreedy` and `Greedy`: the largest validation loss, with and without random exploration.
 - `Uniform` and `Uncurated`: equal counts, and the population's shares.
-- `Peers`: a fixed pool and one gradient step a round, to compare with.
 """
 
 from evenhand.strategies.base import UNIFORMS, Rule, Strategy
 from evenhand.strategies.epsilon_greedy import EpsilonGreedy, Greedy
 from evenhand.strategies.optimistic import Optimistic
 from evenhand.strategies.parsing import STRATEGIES, describe_strategy, parse_strategy, strategy_text
-from evenhand.strategies.peers import Peers
 from evenhand.strategies.uncurated import Uncurated
 from evenhand.strategies.uniform import Uniform
 
@@ -23,7 +21,6 @@ __all__ = [
     "EpsilonGreedy",
     "Greedy",
     "Optimistic",
-    "Peers",
     "Rule",
     "Strategy",
     "Uncurated",

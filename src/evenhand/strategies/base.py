@@ -26,9 +26,8 @@ class Strategy(Protocol):
     """Which group next: a pure function of the standing and the request's own uniforms.
 
     Any callable of this form is a strategy. It may carry `window` (accuracies to remember, default 20), `needs_scores`
-    (False spares the fits), `needs_trend` (False spares a simulation the recent accuracies), `needs_population` (True
-    asks for shares), `buys_first` (True: `simulate` only) and `passes` (rounds for every round the budget buys,
-    default 1). The risk of the campaign or simulation defines what a loss is.
+    (False spares the fits), `needs_trend` (False spares a simulation the recent accuracies) and `needs_population` (True
+    asks for shares). The risk of the campaign or simulation defines what a loss is.
     """
 
     def __call__(self, standing: Standing, uniforms: Floats) -> Decision:
@@ -41,13 +40,6 @@ class Rule:
 
     name: ClassVar[str]
     needs_scores: ClassVar[bool] = True
-    buys_first: ClassVar[bool] = False
-    """Whether the rule buys all labels before the first round, which leaves a campaign nothing to ask for."""
-
-    @property
-    def passes(self) -> int:
-        """Rounds for every round the budget buys."""
-        return 1
 
     @property
     def needs_trend(self) -> bool:

@@ -2,7 +2,7 @@
 
 A `Problem` names what must be known or assumed; `optimistic`, `uncoupled` and `epsilon_greedy` turn a budget into a
 `Promise` for one rule, and `…labels_for` turns a promise into a budget. All budgets are in labels: a round costs two.
-`probe` and `pareto` look at the assumptions in data.
+`probe` looks at Assumption 2 in data, `pareto` at the front of group risks.
 """
 
 from evenhand.claims.guarantees.coupling import TwoTerms, coupling_ratio, square_root_constant, two_terms

@@ -45,10 +45,9 @@ class Measured:
         *,
         risk: str | Risk = "error",
         positive: Any = None,
-        same: bool = False,
         seed: int = 0,
     ) -> "Measured":
-        """Check the examples and split them in random halves; `same`: all rows train and measure, like a population."""
+        """Check the examples and split them in random halves."""
         labels, names = np.asarray(y), np.asarray(groups).astype(str)
         if len(labels) != len(names) or len(labels) != np.shape(X)[0]:
             raise InputError(
@@ -58,7 +57,7 @@ class Measured:
         chance = np.random.default_rng(seed)
         # shuffled within the group: tables are often sorted by date or by label
         rows = [chance.permutation(np.nonzero(names == group)[0]) for group in known]
-        halves = [(r, r) if same else tuple(np.array_split(r, 2)) for r in rows]
+        halves = [tuple(np.array_split(r, 2)) for r in rows]
         if min(len(half) for pair in halves for half in pair) < 1:
             raise InputError("every group needs at least 2 examples, one to train on and one to test on")
         measure = as_risk(risk, positive).for_classes(np.unique(labels))
