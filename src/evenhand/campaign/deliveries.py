@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-from evenhand.campaign.features import Rows, as_rows
+from evenhand.campaign.features import Rows, as_rows, schema_of
 from evenhand.campaign.labels import Classes, Label, label_text, plain_list, read_id, read_label
 from evenhand.campaign.requests import Refused
 from evenhand.campaign.state import State
@@ -239,17 +239,17 @@ def _same_features(one: str | bytes | None, other: str | bytes) -> bool:
 
 
 def _not_numbers(rows: Rows) -> dict[int, str]:
-    """Rows of a frame with text or missing numbers, which the learner cannot use."""
-    columns = rows.columns
-    if "types" not in columns:
+    """Rows of a table with text or missing numbers, which the learner cannot use."""
+    if rows.columns["kind"] != "table":
         return {}
-    chosen: list[str] = columns["features"] if "features" in columns else columns["names"]
-    used = [(j, name) for j, name in enumerate(columns["names"]) if name in chosen]
-    for j, name in used:
-        if (kind := columns["types"][j]) not in ("number", "bool"):
+    schema = schema_of(rows.columns)
+    for name in schema.features:
+        if (kind := schema[name].kind) not in ("number", "yes/no"):
             raise InputError(
-                f"column {name!r} is {kind}, not a number, which the learner needs: encode it, or leave it out"
+                f"column {name!r} is {kind}, not a number, which the learner needs: encode it, leave it out, or take the "
+                "learner 'table', which encodes by itself"
             )
+    used = [(j, name) for j, name in enumerate(schema.stored) if name in schema.features]
     found = {}
     for row, stored in enumerate(rows.stored):
         values = from_text(stored)

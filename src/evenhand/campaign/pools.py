@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evenhand.campaign.deciding import Chooser, Proposal
+from evenhand.campaign.features import schema_of
 from evenhand.campaign.pool_files import digest_of_files, stamp
-from evenhand.campaign.pool_tables import BATCH, PoolTable, stored_rows
+from evenhand.campaign.pool_tables import PoolTable, stored_rows
 from evenhand.campaign.state import OUTSIDE, ROLES, State
 from evenhand.errors import InputError
 from evenhand.ledger.base import Example, Reader, Writer
@@ -76,8 +77,7 @@ def register(table: PoolTable, state: State, writer: Writer, groups: Sequence[st
             _forget(found, table, old, writer)
     # rows of a file are not in the ledger to compare with; the file's digest stands for them
     unchanged = table.file is not None and table.file["digest"] in same
-    for start, stored in zip(range(0, len(table), BATCH), table.stored(), strict=True):
-        names = table.names(start)
+    for start, names, stored in table.batches():
         known = {} if empty else writer.find(names)
         found.known += len(known)
         writer.put(_entries(found, table, state, known, start, names, stored, unchanged=unchanged))
@@ -188,9 +188,9 @@ def fetch(state: State, examples: Sequence[Example]) -> list[Example]:
         check_file(file)
         mine.sort(key=lambda e: e.position)
         rows = np.array([e.position - file["first"] for e in mine], dtype=np.int64)
-        table = ParquetFiles(file["path"]).take(rows, file["columns"]["names"])
-        names = [e.id for e in mine]
-        found |= dict(zip(names, stored_rows(table, file["columns"], names), strict=True))
+        schema = schema_of(file["columns"])
+        table = ParquetFiles(file["path"]).take(rows, schema.stored)
+        found |= dict(zip((e.id for e in mine), stored_rows(table, schema, 0, file["path"]), strict=True))
     return [e._replace(features=found.get(e.id, e.features)) for e in examples]
 
 

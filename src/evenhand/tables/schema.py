@@ -17,17 +17,17 @@ import pyarrow as pa
 from evenhand.tables.arrow import is_text
 from evenhand.tables.frame import Frame
 from evenhand.tables.kinds import Kind, Values, bad_rows, cleaned, kind_of, look, read_as
-from evenhand.tables.problems import TableError, missing_column, names, raise_all
+from evenhand.tables.problems import TableError, missing_column, names, raise_all, refuse_rows
 
-__all__ = ["Column", "Columns", "Rows", "Schema", "Use", "infer", "refuse_rows", "typed_schema"]
+__all__ = ["Column", "Columns", "Rows", "Schema", "Use", "infer", "typed_schema"]
 
-Use = Literal["feature", "label", "group", "id", "unit", "ignored"]
+Use = Literal["feature", "kept", "label", "group", "id", "unit", "ignored"]
+"""`kept` columns are shown to people and exported, and no learner sees them."""
 
 FEW = 30
 """With fewer rows than this, all values of a column may differ by chance."""
 MOST_CATEGORIES = 1000
 _NEARLY_ALL = 0.9
-_SHOWN = 5
 _LEARNED = ("number", "yes/no", "date", "category")
 """The kinds that are encoded; texts, images and vectors are kept, and left out of the features until they are."""
 _PLURAL = {"category": "categories", "yes/no": "yes/no"}
@@ -117,23 +117,6 @@ class Rows:
         return self.table
 
 
-def refuse_rows(name: str, problems: Mapping[int, str]) -> None:
-    """Refuse a table in which rows cannot be used."""
-    if problems:
-        raise TableError(refused_text(name, problems))
-
-
-def refused_text(name: str, problems: Mapping[int, str]) -> str:
-    """Rows and what is wrong with them, a few of them by number."""
-    shown = [f"row {row + 1}: {why}" for row, why in sorted(problems.items())[:_SHOWN]]
-    rest = len(problems) - len(shown)
-    if len(problems) == 1:
-        return f"{name}, {shown[0]}"
-    return f"{name}: {len(problems):,} rows cannot be used:\n" + "\n".join(f"- {each}" for each in shown) + (
-        f"\n- and {rest:,} more" if rest else ""
-    )  # fmt: skip
-
-
 @dataclass(frozen=True)
 class Schema:
     """The columns of a table, in its order, and how its texts are read.
@@ -164,6 +147,11 @@ class Schema:
         return tuple(column.name for column in self.columns if column.use == "feature")
 
     @cached_property
+    def stored(self) -> tuple[str, ...]:
+        """The columns that a campaign keeps of its rows: the features, and what is shown to people beside them."""
+        return tuple(column.name for column in self.columns if column.use in ("feature", "kept"))
+
+    @cached_property
     def encoded(self) -> tuple[str, ...]:
         """Those of them that become numbers."""
         return tuple(column.name for column in self.columns if column.encoded)
@@ -191,19 +179,17 @@ class Schema:
             f"column {column.name!r}: {column.note}" for column in self.columns if column.encoded and column.note
         )
 
-    def read(self, table: pa.Table, start: int = 0, *, absent: Sequence[str] = ()) -> Rows:
-        """The features of rows, as this schema says; `start` is the number of the first row.
+    def read(self, table: pa.Table, start: int = 0, names: Sequence[str] | None = None) -> Rows:
+        """The features of rows, as this schema says, or other columns of it; `start` is the number of the first row.
 
-        Args:
-            table: the rows as they were read.
-            start: the number of the first row.
-            absent: features that rows may lack; their values are then missing.
+        Columns that are only kept may be absent: their values are then missing.
         """
         there = set(table.column_names)
-        gone = [name for name in self.features if name not in there and name not in absent]
+        wanted = self.features if names is None else names
+        gone = [name for name in wanted if name not in there and self[name].use == "feature"]
         raise_all([missing_column(name, table.column_names, "a feature") for name in gone], "the table")
         found, problems = {}, dict[int, str]()
-        for name in self.features:
+        for name in wanted:
             column = self[name]
             if name not in there:
                 found[name] = read_as(pa.nulls(table.num_rows), column.kind)
@@ -263,7 +249,7 @@ def infer(frame: Frame, wanted: Columns) -> Schema:
     for name in available:
         use, why = _use(name, wanted, groups)
         if use != "feature":
-            found.append(Column(name, _kind_said(name, wanted) or "category", use, why))
+            found.append(Column(name, _kind_said(name, wanted) or "category", _storable(frame, name, use), why))
             continue
         column, problem = _feature(frame, name, wanted, name in named)
         found.append(column)
@@ -308,8 +294,14 @@ def _use(name: str, wanted: Columns, groups: Sequence[str]) -> tuple[Use, str]:
     if name in wanted.ignore:
         return "ignored", "ignored"
     if wanted.features is not None and name not in wanted.features:
-        return "ignored", "not among the features that were named"
+        return "kept", "not among the features that were named"
     return "feature", ""
+
+
+def _storable(frame: Frame, name: str, use: Use) -> Use:
+    """Nested and binary values cannot be kept as text."""
+    kind = frame.schema.field(name).type
+    return "ignored" if use == "kept" and (pa.types.is_nested(kind) or pa.types.is_binary(kind)) else use
 
 
 def _kind_said(name: str, wanted: Columns) -> Kind | None:
@@ -336,7 +328,8 @@ def _feature(frame: Frame, name: str, wanted: Columns, named: bool) -> tuple[Col
         )
     why = _unusable(values, wanted)
     if why and not named:
-        return Column(name, values.kind, "ignored", why), None
+        use: Use = "ignored" if values.kind == "other" and not is_text(kind) else "kept"
+        return Column(name, "category" if values.kind == "other" else values.kind, use, why), None
     if why:
         return Column(name, values.kind, "feature"), f"column {name!r} cannot be a feature: {why}."
     return Column(name, values.kind, "feature", _note(values), decimal=values.decimal), None

@@ -16,8 +16,8 @@ from evenhand.tables.frame import Frame, InMemory
 from evenhand.tables.groups import OTHER, GroupColumn, GroupRule, Groups, code_column, find_groups
 from evenhand.tables.labels import Labels, find_labels
 from evenhand.tables.parquet import ParquetFiles
-from evenhand.tables.problems import TableError, names, raise_all
-from evenhand.tables.schema import Columns, Schema, group_names, infer, refuse_rows
+from evenhand.tables.problems import TableError, names, raise_all, refuse_rows
+from evenhand.tables.schema import Columns, Schema, group_names, infer
 from evenhand.tables.spelling import alike
 
 __all__ = ["Pool", "TestPart", "Wanted", "make_pool", "make_test"]
@@ -79,7 +79,7 @@ class TestPart:
 
 def make_pool(frame: Frame, wanted: Wanted) -> Pool:
     """Check a table and prepare it; pools on disk are scanned for groups and labels only."""
-    refuse_rows(frame.name, frame.skipped)
+    frame.refuse_skipped()
     columns, by = wanted.columns, group_names(wanted.groups.columns, frame.schema.names)
     _check_roles(frame.name, columns, by)
     ours = bookkeeping(frame, columns, by)
