@@ -286,7 +286,8 @@ def _use(name: str, wanted: Columns, groups: Sequence[str]) -> tuple[Use, str]:
     if name == wanted.label:
         return "label", "the label"
     if name in groups and not (wanted.use_group_as_feature or name in (wanted.features or ())):
-        return "group", "a group"
+        # the group itself is shown with every row: only what it was made from is kept beside it
+        return ("group" if name in wanted.groups and len(groups) == 1 else "kept"), "a group"
     if name == wanted.id:
         return "id", "the id"
     if name == wanted.unit:
