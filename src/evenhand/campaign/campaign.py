@@ -119,7 +119,10 @@ class Campaign(Asking):
     ) -> Self:
         """Create a campaign in a database, `sqlite:///file.db` or `postgresql://…`, which is made if it does not exist.
 
-        The settings are those of `Campaign`, and `label`, `group`, `id` and `features`: the columns of delivered files.
+        The settings are those of `Campaign`; `label`, `group`, `id` and `features`: the columns of delivered files; and
+        `limits`: what one person may hold through a server, `{"labels": 1000, "lease": "30d", "streams": 50}` unless
+        given: labels that a collector's open requests wait for, how long a collector may let one wait, event streams of
+        one token or share link.
         """
         # `make_settings` has no defaults for these, so that `__init__` cannot forget to pass one on
         given = {
@@ -260,7 +263,7 @@ class Campaign(Asking):
     # ---------------------------------------------------------------- running it
 
     def change(self, *, by: str | None = None, **settings: Any) -> None:
-        """Change `budget`, `learner`, `lease`, `stop` or `refit` from here on."""
+        """Change `budget`, `learner`, `lease`, `stop`, `refit` or some of the `limits` from here on."""
         changed: list[Parts] = []
 
         def step(state: State, writer: Writer) -> None:

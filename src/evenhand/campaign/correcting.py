@@ -18,7 +18,7 @@ from evenhand.errors import InputError
 from evenhand.ledger.base import Example, Reader, Writer
 from evenhand.notation import JsonObject
 
-__all__ = ["Alteration", "check_reason", "correct", "erase", "leaving", "withdraw"]
+__all__ = ["Alteration", "check_reason", "correct", "erase", "leaving", "unchanged", "withdraw"]
 
 # what was paid for can be refunded; data added for free cannot
 _CHARGED = ("asked", "extra", "charged")
@@ -72,6 +72,11 @@ def correct(
     _refuse(refused, len(labels))
     digests = [label_digest(e.salt, e.label) for e in changed]
     return Alteration("corrected", {**_about(state, changed, reason), "digests": digests}, changed)
+
+
+def unchanged(id: str, label: str) -> str:
+    """What to say of a correction that changed nothing."""
+    return f"{id!r} is already labelled {label.strip()!r}; nothing changed."
 
 
 def withdraw(

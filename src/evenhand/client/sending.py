@@ -134,7 +134,7 @@ def settings_body(name: str, groups: Any, strategy: Any, learner: Any, **given: 
     stop, share = settings["stop"], settings["population"]
     kept = (
         "strategy", "learner", "budget", "batch", "warmup", "validation", "classes", "risk", "positive", "test_labels",
-        "refit", "lease", "distinct", "label", "group", "id", "features",
+        "refit", "lease", "distinct", "label", "group", "id", "features", "limits",
     )  # fmt: skip
     return {
         **{key: settings[key] for key in kept},

@@ -11,8 +11,8 @@ from typing import Any
 
 from evenhand.campaign import Campaign
 from evenhand.campaign.store import Once
-from evenhand.ledger import open_ledger
-from evenhand.ledger.base import Ledger
+from evenhand.errors import LedgerError
+from evenhand.ledger.database import DatabaseLedger
 
 __all__ = ["begin", "certify", "close", "dump", "refit", "verify"]
 
@@ -34,8 +34,8 @@ def _end_with_server() -> None:
 
 
 @lru_cache(maxsize=1)
-def _ledger(url: str) -> Ledger:
-    return open_ledger(url)
+def _ledger(url: str) -> DatabaseLedger:
+    return DatabaseLedger(url)
 
 
 # fitted models live in these objects: kept open, the next refit continues from the last one
@@ -60,8 +60,15 @@ def close(url: str, name: str, reason: str, by: str | None, once: Once | None) -
 
 
 def verify(url: str, name: str) -> dict[str, Any]:
-    """Check a campaign's ledger."""
-    return _campaign(url, name).verify().as_dict()
+    """Check a campaign's ledger; one so damaged that the campaign cannot be opened is a finding, too."""
+    from evenhand.campaign.verify import Verification
+
+    try:
+        campaign = _campaign(url, name)
+    except LedgerError as error:
+        _ledger(url).newest()  # fails as well if it is the database that cannot be reached
+        return Verification(problems=[str(error)]).as_dict()
+    return campaign.verify().as_dict()
 
 
 def dump(url: str, name: str, which: str) -> tuple[str, bytes, dict[str, Any] | None] | None:

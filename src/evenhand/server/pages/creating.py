@@ -11,6 +11,7 @@ from fastapi.responses import Response
 from pydantic import ValidationError
 
 from evenhand.campaign import Campaign
+from evenhand.campaign.labels import written_classes
 from evenhand.errors import EvenhandError, InputError, LedgerError
 from evenhand.ledger.database import DatabaseLedger
 from evenhand.server.access import Parts, Seat, grant_of, parts_of
@@ -101,7 +102,7 @@ def settings_in(given: dict[str, str], *, has_pool: bool) -> dict[str, Any]:
         "name": given["name"].strip(), "groups": groups or None, "strategy": given["strategy"],
         "learner": given["learner"], "budget": _whole(given, "budget"), "batch": _whole(given, "batch"),
         "risk": given["risk"], "lease": given["lease"].strip() or "never", "validation": _number(given, "validation"),
-        "test_labels": _whole(given, "test_labels"), "seed": _whole(given, "seed"), "classes": _lines(given["classes"]) or None,
+        "test_labels": _whole(given, "test_labels"), "seed": _whole(given, "seed"), "classes": written_classes(_lines(given["classes"])) or None,
         "positive": given["positive"].strip() or None, "population": _shares(given["population"]) or None,
         "stop": _lines(given["stop"]) or None, "label": given["label"].strip() or "label",
         "id": given["id"].strip() or "id",
