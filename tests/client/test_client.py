@@ -178,7 +178,9 @@ def test_names_that_no_path_can_hold(connected: Any, database: str) -> None:
 # -------------------------------------------------------------------- tokens
 
 
-def test_tokens_and_their_secrecy(server: Running, database: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_tokens_and_their_secrecy(start: Start, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    database = f"sqlite:///{tmp_path / 'ledger.db'}"
+    server = start(database)  # one of its own: where there are tokens, everybody needs one
     eh.Campaign.create(database, "kept", ["u"], "uniform", None, budget=8).release()
     with DatabaseLedger(database) as ledger:
         collector, lead = (Tokens(ledger).create(role.name, role)[0] for role in (Role.collector, Role.lead))

@@ -289,7 +289,9 @@ def change(
             raise InputError("nothing to change: give --budget, --learner, --refit, --lease, --stop or --limit")
         campaign.change(by=user_name(by), **settings)
         found = {key: campaign.settings[key] for key in ("budget", "learner", "refit", "lease", "stop", "limits")}
-        say(found, as_json, ", ".join(f"{key} is now {found[key]}" for key in settings))
+        limited = ", ".join(f"{key}={'never' if value is None else value}" for key, value in found["limits"].items())
+        words = [f"limits are now {limited}" if key == "limits" else f"{key} is now {found[key]}" for key in settings]
+        say(found, as_json, ", ".join(words))
 
 
 def certify(
