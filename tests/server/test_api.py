@@ -172,15 +172,14 @@ def test_two_host_headers_are_refused(server: Running) -> None:
 
 
 def test_the_first_token_ends_access_without_one_for_good(start: Start, tmp_path: Path) -> None:
-    server = start(
-        f"sqlite:///{tmp_path / 'a.db'}", before="from evenhand.server import stream\nstream._CHECK_SECONDS = 0"
-    )
+    database = f"sqlite:///{tmp_path / 'a.db'}"
+    server = start(database, before="from evenhand.server import stream\nstream._CHECK_SECONDS = 0")
     server.post("/api/campaigns", {"name": "c", "groups": ["u", "v"], "budget": 40, "learner": "none"})
     link = server.post("/api/campaigns/c/shares")
     assert link.status_code == 409  # whoever could follow it would need no link
     assert "token create" in link.json()["detail"]
     assert "token create" in server.client.post("/campaigns/c/share", headers={"Accept": "text/html"}).text
-    with server.client.stream("GET", "/api/campaigns/c/stream") as stream:
+    with server.client.stream("GET", "/api/campaigns/c/stream", timeout=10) as stream:
         made = server.post("/api/tokens", {"name": "p", "role": "admin", "expires": 2.0}).json()
         assert list(stream.iter_lines())[-1:] == [""]  # it ended
     headers = {"Authorization": f"Bearer {made['token']}"}
@@ -189,8 +188,10 @@ def test_the_first_token_ends_access_without_one_for_good(start: Start, tmp_path
     assert server.post("/api/campaigns/c/shares", headers=headers).status_code == 201
     assert server.client.delete(f"/api/tokens/{made['id']}", headers=headers).status_code == 200
     # those who come by a proxy that leaves no trace must not become admins when the last token ends
-    assert server.client.get("/api/me").status_code == 401
-    assert server.client.get("/metrics").status_code == 401
+    for _ in range(2):
+        assert server.client.get("/api/me").status_code == 401
+        assert server.client.get("/metrics").status_code == 401
+        server = start(database)
 
 
 def test_the_log_is_json_with_the_ids_that_answers_carry(server: Running) -> None:
