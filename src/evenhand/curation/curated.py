@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from evenhand.arrays import Ints
 from evenhand.curation.checkpoint import Checkpoint, checkpoint_path
-from evenhand.curation.choice import choice_values
 from evenhand.curation.comparison import compared, no_comparison
 from evenhand.curation.figures import Predictions
 from evenhand.curation.files import check_output, like_given, with_columns, write_beside, write_rows
@@ -105,7 +104,7 @@ class Curated(Reported):
             used_up=run.used_up,
             min_test=self._min_test,
             rounds=run.rounds,
-            choice=choice_values(self.model.choice),
+            choice=self.model.choice,
         )
         return summarise(facts, self._tested, self._compared)
 
