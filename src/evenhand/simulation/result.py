@@ -159,6 +159,13 @@ class Result:
             "settings": self.settings,
         }
 
+    def curve(self, label: str, column: str, group: str | None = None) -> pd.DataFrame:
+        """Mean and standard deviation over trials of a column of the trace, by labels: of a group, or of the worst one."""
+        own = self.trace[(self.trace["strategy"] == label) & self.trace[column].notna()]
+        keys = ["trial", "labels"]
+        found = worst_by(own, keys, column) if group is None else own[own["group"] == group].set_index(keys)[column]
+        return pd.DataFrame(found.groupby(level="labels").agg(["mean", "std"]).fillna({"std": 0.0}))
+
     def plot_mixture(self, group: str | None = None) -> Figure:
         """Each strategy's mixture over time, mean ± 1 sd, with π* where it is known."""
         from evenhand.plotting.results import plot_mixture
@@ -174,8 +181,7 @@ class Result:
         """Test accuracy of the worst group, or its risk, against labels spent, mean ± 1 sd."""
         from evenhand.plotting.results import plot_worst_group
 
-        tested = self.trace.dropna(subset=[self.measured]) if len(self.trace) else self.trace
-        return plot_worst_group(self, worst_by(tested, ["strategy", "trial", "labels", "round"], self.measured))
+        return plot_worst_group(self)
 
     def plot_groups(self, strategies: Sequence[str] | None = None) -> Figure:
         """Test accuracy of every group, or its risk, a panel for each strategy."""
