@@ -78,8 +78,6 @@ class Result:
     def settings_of(self, label: str) -> JsonObject:
         """All settings that a trial of this strategy depends on, apart from its number."""
         shared = {key: value for key, value in self.settings.items() if key not in _OF_THE_WHOLE}
-        if shared["risk"] == "error":  # trials kept before there were other risks stay good
-            del shared["risk"]
         return {**shared, "strategy": self.settings["strategies"][label], "evenhand": version("evenhand")}
 
     def missing(self, label: str, trials: Sequence[int]) -> tuple[int, ...]:
