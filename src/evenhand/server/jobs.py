@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import threading
 from functools import lru_cache
+from multiprocessing.connection import Connection
 from typing import Any
 
 from evenhand.campaign import Campaign
@@ -17,20 +17,21 @@ from evenhand.ledger.database import DatabaseLedger
 __all__ = ["begin", "certify", "close", "dump", "refit", "verify"]
 
 
-def begin() -> None:
-    """Start a worker: it ignores Ctrl-C, which the server handles, and runs at a lower priority than the server."""
+def begin(alive: Connection) -> None:
+    """Start a worker: it ignores Ctrl-C, which the server handles, and runs at a lower priority than the server.
+
+    It ends as soon as the other end of `alive` is closed.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(5)
-    threading.Thread(target=_end_with_server, daemon=True).start()
+    threading.Thread(target=_end_with_server, args=(alive,), daemon=True).start()
     import sklearn.linear_model  # noqa: F401  (the first fit should not wait for it)
 
 
-def _end_with_server() -> None:
-    """End this worker when its server is gone: a server that was killed cannot end its workers."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+def _end_with_server(alive: Connection) -> None:
+    """End this worker together with its server: one that was killed could not end its workers itself."""
+    alive.poll(None)
+    os._exit(1)
 
 
 @lru_cache(maxsize=1)
