@@ -18,7 +18,7 @@ from evenhand.server.access import Leading, Seat
 from evenhand.server.api.granting import new_share
 from evenhand.server.guarding import is_tls
 from evenhand.server.pages.campaign import show
-from evenhand.server.pages.shared import new_router, see_other
+from evenhand.server.pages.shared import address, new_router, render, see_other
 from evenhand.server.problems import status_of
 
 __all__ = ["router"]
@@ -159,7 +159,9 @@ async def verify(http: Request, seat: Leading) -> Response:
     found = await seat.parts.worker.on(jobs.verify, seat.campaign)
     http.app.state.verified[seat.campaign.store.number] = {"at": as_time(time.time()), **found}
     if not found["ok"]:
-        return await _wrong(http, seat, "export", {}, "the ledger is not as it was written", 409)
+        # a page of its own: the campaign's page may not survive what is damaged
+        base = seat.parts.settings.root_path + address(seat.campaign)
+        return render(http, "findings.html", 409, name=seat.campaign.name, base=base, findings=found["problems"])
     return see_other(seat, done="verified")
 
 
