@@ -6,12 +6,15 @@ going on, one trial or many, one process or two all see the same numbers.
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from evenhand.arrays import Floats, Ints, Mask, Words
 
-__all__ = ["CHOICES", "Uniforms", "fold", "numbers", "role_states", "roles", "uniform"]
+__all__ = ["CHOICES", "Uniforms", "fold", "numbers", "places", "role_states", "roles", "uniform"]
 
 # constants of SplitMix64 (Steele, Lea, Flood 2014): 2^64
 # over the golden ratio, and its finaliser's two multipliers
@@ -108,3 +111,21 @@ def roles(state: Words, k: ArrayLike, share: float) -> Mask:
     length = np.where(first, 2, 2 + np.ceil(stretch / rare - 1e-9) - start)
     chosen = place == start + np.floor(numbers(fold(state, stretch)) * length)
     return np.asarray(chosen if share <= 0.5 else ~chosen)
+
+
+def places(salt: str, keys: Iterable[str]) -> list[int]:
+    """Where rows stand in the order of a salt, from 0 up to 2^63: a hash of salt and key alone.
+
+    Whoever does not know the salt can neither predict the order nor choose keys that come early or late in it. Where rows
+    have no ids, their numbers are the keys.
+
+    >>> places("a secret", ["7", "8"]) == places("a secret", ["8", "7"])[::-1]
+    True
+    """
+    keyed = hashlib.blake2b(key=salt.encode(), digest_size=8)
+    found = []
+    for key in keys:
+        one = keyed.copy()
+        one.update(key.encode())
+        found.append(int.from_bytes(one.digest(), "big") >> 1)  # 63 bits: what a database's integers hold
+    return found

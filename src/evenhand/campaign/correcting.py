@@ -57,7 +57,7 @@ def correct(
         if example is None:
             continue
         try:
-            if example.fate is not None:
+            if example.fate not in (None, "gone"):
                 raise InputError(f"the id {name!r} was {example.fate} and has no label to correct")
             if example.label is None:
                 raise InputError(f"the id {name!r} has no label yet: tell it first")
@@ -137,7 +137,7 @@ def _unlabelled(found: Mapping[str, Example], verb: str) -> list[Refused]:
     return [
         Refused(row, n, f"the id {n!r} has no label to {verb}")
         for row, (n, e) in rows
-        if e.label is None and not e.fate
+        if e.label is None and e.fate in (None, "gone")
     ]
 
 

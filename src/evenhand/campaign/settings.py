@@ -165,7 +165,7 @@ def make_settings(
     validation: float,
     classes: Sequence[Any] | None,
     population: Mapping[str, float] | Sequence[float] | None,
-    seed: int | tuple[int, int],
+    seed: int | tuple[int, int] | None,
     stop: Any,
     refit: str | int,
     lease: str | float | None,

@@ -123,7 +123,9 @@ def create(
     ] = "error",
     positive: Annotated[str | None, typer.Option(help="the positive class, which fnr and fpr are about")] = None,
     test_labels: Annotated[int, typer.Option(help="labels for testing, asked for first, never trained on")] = 0,
-    seed: Annotated[int, typer.Option(help="the same seed gives the same choices")] = 0,
+    seed: Annotated[
+        int | None, typer.Option(help="the same seed gives the same choices of groups; drawn if not given")
+    ] = None,
     refit: Annotated[str, typer.Option(help="always, a number of labels, or background")] = "always",
     lease: Annotated[str, typer.Option(help="how long a request waits: 90m, 24h, 7d, never")] = "1d",
     stop: Annotated[

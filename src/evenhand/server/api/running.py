@@ -49,7 +49,7 @@ class NewCampaign(Body):
     risk: str = "error"
     positive: Label | None = None
     test_labels: int = 0
-    seed: int = 0
+    seed: int | None = Field(None, description="leave it out to have one drawn")
     stop: list[str] | None = None
     refit: str | int = "background"
     lease: str | float | None = "1d"
