@@ -258,14 +258,10 @@ def _judged(result: Result, asked: int, simulated: int, batch: int, notes: Seque
 
 def _worst_risks(result: Result) -> pd.DataFrame:
     """The worst-off group's test risk, a row per trial that every rule has finished and a column per rule."""
-    kind = "chosen" if result.settings["final"] == "chosen" else "final"
-    error = result.settings["risk"] == "error"
-    column = f"{kind}_test_{'accuracy' if error else 'risk'}"
     if not len(result.final):
         return pd.DataFrame(columns=list(result.labels), dtype=float)
-    found = worst_by(result.final, ["trial", "strategy"], column).unstack("strategy").reindex(columns=result.labels)
-    risks = 1 - found if error else found
-    return pd.DataFrame(risks.dropna())
+    found = worst_by(result.deployed, ["trial", "strategy"], "risk").unstack("strategy").reindex(columns=result.labels)
+    return pd.DataFrame(found.dropna())
 
 
 def _table(data: Any, label: str | None, groups: Any, settings: dict[str, Any]) -> tuple[Table, list[str]]:

@@ -133,6 +133,16 @@ class Result:
             self._finals = [self._ordered(pd.concat(self._finals, ignore_index=True), [])]
         return self._finals[0]
 
+    @property
+    def deployed(self) -> pd.DataFrame:
+        """The test risk of the model one would deploy, a row per trial, strategy and group; the error where no other is."""
+        final, kind = self.final, "chosen" if self.settings["final"] == "chosen" else "final"
+        if not len(final):
+            return pd.DataFrame(columns=["trial", "strategy", "group", "risk"])
+        risk = f"{kind}_test_risk"
+        found = final[risk] if risk in final else 1 - final[f"{kind}_test_accuracy"]
+        return final[["trial", "strategy", "group"]].assign(risk=found)
+
     def _ordered(self, frame: pd.DataFrame, rest: list[str]) -> pd.DataFrame:
         """Strategies in the order given, then trials; the same for every number of jobs."""
         # blocks come in any order, and categories of each are its own
