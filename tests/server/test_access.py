@@ -361,6 +361,13 @@ def test_a_link_that_is_followed_endlessly_fills_no_database(place: Place, monke
     assert [place.tokens.find(session) is not None for session in sessions] == [False, False, True, True, True]
 
 
+def test_large_bodies_are_for_those_who_bring_data(place: Place) -> None:
+    large = {"content": b"a" * 100_000, "headers": {"Content-Type": "application/json"}}
+    assert place.login("a" * 100_000).status_code == 413
+    assert place.call("POST", "/api/campaigns/ours/ask", place.of["viewer"], **large).status_code == 413
+    assert place.call("POST", "/api/campaigns/ours/ask", place.of["collector"], **large).status_code == 422
+
+
 def test_metrics_of_all_campaigns_are_not_for_those_who_see_one(place: Place) -> None:
     made = place.call("POST", "/api/campaigns/ours/shares", place.of["lead"], {}).json()
     follow = place.call("GET", made["path"], None)

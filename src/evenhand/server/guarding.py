@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from evenhand.campaign.store import user_name
 from evenhand.errors import LedgerError
-from evenhand.server.incoming import Incoming, Room
+from evenhand.server.incoming import SMALL, Incoming, Room
 from evenhand.server.observing import Observer
 from evenhand.server.problems import answer, problem
 from evenhand.server.settings import Settings, is_loopback
@@ -115,6 +115,10 @@ class Guard:
             if refusal is not None:
                 await refusal(scope, receive, complete)
             else:
+                grant = scope["state"]["grant"]
+                if grant is None or not grant.may(Role.collector):
+                    # a form to sign in is all they have to send: the disk is for those who bring data
+                    body.limit = SMALL
                 await self._app(scope, body.receive, complete)
         except Exception:
             _LOG.exception("internal error in request %s", number)
