@@ -117,7 +117,9 @@ class Roles:
         stretch = np.where(first, 0, 1 + np.floor((k - 2) * rare + 1e-9)).astype(np.int64)
         start = np.where(first, 0, 2 + np.ceil((stretch - 1) / rare - 1e-9))
         length = np.where(first, 2, 2 + np.ceil(stretch / rare - 1e-9) - start)
-        chosen = k == start + np.floor(numbers(fold(self._states[trial, group], stretch)) * length)
+        # as arrays: the overflow that the hash is made of would be warned of in single numbers
+        states = np.broadcast_to(self._states[trial, group], k.shape)
+        chosen = k == start + np.floor(numbers(fold(states, stretch)) * length)
         return np.asarray(chosen if self.share <= 0.5 else ~chosen)
 
 
