@@ -24,7 +24,7 @@ from evenhand.arrays import Floats, Mask
 from evenhand.engine.run import Record
 from evenhand.experiments.base import Findings, Measured, Number
 from evenhand.experiments.catalogue import experiments
-from evenhand.experiments.image_figures import ROUNDS
+from evenhand.experiments.images import ROUNDS
 from evenhand.experiments.output import Output
 from evenhand.experiments.run import Options, collect
 from evenhand.experiments.study import Study

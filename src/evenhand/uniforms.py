@@ -6,12 +6,15 @@ going on, one trial or many, one process or two all see the same numbers.
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from evenhand.arrays import Floats, Ints, Mask, Words
 
-__all__ = ["CHOICES", "Uniforms", "fold", "numbers", "role_states", "roles", "uniform"]
+__all__ = ["CHOICES", "Roles", "Uniforms", "fold", "numbers", "places", "uniform"]
 
 # constants of SplitMix64 (Steele, Lea, Flood 2014): 2^64
 # over the golden ratio, and its finaliser's two multipliers
@@ -83,28 +86,56 @@ class Uniforms:
             self._block = numbers(fold(self._base, places, np.arange(self._width)))
 
 
-def role_states(seed: int, trials: ArrayLike, groups: ArrayLike) -> Words:
-    """The states that the roles in these trials' groups are drawn from; trials and groups broadcast."""
-    return fold(begin(seed), _ROLES, trials, groups)
+class Roles:
+    """Which examples validate and which train: the one drawing of roles, for campaigns, simulations and splits.
 
+    The role of a group's k-th example is decided by seed, trial, group and k alone. Of the first two examples one trains
+    and one validates. After them the rarer role comes once in every stretch of 1/share examples, at a place drawn by
+    the seed: neither the order of the rows nor how they were cut into deliveries can steer it.
 
-def roles(state: Words, k: ArrayLike, share: float) -> Mask:
-    """Whether the k-th example of a group, counted from 0, validates; `state` is the group's `role_states`.
+    Args:
+        seed: the run's seed.
+        trials: the numbers of the trials.
+        groups: the numbers of the groups.
+        share: the share of every group's examples that validates.
 
-    Of the first two examples one trains and one validates. After them the rarer role comes once in every stretch of
-    1/share examples, at a place drawn by the seed: neither the order of the rows nor how they were cut into
-    deliveries can steer it.
-
-    >>> found = roles(role_states(3, 0, 0), np.arange(10), 0.3)
+    >>> found = Roles(3, [0], [0], 0.3).of(0, 0, np.arange(10))
     >>> int(found[:2].sum()), int(found.sum())
     (1, 3)
     """
-    place, rare = np.asarray(k, dtype=np.int64), min(share, 1 - share)
-    # every group can be fitted and scored after its first pair, whatever the share
-    first = place < 2
-    # the tiny shift keeps 3·(1/3) on the right side of a whole number
-    stretch = np.where(first, 0, 1 + np.floor((place - 2) * rare + 1e-9)).astype(np.int64)
-    start = np.where(first, 0, 2 + np.ceil((stretch - 1) / rare - 1e-9))
-    length = np.where(first, 2, 2 + np.ceil(stretch / rare - 1e-9) - start)
-    chosen = place == start + np.floor(numbers(fold(state, stretch)) * length)
-    return np.asarray(chosen if share <= 0.5 else ~chosen)
+
+    def __init__(self, seed: int, trials: ArrayLike, groups: ArrayLike, share: float) -> None:
+        self._states = fold(begin(seed), _ROLES, np.asarray(trials)[:, None], np.asarray(groups))
+        self.share = share
+
+    def of(self, trial: Ints | int, group: Ints | int, place: ArrayLike) -> Mask:
+        """Whether examples validate, by the positions of their trials and groups, and their places in their groups."""
+        k, rare = np.asarray(place, dtype=np.int64), min(self.share, 1 - self.share)
+        # every group can be fitted and scored after its first pair, whatever the share
+        first = k < 2
+        # the tiny shift keeps 3·(1/3) on the right side of a whole number
+        stretch = np.where(first, 0, 1 + np.floor((k - 2) * rare + 1e-9)).astype(np.int64)
+        start = np.where(first, 0, 2 + np.ceil((stretch - 1) / rare - 1e-9))
+        length = np.where(first, 2, 2 + np.ceil(stretch / rare - 1e-9) - start)
+        # as arrays: the overflow that the hash is made of would be warned of in single numbers
+        states = np.broadcast_to(self._states[trial, group], k.shape)
+        chosen = k == start + np.floor(numbers(fold(states, stretch)) * length)
+        return np.asarray(chosen if self.share <= 0.5 else ~chosen)
+
+
+def places(salt: str, keys: Iterable[str]) -> list[int]:
+    """Where rows stand in the order of a salt, from 0 up to 2^63: a hash of salt and key alone.
+
+    Whoever does not know the salt can neither predict the order nor choose keys that come early or late in it. Where rows
+    have no ids, their numbers are the keys.
+
+    >>> places("a secret", ["7", "8"]) == places("a secret", ["8", "7"])[::-1]
+    True
+    """
+    keyed = hashlib.blake2b(key=salt.encode(), digest_size=8)
+    found = []
+    for key in keys:
+        one = keyed.copy()
+        one.update(key.encode())
+        found.append(int.from_bytes(one.digest(), "big") >> 1)  # 63 bits: what a database's integers hold
+    return found

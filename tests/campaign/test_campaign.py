@@ -48,7 +48,7 @@ def campaign(place, request):
     if place == "memory":
         return here
     create = request.getfixturevalue("create_remote")
-    return lambda **settings: create(("u", "v"), **{"budget": 100, "lease": None, **settings})
+    return lambda **settings: create(("u", "v"), **{"budget": 100, "lease": None, "seed": 0, **settings})
 
 
 def saved(c, folder, **own):

@@ -19,7 +19,7 @@ from evenhand.campaign.deciding import Chooser
 from evenhand.campaign.settings import make_settings
 from evenhand.ledger import MemoryLedger
 from evenhand.strategies.decision import KINDS, Decision
-from evenhand.uniforms import role_states, roles
+from evenhand.uniforms import Roles
 
 FINITE = st.floats(-1e99, 1e99)
 FEATURES = hnp.arrays(float, st.tuples(st.integers(1, 9), st.integers(1, 6)), elements=FINITE)
@@ -303,8 +303,7 @@ def test_roles_do_not_depend_on_how_deliveries_are_cut(seed: int, group: int, sh
     for size in sizes:
         found += chooser.roles(group, dealt, size).tolist()
         dealt += size
-    states = role_states(seed, 0, np.array([group]))
-    assert found == roles(states, np.arange(dealt), share).tolist()
+    assert found == Roles(seed, [0], [group], share).of(0, 0, np.arange(dealt)).tolist()
 
 
 def test_roles_are_those_of_the_deliveries_together() -> None:

@@ -28,6 +28,7 @@ from evenhand.campaign.state import State
 from evenhand.errors import InputError, NothingToAsk
 from evenhand.ledger import Ledger, MemoryLedger
 from evenhand.ledger.database import DatabaseLedger
+from evenhand.uniforms import places
 
 Make = Callable[..., eh.Campaign]
 GROUPS = ("u", "v")
@@ -236,7 +237,7 @@ def test_the_order_of_the_rows_does_not_matter(make: Make) -> None:
     asked = []
     for k in range(3):
         c = make(learner="table", strategy="optimistic", batch=2)
-        c.pool(pool_frame().sample(frac=1, random_state=k))
+        c.pool(pool_frame().sample(frac=1, random_state=k), _salt="a secret")
         asked.append(run(c))
     assert asked[0] == asked[1] == asked[2]
 
@@ -244,33 +245,70 @@ def test_the_order_of_the_rows_does_not_matter(make: Make) -> None:
 def test_the_ledgers_agree(ledger: Ledger) -> None:
     c, memory = made(ledger, learner="table"), made(MemoryLedger(), learner="table")
     for each in (c, memory):
-        each.pool(pool_frame())
+        each.pool(pool_frame(), _salt="a secret")
     assert run(c) == run(memory)
 
 
-def test_the_seed_decides(make: Make) -> None:
+def test_a_seed_decides_the_rows_in_memory_only(ledger: Ledger) -> None:
     asked = []
     for seed in (1, 2, 1):
-        c = make(seed=seed)
+        c = made(ledger, seed=seed)
         c.pool(pool_frame())
-        asked.append(run(c))
-    assert asked[0] == asked[2] != asked[1]
+        asked.append([names for _, _, names in run(c)])
+    assert asked[0] != asked[1]
+    assert (asked[0] == asked[2]) == isinstance(ledger, MemoryLedger)
 
 
-def test_in_parts_or_at_once_is_the_same(make: Make) -> None:
-    whole, parts = make(), make()
-    whole.pool(pool_frame())
-    for first in (30, 0, 10, 20):
-        parts.pool(pool_frame(10, first))
-    assert run(whole) == run(parts)
-    sound(parts)
+@pytest.mark.here
+def test_without_a_seed_every_campaign_has_its_own(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    asked, seeds = [], set()
+    for _ in range(3):
+        c = make(seed=None)
+        c.pool(pool_frame())
+        asked.append([names for _, _, names in run(c)])
+        seeds.add(c.settings["seed"])
+    assert asked[0] != asked[1] != asked[2]
+    assert len(seeds) == 3
+    sound(c)
+
+
+def order_of(c: eh.Campaign, group: str = "u") -> list[str]:
+    with c.store.moment() as (reader, _):
+        return [e.id for e in reader.next_in_pool(group, 10**6)]
+
+
+def test_an_id_keeps_its_place_whatever_is_registered_later(make: Make) -> None:
+    """Or whoever is not content with an order would register until another comes."""
+    c = make(seed=None)
+    c.pool(pool_frame(40))
+    first = order_of(c)
+    c.pool(pool_frame(40))
+    assert order_of(c) == first
+    c.pool(pool_frame(80))
+    known = set(first)
+    assert [name for name in order_of(c) if name in known] == first
+    sound(c)
+
+
+def test_every_table_draws_a_salt_of_its_own(make: Make) -> None:
+    c = make(seed=None)
+    c.pool(pool_frame(40))
+    c.pool(pool_frame(80))
+    with c.store.moment() as (reader, _):
+        salts = reader.orders()
+        rows = reader.find(["e0", "e79"])
+    assert len(set(salts.values())) == 2
+    assert salts.keys() == {rows["e0"].registered, rows["e79"].registered}
+    for row in rows.values():
+        assert [row.place] == places(salts[row.registered or 0], [row.id])
 
 
 def test_what_is_added_later_mixes_in(make: Make) -> None:
     c = make(budget=80)
-    c.pool(pool_frame(20))
+    c.pool(pool_frame(20), _salt="a secret")
     early = [name for _ in range(4) for name in c.ask().examples]
-    known = c.pool(pool_frame(60))
+    known = c.pool(pool_frame(60), _salt="a secret")
     assert (known.known, sum(known.groups.values())) == (20, 40)
     later = [name for r in c.ask_many(12) for name in r.examples]
     assert not set(early) & set(later)
@@ -281,14 +319,14 @@ def test_what_is_added_later_mixes_in(make: Make) -> None:
     sound(c)
 
 
-def test_a_place_is_a_hash_of_seed_and_id() -> None:
-    """BLAKE2b of the id with the seed as key: a campaign that goes on hands out the same examples under a later version."""
+def test_a_place_is_a_hash_of_salt_and_id() -> None:
+    """BLAKE2b of the id with the salt as key, so that somebody who is given the salt can check the order."""
 
     def place(name: str) -> bytes:
-        return hashlib.blake2b(name.encode(), digest_size=8, key=b"1").digest()
+        return hashlib.blake2b(name.encode(), digest_size=8, key=b"a secret").digest()
 
-    c = eh.Campaign(GROUPS, "uniform", budget=40, batch=10, seed=1)
-    c.pool(pool_frame(40))
+    c = eh.Campaign(GROUPS, "uniform", budget=40, batch=10)
+    c.pool(pool_frame(40), _salt="a secret")
     for request in c.ask_many(2):
         mine = pool_frame(40).query("group == @request.group")["id"]
         assert request.examples == tuple(sorted(mine, key=place))
@@ -402,7 +440,7 @@ def test_labels_of_a_half_labelled_table_keep_their_kind(make: Make, values: lis
 
 
 def test_labelled_rows_are_no_evidence(make: Make) -> None:
-    c = make(learner="table", budget=40)
+    c = make(learner="table", budget=40, seed=None)
     c.pool(pool_frame(20))
     for _ in range(6):
         tell(c, c.ask())
@@ -775,7 +813,7 @@ def test_roles_do_not_depend_on_who_was_late(make: Make, clock: Clock) -> None:
     """An id's role is that of its first ask, whatever came between."""
     one, late = make(budget=200), make(budget=200)
     for c in (one, late):
-        c.pool(pool_frame(200))
+        c.pool(pool_frame(200), _salt="a secret")
     late.ask_many(20)
     clock.now += 3600
     run(one)
@@ -997,8 +1035,8 @@ def test_an_expired_example_can_be_skipped(make: Make, clock: Clock) -> None:
 
 
 def certified(make: Make, **given: Any) -> eh.Campaign:
-    c = make(learner="table", budget=200, batch=2, **given)
-    c.pool(pool_frame(80))
+    c = make(learner="table", budget=200, batch=2, seed=None, **given)
+    c.pool(pool_frame(80), _salt="a secret")
     for _ in range(6):
         tell(c, c.ask())
     c.certify()
@@ -1041,7 +1079,7 @@ def test_an_example_taken_out_before_its_turn_is_missing(make: Make, verb: str) 
 
 
 def test_examples_handed_out_before_the_freeze_are_no_evidence(make: Make) -> None:
-    c = make(learner="table", budget=200, batch=2)
+    c = make(learner="table", budget=200, batch=2, seed=None)
     c.pool(pool_frame(80))
     for _ in range(6):
         tell(c, c.ask())
@@ -1470,7 +1508,7 @@ class AnyOrder(RuleBasedStateMachine):
         rows = pool_frame(self.rows + more)
         order = list(range(len(rows)))
         shuffled.shuffle(order)
-        how, found = self.all(lambda c: c.pool(rows.iloc[order]))
+        how, found = self.all(lambda c: c.pool(rows.iloc[order], _salt=f"salt {more}"))
         assert how == "done"
         assert (sum(found.groups.values()), found.known) == (more, self.rows)
         self.rows += more
@@ -1552,6 +1590,7 @@ class AnyOrder(RuleBasedStateMachine):
         for c in self.campaigns:
             sound(c)
         found = [[event["facts"] for event in c.events()] for c in self.campaigns]
+        assert [events[0].pop("order") for events in found] == ["seed", "secret", "secret"]
         assert found[0] == found[1] == found[2]
 
 

@@ -285,7 +285,9 @@ class AnySteps(RuleBasedStateMachine):
 def _looks(campaign: eh.Campaign) -> dict[str, Any]:
     found = {name: getattr(campaign, name) for name in ("counts", "mixture", "labels_used", "unspent", "done")}
     found["open"] = [request.as_dict() for request in campaign.open_requests]
-    return found | {"status": campaign.status(), "events": campaign.events()}
+    events = campaign.events()
+    events[0]["facts"].pop("order")  # a seed decides the order of rows in memory only
+    return found | {"status": campaign.status(), "events": events}
 
 
 @pytest.fixture(scope="module")

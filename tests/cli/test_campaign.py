@@ -297,7 +297,12 @@ def test_changing_and_abandoning(shell: Shell) -> None:
     assert "request 1 was abandoned; open requests: 2" in shell("abandon", "s", 1, code=2)
     assert shell.json("change", "s", "--budget", 10, "--lease", "2h") == {
         "budget": 10, "learner": "logistic", "refit": "background", "lease": 7200.0, "stop": None,
+        "limits": {"labels": 1000, "lease": 2592000.0, "streams": 50},
     }  # fmt: skip
+    changed = shell("change", "s", "--limit", "labels=500", "--limit", "lease=never")
+    assert changed.strip() == "limits are now labels=500, lease=never, streams=50"
+    assert "there is no limit 'speed'" in shell("change", "s", "--limit", "speed=3", code=2)
+    assert "write e.g. labels=500" in shell("change", "s", "--limit", "labels", code=2)
     assert shell.json("retire", "s", "u") == {"group": "u", "retired": True}
     assert "u (retired)" in shell("status", "s")
     assert shell.json("ask", "s")["requests"][0]["group"] == "v"
@@ -306,6 +311,17 @@ def test_changing_and_abandoning(shell: Shell) -> None:
     assert "unknown group 'w'" in shell("retire", "s", "w", code=2)
     assert "nothing to change" in shell("change", "s", code=2)
     assert shell.json("refit", "s") == {"refitted": False}
+
+
+def test_a_correction_that_changes_nothing_says_so(shell: Shell, tmp_path: Path) -> None:
+    shell("create", "s", "--group", "u", "--budget", 8, "--learner", "none", "--class", "True", "--class", "false")
+    shell("ask", "s")
+    (tmp_path / "rows.csv").write_text("id,x,label\na,1,true\nb,2,FALSE\n")
+    shell("tell", "s", 1, tmp_path / "rows.csv")
+    assert "'a' is already labelled 'TRUE'; nothing changed." in shell("correct", "s", "a", "TRUE")
+    assert "which are True or False" in shell("correct", "s", "a", "yes", code=2)
+    assert "every example is already labelled so" in shell("correct", "s", "--file", tmp_path / "rows.csv")
+    assert "1 label corrected" in shell("correct", "s", "a", "false")
 
 
 def test_certificates(shell: Shell) -> None:

@@ -16,8 +16,8 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
-from evenhand.curation.choice import choice_values
 from evenhand.curation.curate import curate
+from evenhand.curation.summary import choice_values
 from evenhand.learners.choosing import Candidate, Choice
 
 

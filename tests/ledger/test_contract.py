@@ -328,8 +328,8 @@ def test_a_pool_is_handed_out_in_the_order_of_its_places(ledger: Ledger) -> None
         assert writer.pool_counts(1, 2) == {"u": 1, "v": 1}
         assert [e.id for e in writer.came_back(1, 9)] == ["b"]
         assert writer.came_back(4, 9) == []
-        assert writer.forget_pool(2, 9) == {"v": 1}, "what was handed out, is held, told or skipped stays"
-        assert writer.find(["a", "b", "c", "d", "e"]).keys() == {"b", "c", "d", "e"}
+        assert writer.leave_pool(2, 9) == {"v": 1}, "what was handed out, is held, told or skipped stays"
+        assert writer.find(["a"])["a"] == waiting("a", 1, 2, fate="gone")._replace(group="v"), "it keeps its place"
         writer.put([waiting("a", 7, 9)])
         assert [e.id for e in writer.next_in_pool("u", 99)] == ["b", "c", "a"]
     assert [e.id for e in pool_of(ledger, campaign)[0]] == ["b", "c", "a"]
@@ -346,7 +346,7 @@ def test_after_an_error_the_pool_is_as_it_was(ledger: Ledger, many: int) -> None
             writer.put([e._replace(held=True, role="train") for e in writer.next_in_pool("u", many)])
             writer.put([told("p0", 3), told("new", 4)])
             writer.put([waiting("more", 1, many + 1), waiting("d", 1, many + 2)])
-            writer.forget_pool(0, many + 1)
+            writer.leave_pool(0, many + 1)
             raise RuntimeError("cut off")
 
     with pytest.raises(RuntimeError, match="cut off"):

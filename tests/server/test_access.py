@@ -6,7 +6,7 @@ import json
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from typing import Any
 
 import httpx
@@ -342,16 +342,127 @@ def test_what_the_database_says_is_for_those_who_lead(place: Place) -> None:
     assert own in place.server.log
 
 
-def test_wrong_tokens_are_tried_ten_times_a_minute_at_most(place: Place) -> None:
-    answers = [place.login(f"evh_{k}") for k in range(15)]
-    assert [a.status_code for a in answers].count(401) <= 10
-    assert answers[-1].status_code == 429
-    assert 1 <= int(answers[-1].headers["retry-after"]) <= 60
-    assert place.login(place.of["lead"]).status_code == 429  # even the right one has to wait
-    assert place.call("GET", "/api/me", place.of["lead"]).status_code == 200  # programs do not
+def test_wrong_tokens_and_links_shut_nobody_out(place: Place) -> None:
+    made = place.call("POST", "/api/campaigns/ours/shares", place.of["lead"], {}).json()
+    for k in range(15):
+        assert place.login(f"evh_{k}").status_code == 401
+        assert place.call("GET", f"{made['path']}{k}", None).status_code == 401
+    # all who come through a proxy come from its address
+    assert place.login(place.of["lead"]).status_code == 303
+    assert place.call("GET", made["path"], None).status_code == 303
 
 
-@pytest.mark.parametrize("options", [("--host", "0.0.0.0"), ("--root-path", "/evenhand"), ("--root-path", "nothing")])
+def test_a_link_that_is_followed_endlessly_fills_no_database(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evenhand.server.tokens._MOST_SESSIONS", 3)
+    link = place.make("wall", "viewer", "ours")
+    grant = place.tokens.find(link)
+    assert grant is not None
+    sessions = [place.tokens.session(grant) for _ in range(5)]
+    assert [place.tokens.find(session) is not None for session in sessions] == [False, False, True, True, True]
+
+
+def test_large_bodies_are_for_those_who_bring_data(place: Place) -> None:
+    large = {"content": b"a" * 100_000, "headers": {"Content-Type": "application/json"}}
+    assert place.login("a" * 100_000).status_code == 413
+    assert place.call("POST", "/api/campaigns/ours/ask", place.of["viewer"], **large).status_code == 413
+    assert place.call("POST", "/api/campaigns/ours/ask", place.of["collector"], **large).status_code == 422
+
+
+def test_metrics_of_all_campaigns_are_not_for_those_who_see_one(place: Place) -> None:
+    made = place.call("POST", "/api/campaigns/ours/shares", place.of["lead"], {}).json()
+    follow = place.call("GET", made["path"], None)
+    session = {"Cookie": follow.headers["set-cookie"].partition(";")[0]}
+    assert place.call("GET", "/metrics", None, headers=session).status_code == 403
+    assert place.call("GET", "/metrics", made["path"].rpartition("/")[2]).status_code == 403
+    assert place.call("GET", "/metrics", place.make("one", "lead", "ours")).status_code == 403
+    assert place.call("GET", "/metrics", place.of["viewer"]).status_code == 200
+
+
+def test_a_collector_holds_no_more_labels_than_the_campaign_lets_one_hold(place: Place) -> None:
+    lead, ann, bob = place.of["lead"], place.make("ann", "collector"), place.make("bob", "collector")
+    about = {"name": "held", "groups": ["u", "v"], "budget": 6000, "batch": 10, "learner": "none"}
+    place.call("POST", "/api/campaigns", lead, about)
+    at = "/api/campaigns/held"
+
+    def given(token: str, count: int) -> int:
+        found = place.call("POST", f"{at}/ask", token, {"count": count}).json()
+        return sum(request["size"] for request in found.get("requests", ()))
+
+    assert given(ann, 300) == 1000
+    refused = place.call("POST", f"{at}/ask", ann, {})
+    assert (refused.status_code, refused.json()["reason"]) == (409, "waiting for open requests")
+    assert "'ann' holds 1,000 labels" in refused.json()["detail"]
+    assert given(bob, 2) == 40
+    assert place.call("POST", f"{at}/requests/1/abandon", ann).status_code == 200
+    assert given(ann, 2) == 20
+    changed = place.call("POST", f"{at}/change", lead, {"limits": {"labels": 1040}})
+    assert changed.json()["limits"] == {"labels": 1040, "lease": 2592000.0, "streams": 50}
+    assert given(ann, 9) == 40
+    assert place.call("POST", f"{at}/change", ann, {"limits": {"labels": 6000}}).status_code == 403
+    # one request is always given, however large
+    place.call("POST", f"{at}/change", lead, {"limits": {"labels": 1}})
+    assert given(place.make("cid", "collector"), 5) == 20
+    # whoever leads hands out what they like, in anybody's name
+    assert given(lead, 60) == 1200
+    for limits in ({"labels": 0}, {"streams": 1.5}, {"lease": "soon"}, {"speed": 3}):
+        assert place.call("POST", f"{at}/change", lead, {"limits": limits}).status_code == 422, limits
+
+
+def test_a_collector_lets_no_request_wait_for_ever(place: Place) -> None:
+    lead, ann = place.of["lead"], place.make("ann", "collector")
+    place.call("POST", "/api/campaigns", lead, {"name": "lent", "groups": ["u", "v"], "budget": 40, "learner": "none"})
+    at = "/api/campaigns/lent/requests/1"
+    place.call("POST", "/api/campaigns/lent/ask", ann, {})
+
+    def extended(token: str, lease: Any) -> int:
+        page = place.call("POST", f"{at[4:]}/extend", token, data={"lease": str(lease)})
+        found = place.call("POST", f"{at}/extend", token, {"lease": lease}).status_code
+        assert page.status_code == (303 if found == 200 else found)
+        return found
+
+    assert [extended(ann, lease) for lease in ("never", "31d", 1e8, "30d", "2h")] == [422, 422, 422, 200, 200]
+    assert extended(lead, "never") == 200
+    place.call("POST", "/api/campaigns/lent/change", lead, {"limits": {"lease": "90d"}})
+    assert extended(ann, "90d") == 200
+    place.call("POST", "/api/campaigns/lent/change", lead, {"lease": "never"})
+    assert extended(ann, "never") == 200  # no longer than every request here waits
+
+
+def test_a_link_holds_no_more_streams_than_the_campaign_lets_one_hold(place: Place) -> None:
+    lead = place.of["lead"]
+    place.call(
+        "POST", "/api/campaigns", lead, {"name": "seen", "groups": ["u"], "budget": 40, "limits": {"streams": 3}}
+    )
+    made, other = (place.call("POST", "/api/campaigns/seen/shares", lead, {}).json()["path"] for _ in range(2))
+
+    def session(path: str) -> dict[str, str]:
+        return {"Cookie": place.call("GET", path, None).headers["set-cookie"].partition(";")[0]}
+
+    def opened(stack: ExitStack, headers: dict[str, str]) -> int:
+        at = f"{place.server.url}/api/campaigns/seen/stream"
+        answer = stack.enter_context(httpx.stream("GET", at, headers=headers, trust_env=False, timeout=20))
+        lines = answer.iter_lines()
+        stack.callback(lines.close)  # kept until then: a stream that nobody reads from is closed
+        if answer.status_code == 200:
+            assert next(lines) == ": hello"
+        return answer.status_code
+
+    with ExitStack() as stack:
+        # every browser that follows the link has a session of its own: together they are one link
+        assert [opened(stack, session(made)) for _ in range(5)] == [200, 200, 200, 429, 429]
+        assert opened(stack, session(other)) == 200
+    for _ in range(100):  # those that were closed make room
+        with ExitStack() as stack:
+            if opened(stack, session(made)) == 200:
+                return
+        time.sleep(0.05)
+    raise AssertionError("streams that were closed still count")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [("--host", "0.0.0.0"), ("--root-path", "/evenhand"), ("--root-path", "nothing"), ("--allowed-host", "a.example")],
+)
 def test_it_refuses_to_be_reached_from_elsewhere_without_a_token(options: tuple[str, ...], tmp_path: Any) -> None:
     database = f"sqlite:///{tmp_path / 'a.db'}"
     found = CliRunner().invoke(app, ["serve", "--db", database, "--port", "0", *options])

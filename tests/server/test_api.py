@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 import json
+import socket
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from tests.server.conftest import Running
+from tests.server.conftest import Running, Start
 
 _NUMBERS = itertools.count(1)
 
@@ -137,17 +139,59 @@ def test_a_pool_comes_by_upload_and_its_rows_go_out(server: Running) -> None:
 def test_on_loopback_no_token_is_needed_but_the_name_must_be_right(server: Running) -> None:
     get = server.client.get
     assert get("/api/me").json()["kind"] == "local"
-    for host in ("evil.example", "127.0.0.1.evil.example", "", "localhost.evil:80"):
-        assert get("/api/me", headers={"Host": host}).status_code == 421
-    for host in ("localhost", f"localhost:{server.port}", "[::1]", "127.0.0.1:1"):
-        assert get("/api/me", headers={"Host": host}).status_code == 200
-    for name in ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-IP", "Via"):
-        assert get("/api/me", headers={name: "127.0.0.1"}).status_code == 401
+    for host in ("evil.example", "127.0.0.1.evil.example", "", "localhost.evil:80", "[::1", "a@localhost", "0.0.0.0"):
+        assert get("/api/me", headers={"Host": host}).status_code == 421, host
+    for host in ("localhost", f"localhost:{server.port}", "[::1]", "127.0.0.1:1", "127.7.0.3"):
+        assert get("/api/me", headers={"Host": host}).status_code == 200, host
+    for name in (
+        "Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-Server", "X-Real-IP", "Via",
+        "Forwarded-For", "X-Client-IP", "CF-Connecting-IP", "True-Client-IP", "CDN-Loop", "X-Original-Host",
+    ):  # fmt: skip
+        assert get("/api/me", headers={name: "127.0.0.1"}).status_code == 401, name
     assert get("/api/me", headers={"Authorization": "Bearer evh_wrong"}).status_code == 401
-    made = server.post("/api/tokens", {"name": "p", "role": "viewer"}).json()
-    headers = {"Authorization": f"Bearer {made['token']}", "X-Forwarded-For": "1.2.3.4"}
-    assert get("/api/me", headers=headers).json()["role"] == "viewer"
     assert server.post("/api/campaigns", {}, headers={"Origin": "http://evil"}).status_code == 403
+
+
+def raw(server: Running, head: str) -> bytes:
+    """The first line of the answer to a request as it is written."""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
+        connection.sendall(head.replace("\n", "\r\n").encode() + b"\r\n\r\n")
+        return connection.recv(65536).partition(b"\r\n")[0]
+
+
+def test_a_proxy_that_only_speaks_an_old_http_is_not_this_machine(server: Running) -> None:
+    # nginx as it is configured by default: no header tells of it
+    assert b" 401 " in raw(server, "GET /api/me HTTP/1.0\nHost: 127.0.0.1:8000\nConnection: close")
+    assert b" 200 " in raw(server, "GET /api/me HTTP/1.1\nHost: 127.0.0.1:8000\nConnection: close")
+
+
+def test_two_host_headers_are_refused(server: Running) -> None:
+    for path in ("/api/me", "/health", "/ready", "/"):
+        for hosts in ("Host: localhost\nHost: localhost", "Host: evil\nHost: localhost", "Host: localhost\nhost: evil"):
+            assert b" 400 " in raw(server, f"GET {path} HTTP/1.1\n{hosts}"), (path, hosts)
+
+
+def test_the_first_token_ends_access_without_one_for_good(start: Start, tmp_path: Path) -> None:
+    database = f"sqlite:///{tmp_path / 'a.db'}"
+    server = start(database, before="from evenhand.server import stream\nstream._CHECK_SECONDS = 0")
+    server.post("/api/campaigns", {"name": "c", "groups": ["u", "v"], "budget": 40, "learner": "none"})
+    link = server.post("/api/campaigns/c/shares")
+    assert link.status_code == 409  # whoever could follow it would need no link
+    assert "token create" in link.json()["detail"]
+    assert "token create" in server.client.post("/campaigns/c/share", headers={"Accept": "text/html"}).text
+    with server.client.stream("GET", "/api/campaigns/c/stream", timeout=10) as stream:
+        made = server.post("/api/tokens", {"name": "p", "role": "admin", "expires": 2.0}).json()
+        assert list(stream.iter_lines())[-1:] == [""]  # it ended
+    headers = {"Authorization": f"Bearer {made['token']}"}
+    assert server.client.get("/api/me").status_code == 401
+    assert server.client.get("/api/me", headers=headers).json()["role"] == "admin"
+    assert server.post("/api/campaigns/c/shares", headers=headers).status_code == 201
+    assert server.client.delete(f"/api/tokens/{made['id']}", headers=headers).status_code == 200
+    # those who come by a proxy that leaves no trace must not become admins when the last token ends
+    for _ in range(2):
+        assert server.client.get("/api/me").status_code == 401
+        assert server.client.get("/metrics").status_code == 401
+        server = start(database)
 
 
 def test_the_log_is_json_with_the_ids_that_answers_carry(server: Running) -> None:

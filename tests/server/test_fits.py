@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import multiprocessing
 import os
 import signal
 import threading
@@ -15,6 +17,9 @@ from tests.server.conftest import Running
 from tests.server.test_api import rows
 
 import evenhand as eh
+from evenhand.server import jobs
+from evenhand.server.observing import Observer
+from evenhand.server.worker import Worker
 
 SLOW = """
 import time
@@ -131,3 +136,24 @@ def test_plain_settings_are_taken(slow: Running) -> None:
         201,
         422,
     )
+
+
+def test_a_server_that_ends_leaves_other_processes_alone(tmp_path: Path) -> None:
+    """A program that runs the application itself may have processes of its own."""
+    url = f"sqlite:///{tmp_path / 'a.db'}"
+    eh.Campaign.create(url, "c", ["u", "v"], learner=None, budget=40).release()
+    theirs = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(60,))
+    theirs.start()
+    try:
+        worker = Worker(url, 1, Observer())
+        with eh.Campaign.open(url, "c") as campaign:
+            assert asyncio.run(worker.on(jobs.verify, campaign))["ok"]
+        ours = [process for process in multiprocessing.active_children() if process.pid != theirs.pid]
+        worker.shutdown()
+        for process in ours:
+            process.join(20)
+        assert [process.is_alive() for process in ours] == [False]
+        assert theirs.is_alive()
+    finally:
+        theirs.kill()
+        theirs.join()

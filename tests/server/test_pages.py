@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
+import sqlite3
+from contextlib import closing
 from html import unescape
 from typing import Any
 
@@ -283,3 +286,88 @@ def test_the_list_says_what_needs_eyes(start: Start, tmp_path: Any) -> None:
     assert "stopping rule met" in cards["met"]
     assert "1 will expire soon" in cards["leases"]
     assert "expired" not in cards["leases"]
+
+
+def _corrected(server: Running, classes: tuple[Any, Any]) -> Any:
+    """A campaign with an example of each class; corrects one by the page, and gives what the page says and the labels."""
+    at = new(server, batch=1, learner="none")
+    assert server.post(f"{at}/ask").status_code == 200
+    told = {"X": [[0.0], [1.0]], "y": list(classes), "ids": ["a", "b"]}
+    assert server.post(f"{at}/requests/1/tell", told).status_code == 200
+
+    def correct(label: str) -> tuple[int, str, list[Any]]:
+        form = {"id": "b", "label": label}
+        answer = server.client.post(f"{at[4:]}/correct", data=form, headers=HTML, follow_redirects=True)
+        rows = server.client.get(f"{at}/export?format=jsonl").text.splitlines()
+        labels = {row["id"]: row["label"] for row in map(json.loads, rows)}
+        assert labels["a"] == classes[0]
+        return answer.status_code, unescape(answer.text), labels["b"]
+
+    return correct
+
+
+def test_corrections_of_yes_and_no_store_what_is_meant(server: Running) -> None:
+    correct = _corrected(server, (False, True))
+    for typed in ("yes", "1", "wahr"):
+        status, text, label = correct(typed)
+        assert (status, label) == (422, True), typed
+        assert f"'{typed}' is not like the classes so far, which are True or False" in text
+    for typed, wanted in ((" False ", False), ("TRUE", True), ("false", False), ("True", True)):
+        status, text, label = correct(typed)
+        assert (status, label) == (200, wanted), typed
+        assert "The label was corrected" in text
+    status, text, label = correct("true")
+    assert (status, label) == (200, True)
+    assert "'b' is already labelled 'true'; nothing changed." in text
+    assert "The label was corrected" not in text
+
+
+def test_corrections_of_whole_numbers_store_what_is_meant(server: Running) -> None:
+    correct = _corrected(server, (0, 1))
+    for typed in ("abc", "1.5", "yes", "9" * 30):
+        status, _, label = correct(typed)
+        assert (status, label) == (422, 1), typed
+    assert "'abc' is not like the classes so far, which are whole numbers, such as 0, 1" in correct("abc")[1]
+    assert correct("0")[2] == 0
+    assert "already labelled '0'" in correct(" 0 ")[1]
+
+
+def test_classes_typed_into_the_form_are_of_the_kind_that_they_look_like(server: Running) -> None:
+    for name, typed, wanted in (
+        ("kind 1", "0\n1", [0, 1]), ("kind 2", "True\nfalse", [True, False]), ("kind 3", "1\nnone", ["1", "none"]),
+    ):  # fmt: skip
+        form = {"name": name, "budget": "40", "groups": "u\nv", "classes": typed}
+        made = server.client.post("/new/pool", data=form, follow_redirects=False)
+        assert made.status_code == 303, made.text
+        assert server.client.get(f"/api/campaigns/{name}/settings").json()["classes"] == wanted
+
+
+def test_a_damaged_ledger_is_found_and_shown(start: Start, tmp_path: Any) -> None:
+    path = tmp_path / "damaged.db"
+    server = start(f"sqlite:///{path}")
+
+    def made() -> str:
+        at = new(server, learner="none")
+        server.post(f"{at}/ask")
+        assert server.post(f"{at}/requests/1/tell", rows(0)).status_code == 200
+        return at
+
+    def damaged(at: str, change: str) -> str:
+        with closing(sqlite3.connect(path)) as database:
+            known = "(SELECT max(id) FROM campaigns)"
+            database.execute(f"UPDATE events SET facts = {change} WHERE seq = 3 AND campaign = {known}")
+            database.commit()
+        answer = server.client.post(f"{at[4:]}/verify", headers=HTML)
+        assert answer.status_code == 409, answer.text
+        assert "The ledger is not as it was written" in answer.text
+        assert not server.client.get(f"{at}/verify").json()["ok"]
+        return unescape(re.findall(r"(?s)<ul class=.findings.>.*?</ul>", answer.text)[0])
+
+    one = made()
+    fine = server.client.post(f"{one[4:]}/verify", headers=HTML, follow_redirects=True)
+    assert "The ledger was verified" in fine.text
+    assert "event 3 (told): surplus 7, but the events and rows say 0" in damaged(one, "json_set(facts, '$.surplus', 7)")
+    assert "event 3 (told) is damaged" in damaged(one, "json_remove(facts, '$.rows')")
+    assert "ledger damaged, found" in page(server, one[4:])
+    # no process that begins now could open it
+    assert "event 3 (told) is damaged" in damaged(made(), "json_remove(facts, '$.rows')")

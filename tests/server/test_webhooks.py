@@ -229,6 +229,10 @@ def test_a_server_that_looked_before_another_tried_sends_nothing(
         "http://169.254.169.254/latest/meta-data", "http://[fe80::1]/", "http://0.0.0.0/", "http://100.64.0.1/",
         "http://[::ffff:10.0.0.1]/", "http://[64:ff9b::a00:1]/", "http://[2002:a00:1::]/", "http://2130706433/",
         "http://0x7f.1/", "http://224.0.0.1/", "http://[::ffff:224.0.0.1]/", "ftp://example.org/", "http://", "no url",
+        "http://[64:ff9b:1::a00:1]/", "http://[64:ff9b:1:ffff::1]/", "http://[::127.0.0.1]/", "http://[::ffff:0:127.0.0.1]/",
+        "http://[fec0::1]/", "http://[feff::1]/", "http://[5f00::1]/", "http://[2001:0:a00:1::]/", "http://[3fff::1]/",
+        "http://[fd00:ec2::254]/", "http://[ff02::1]/", "http://[100::1]/", "http://[2001:db8::1]/", "http://[::]/",
+        "http://192.0.0.192/", "http://192.88.99.1/", "http://168.63.129.16/", "http://[::ffff:192.0.0.192]/",
         "http://user:password@93.184.216.34/", "http://a..b/", "http://\x00/", "//93.184.216.34/",
     ],
 )  # fmt: skip
@@ -239,6 +243,8 @@ def test_private_addresses_are_refused(url: str) -> None:
 
 def test_public_and_allowed_addresses_are_taken() -> None:
     assert checked_address("https://93.184.216.34/hook") == "93.184.216.34"
+    assert checked_address("https://[2606:2800:220:1::1]/hook") == "2606:2800:220:1::1"
+    assert checked_address("https://[::ffff:93.184.216.34]/hook") == "::ffff:93.184.216.34"
     assert checked_address("http://127.0.0.1:9000/", ("127.0.0.1",)) == "127.0.0.1"
     with pytest.raises(InputError, match="--allow-webhook-host"):
         checked_address("http://127.0.0.1:9000/", ("localhost",))

@@ -13,9 +13,8 @@ import evenhand as eh
 import risks as benchmark
 from evenhand.engine.run import Settings, each_round, run_block
 from evenhand.engine.trials import Trials
-from evenhand.experiments.study import Study
 from evenhand.risks import as_risk
-from evenhand.simulation.store import Store, key_of
+from evenhand.simulation.store import Store
 
 I = eh.SyntheticModel1.instance("I")
 FAST = {"budget": 40, "trials": 3}
@@ -142,15 +141,11 @@ def test_the_fair_mixture_is_that_of_the_risk():
 
 
 def test_kept_trials_have_their_risks(tmp_path):
-    study = Study("synthetic1:I", {"A": "optimistic"}, 40, 4, risk="fnr", positive="1")
-    plain = Study("synthetic1:I", {"A": "optimistic"}, 40, 4)
-    assert "risk" not in plain.settings("A")  # the keys of trials that were kept before there were risks
-    assert key_of(study.settings("A")) != key_of(plain.settings("A"))
-    store = Store(tmp_path)
+    store, about = Store(tmp_path), {"risk": "fnr"}
     settings = Settings(40, risk=as_risk("fnr", "1"))
     for trials in ([0, 1], [2, 3]):
-        store.put(study.settings("A"), run_block(I, eh.Optimistic(), eh.Logistic(), settings, trials))
-    kept = store.get(study.settings("A"), [3, 0])
+        store.put(about, run_block(I, eh.Optimistic(), eh.Logistic(), settings, trials))
+    kept = store.get(about, [3, 0])
     whole = run_block(I, eh.Optimistic(), eh.Logistic(), settings, [3, 0])
     np.testing.assert_array_equal(kept.risk, whole.risk)
     np.testing.assert_array_equal(kept.final_risk, whole.final_risk)

@@ -10,7 +10,7 @@ import numpy as np
 from blocks.images import top
 from blocks.text import RESULTS, kept, short, shown, table
 from evenhand.claims.paired import paired
-from evenhand.experiments import cifar, fashion, utkface
+from evenhand.experiments import images
 
 Run = dict[str, Any]
 RULES = {
@@ -20,7 +20,7 @@ RULES = {
     "uniform": "Uniform",
     "uncurated": "Uncurated",
 }
-DATA = {"fashion-mnist": fashion.PAPER, "cifar10": cifar.PAPER, "utkface": utkface.PAPER}
+DATA = dict(zip(("fashion-mnist", "cifar10", "utkface"), images.PAPER.values(), strict=True))
 """The data sets, each with the paper's numbers at the end of 500 rounds."""
 LONG = "images-fashion-long.json"
 """Runs of the paper's length."""

@@ -3,7 +3,7 @@
 from typing import Any
 
 from blocks.text import duration, kept, note, table, versions
-from evenhand.server import connections, incoming, parquet, stream
+from evenhand.server import connections, incoming, parquet, streams
 from evenhand.server.settings import Settings
 
 _MIB = 2**20
@@ -19,7 +19,7 @@ def limits() -> str:
         ["Parquet, unpacked", f"{parquet.DELIVERY.bytes // _MIB} MiB and {parquet.DELIVERY.cells:,} cells; a pool {parquet.POOL.bytes // _MIB:,} MiB and {parquet.POOL.cells:,} cells", "413"],
         ["an answer that is not read", f"{connections.STALLED_SECONDS:g} s", "the connection is closed"],
         ["connections", f"{connections.MOST_CONNECTIONS:,}", "the one that waited longest without a request is closed"],
-        ["event streams", f"{stream.MOST_STREAMS}", "503"],
+        ["event streams", f"{streams.MOST_STREAMS}", "503"],
     ]  # fmt: skip
     return table(["what", "at most", "beyond it"], rows)
 

@@ -11,7 +11,7 @@ from evenhand.campaign.labels import check_text
 from evenhand.campaign.pooling import Pooling
 from evenhand.campaign.pools import assign, fetch, fetch_ahead
 from evenhand.campaign.requests import Request, number_of, request_of
-from evenhand.campaign.settings import as_seconds
+from evenhand.campaign.settings import Limits, as_seconds
 from evenhand.campaign.state import LETTERS, State
 from evenhand.campaign.store import Once, returned
 from evenhand.errors import InputError, NothingToAsk, Repeated
@@ -31,12 +31,19 @@ class Asking(Pooling):
         return self.ask_many(1, collector)[0]
 
     def ask_many(
-        self, count: int, collector: str | None = None, *, refit: bool = True, once: Once | None = None
+        self,
+        count: int,
+        collector: str | None = None,
+        *,
+        refit: bool = True,
+        once: Once | None = None,
+        limited: bool = False,
     ) -> list[Request]:
         """Up to `count` requests at once, spread over groups as if the open ones were already answered.
 
         `refit=False` decides with the existing scores, for a process that leaves refits to another. A second call with
-        the same `once` returns the requests of the first.
+        the same `once` returns the requests of the first. With `limited`, a collector gets no more than the campaign's
+        limit of labels that one may hold.
         """
         if count < 1:
             raise InputError(f"ask for 1 request or more, not {count}")
@@ -52,6 +59,8 @@ class Asking(Pooling):
         def step(state: State, writer: Writer) -> None:
             # only the first one asks the stopping rule: no label can come between these requests
             proposal = self.store.proposed(state, writer)
+            room = _Room(state, collector if limited else None)
+            room.take(proposal.size)
             # each request is decided as if the ones before it had been made, which is what asks
             # one after another would do; the copy keeps this what-if out of the shared state
             state = state.copy() if count > 1 else state
@@ -59,6 +68,7 @@ class Asking(Pooling):
                 state.fold([self._asked(state, writer, proposal, collector)])
                 try:
                     proposal = self.store.chooser.propose(state)
+                    room.take(proposal.size)
                 except NothingToAsk:
                     return
             self._asked(state, writer, proposal, collector)
@@ -162,6 +172,24 @@ class Asking(Pooling):
         if number in state.open:
             return state.open[number]
         raise not_open(state, reader, number)
+
+
+class _Room:
+    """How many labels a collector may still be given; without a name, as many as the campaign has."""
+
+    def __init__(self, state: State, collector: str | None) -> None:
+        self._collector, self._most = collector, Limits.of(state.settings).labels if collector is not None else 0
+        self._held = sum(r["size"] - r["told"] for r in state.open.values() if r["by"] == collector)
+
+    def take(self, size: int) -> None:
+        """Count a request in; the first one is always given, however large."""
+        if self._collector is not None and self._held and self._held + size > self._most:
+            raise NothingToAsk(
+                "waiting for open requests",
+                f"{self._collector!r} holds {self._held:,} labels that have not come, and a collector may hold "
+                f"{self._most:,}: tell or give up some first, or ask whoever leads the campaign to change its limit",
+            )
+        self._held += size
 
 
 def _check_group(state: State, group: str) -> None:

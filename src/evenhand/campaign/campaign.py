@@ -12,13 +12,14 @@ from evenhand.campaign.asking import Asking
 from evenhand.campaign.deliveries import Delivery
 from evenhand.campaign.labels import check_text
 from evenhand.campaign.losses import check_losses
+from evenhand.campaign.pools import order_anew
 from evenhand.campaign.requests import Receipt, Request, number_of
 from evenhand.campaign.settings import Parts, check_change, make_settings, parts_of
 from evenhand.campaign.state import State
 from evenhand.campaign.store import CampaignStore, Once, user_name
 from evenhand.engine.settings import forced_warning
 from evenhand.errors import EvenhandError, InputError, Repeated
-from evenhand.ledger import Ledger, MemoryLedger, Writer, open_ledger
+from evenhand.ledger import Example, Ledger, MemoryLedger, Writer, open_ledger
 from evenhand.ledger import copy as copy_ledger
 from evenhand.notation import JsonObject
 
@@ -58,7 +59,9 @@ class Campaign(Asking):
         positive: the class that `"fnr"` and `"fpr"` are about.
         test_labels: how many labels of the budget are for testing; they are asked for first, equally many of each
             group, and never trained on.
-        seed: the same seed makes the same choices; a pair (seed, trial) makes those of that trial of a simulation.
+        seed: the same seed makes the same choices; a pair (seed, trial) makes those of that trial of a simulation. None
+            draws one, which `settings` shows. In memory a given seed also decides the order of a pool's rows, and then
+            nothing can be certified about them; in a database that order is secret whatever the seed.
         stop: a stopping rule, e.g. `ErrorBelow(0.1) | Deadline("2027-03-01")`, or its text.
         refit: when the model is refitted: `"always"` (before an ask), a number (each time that many labels have come),
             or `"background"` (only when `refit()` is called).
@@ -90,7 +93,7 @@ class Campaign(Asking):
         risk: str | Risk | OwnRisk = "error",
         positive: Any = None,
         test_labels: int = 0,
-        seed: int | tuple[int, int] = 0,
+        seed: int | tuple[int, int] | None = None,
         stop: StopRule | str | Sequence[str] | None = None,
         refit: str | int = "always",
         lease: str | float | None = None,
@@ -102,7 +105,7 @@ class Campaign(Asking):
             population=population, risk=risk, positive=positive, test_labels=test_labels, seed=seed, stop=stop,
             refit=refit, lease=lease, distinct=distinct,
         )  # fmt: skip
-        self._begin(MemoryLedger(), name, settings, parts)
+        self._begin(MemoryLedger(), name, settings, parts, by_seed=seed is not None)
 
     @classmethod
     def create(
@@ -119,11 +122,14 @@ class Campaign(Asking):
     ) -> Self:
         """Create a campaign in a database, `sqlite:///file.db` or `postgresql://…`, which is made if it does not exist.
 
-        The settings are those of `Campaign`, and `label`, `group`, `id` and `features`: the columns of delivered files.
+        The settings are those of `Campaign`; `label`, `group`, `id` and `features`: the columns of delivered files; and
+        `limits`: what one person may hold through a server, `{"labels": 1000, "lease": "30d", "streams": 50}` unless
+        given: labels that a collector's open requests wait for, how long a collector may let one wait, event streams of
+        one token or share link.
         """
         # `make_settings` has no defaults for these, so that `__init__` cannot forget to pass one on
         given = {
-            "batch": 1, "warmup": None, "validation": 0.5, "classes": None, "population": None, "seed": 0, "stop": None,
+            "batch": 1, "warmup": None, "validation": 0.5, "classes": None, "population": None, "seed": None, "stop": None,
             "refit": "always", **settings,
         }  # fmt: skip
         try:
@@ -133,7 +139,8 @@ class Campaign(Asking):
             raise InputError(f"cannot create the campaign: {error}") from None
         check_text(name, "the campaign's name")
         self = cls.__new__(cls)
-        self._begin(url if isinstance(url, Ledger) else open_ledger(url, create=True), name, plain, parts)
+        ledger = url if isinstance(url, Ledger) else open_ledger(url, create=True)
+        self._begin(ledger, name, plain, parts, by_seed=given["seed"] is not None and isinstance(ledger, MemoryLedger))
         return self
 
     @classmethod
@@ -159,16 +166,22 @@ class Campaign(Asking):
         return self
 
     def copy(self) -> Self:
-        """A copy of this campaign in memory, as it stands: what you try out on it does not change the original."""
+        """A copy of this campaign in memory, as it stands: what you try out on it does not change the original.
+
+        It hands out the rows of its pool in an order of its own and can certify nothing.
+        """
         ledger = MemoryLedger()
         copy_ledger(self.store.ledger, ledger, [self.name])
         found = type(self).__new__(type(self))
         found.store = CampaignStore(ledger, self.name)
         found.store.use(Parts(dict(found.store.state.settings), self.store.parts.given))
+        placed = [e for e in ledger.everything(found.store.number) if isinstance(e, Example) and e.place is not None]
+        found.store.write(lambda state, writer: order_anew(writer, placed))
         return found
 
-    def _begin(self, ledger: Ledger, name: str, settings: Mapping[str, Any], parts: Parts) -> None:
+    def _begin(self, ledger: Ledger, name: str, settings: JsonObject, parts: Parts, *, by_seed: bool) -> None:
         check_text(name, "the campaign's name")
+        settings["order"] = "seed" if by_seed else "secret"
         with ledger.create(name) as writer:
             writer.append("created", settings, actor=user_name())
         self.store = CampaignStore(ledger, name)
@@ -260,7 +273,7 @@ class Campaign(Asking):
     # ---------------------------------------------------------------- running it
 
     def change(self, *, by: str | None = None, **settings: Any) -> None:
-        """Change `budget`, `learner`, `lease`, `stop` or `refit` from here on."""
+        """Change `budget`, `learner`, `lease`, `stop`, `refit` or some of the `limits` from here on."""
         changed: list[Parts] = []
 
         def step(state: State, writer: Writer) -> None:

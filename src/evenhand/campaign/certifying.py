@@ -79,6 +79,8 @@ class Certifier:
         if most is not None and target is None:
             raise InputError("most limits the labels of a proof, which needs a target: give target=...")
         with self._read() as (reader, state):
+            if state.unproven is not None:
+                raise InputError(f"nothing can be certified: {state.unproven}")
             vouched = bool(state.settings["distinct"] if distinct is None else distinct)
             # the same row told twice would be two pieces of
             # evidence, and the bound assumes independent ones

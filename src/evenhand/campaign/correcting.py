@@ -18,7 +18,7 @@ from evenhand.errors import InputError
 from evenhand.ledger.base import Example, Reader, Writer
 from evenhand.notation import JsonObject
 
-__all__ = ["Alteration", "check_reason", "correct", "erase", "leaving", "withdraw"]
+__all__ = ["Alteration", "check_reason", "correct", "erase", "leaving", "unchanged", "withdraw"]
 
 # what was paid for can be refunded; data added for free cannot
 _CHARGED = ("asked", "extra", "charged")
@@ -57,7 +57,7 @@ def correct(
         if example is None:
             continue
         try:
-            if example.fate is not None:
+            if example.fate not in (None, "gone"):
                 raise InputError(f"the id {name!r} was {example.fate} and has no label to correct")
             if example.label is None:
                 raise InputError(f"the id {name!r} has no label yet: tell it first")
@@ -72,6 +72,11 @@ def correct(
     _refuse(refused, len(labels))
     digests = [label_digest(e.salt, e.label) for e in changed]
     return Alteration("corrected", {**_about(state, changed, reason), "digests": digests}, changed)
+
+
+def unchanged(id: str, label: str) -> str:
+    """What to say of a correction that changed nothing."""
+    return f"{id!r} is already labelled {label.strip()!r}; nothing changed."
 
 
 def withdraw(
@@ -132,7 +137,7 @@ def _unlabelled(found: Mapping[str, Example], verb: str) -> list[Refused]:
     return [
         Refused(row, n, f"the id {n!r} has no label to {verb}")
         for row, (n, e) in rows
-        if e.label is None and not e.fate
+        if e.label is None and e.fate in (None, "gone")
     ]
 
 

@@ -12,9 +12,10 @@ from evenhand.campaign.state import State
 from evenhand.errors import NothingToAsk
 from evenhand.strategies.base import TEST, UNIFORMS, pick
 from evenhand.strategies.decision import Decision
-from evenhand.strategies.standing import Standing, awaited
+from evenhand.strategies.standing import Standing, request_size
+from evenhand.strategies.standing import offered as can_give
 from evenhand.strategies.trend import RunningTrend
-from evenhand.uniforms import CHOICES, Uniforms, role_states, roles
+from evenhand.uniforms import CHOICES, Roles, Uniforms
 
 __all__ = ["Chooser", "Proposal", "offered", "why_nothing"]
 
@@ -32,15 +33,16 @@ def why_nothing(state: State, size: int) -> str | None:
         return "closed"
     if not any(offered(state)):
         return "groups used up" if state.groups else "no pool yet"
-    if size < 2:
+    if not size:
         return "waiting for open requests" if state.open else "budget spent"
     return None
 
 
 def offered(state: State) -> list[bool]:
-    """Which groups can be asked for: those not retired that, with a pool, have at least two examples left."""
-    left = state.pool or [2] * len(state.groups)
-    return [group not in state.retired and n >= 2 for group, n in zip(state.groups, left, strict=True)]
+    """Which groups can be asked for: those that are not retired and have enough left."""
+    there = can_give(None if state.pool is None else np.array(state.pool), (len(state.groups),)).tolist()
+    retired = set(state.retired)
+    return [group not in retired and enough for group, enough in zip(state.groups, there, strict=True)]
 
 
 class Chooser:
@@ -54,13 +56,13 @@ class Chooser:
         # the random numbers are those of the engine, so that a campaign
         # equals a trial of a simulation choice by choice
         self._uniforms = Uniforms(seed, CHOICES, np.array([trial]), UNIFORMS)
-        self._role_states = role_states(seed, trial, np.arange(len(self._groups)))
+        self._roles = Roles(seed, [trial], np.arange(len(self._groups)), settings["validation"])
         share = settings["population"]
         self._population = None if share is None else np.array(share, dtype=float)
 
     def roles(self, z: int, dealt: int, count: int) -> Mask:
         """Which of a group's next `count` examples are for validation, after the first `dealt`."""
-        return roles(self._role_states[z : z + 1], dealt + np.arange(count), self._parts.settings["validation"])
+        return self._roles.of(0, z, dealt + np.arange(count))
 
     def standing(self, state: State, *, trend: bool = True) -> Standing:
         """What is known per group; labels that open requests wait for count as told."""
@@ -79,29 +81,28 @@ class Chooser:
         # one array for both where the risk is about every
         # example: `Standing` then knows that nothing is left out
         relevant = scored if state.relevant == state.scored else np.array(state.relevant)
-        told = np.array(state.train) + np.array(state.validate)
-        waits = awaited(available, scored, relevant, told, state.settings["batch"])
         # test and certify requests are no rounds of the rule, so they do not use up its warm-up
         warming_up = state.asked - state.asked_outside < (state.settings["warmup"] or 0)
-        return Standing(
-            groups=self._groups,
+        return Standing.of(
+            self._groups,
             counts=np.array(state.train),
+            told=np.array(state.train) + np.array(state.validate),
             pending=waiting - validating + training,
-            validated=relevant,
             pending_validation=validating + held,
+            scored=scored,
+            relevant=relevant,
             loss_sum=np.array(state.loss_sum),
             accuracies=accuracies,
             trend=RunningTrend.of(accuracies).trend if trend else np.zeros(m),
             available=available,
-            starting=np.array(warming_up or bool(waits.any())),
+            warming_up=np.array(warming_up),
             population=self._population,
             batch=state.settings["batch"],
-            scored=None if relevant is scored else scored,
         )
 
     def propose(self, state: State) -> Proposal:
         """The next request, as if the open ones were already answered: test labels, then a certify phase, then the rule."""
-        size = min(2 * state.settings["batch"], state.unspent)
+        size = int(request_size(state.settings["batch"], state.unspent))
         if (reason := why_nothing(state, size)) is not None:
             raise NothingToAsk(reason)
         # drawn by the number of requests, so that the choice does
@@ -135,7 +136,9 @@ class Chooser:
             return None
         index = pick(lacking, lacking > 0, np.asarray(uniform))
         decision = Decision(self._groups, index, np.array(TEST), {"lacking": lacking.astype(float)})
-        return self._sized(state, decision, min(2 * state.settings["batch"], state.unspent, int(lacking[index])))
+        return self._sized(
+            state, decision, min(int(request_size(state.settings["batch"], state.unspent)), int(lacking[index]))
+        )
 
     def _sized(self, state: State, decision: Decision, size: int) -> Proposal:
         """A request for what the group's pool can give."""

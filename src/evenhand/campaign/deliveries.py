@@ -74,11 +74,12 @@ class Delivery:
 
 
 class New(NamedTuple):
-    """A row to be stored: its number in the delivery, its id, and its label."""
+    """A row to be stored: its number in the delivery, its id and label, and the example of the pool that it was."""
 
     row: int
     id: str | None
     label: Label
+    earlier: Example | None = None
 
 
 @dataclass
@@ -129,11 +130,10 @@ def sort_out(
             label = classes.take(value, written=delivery.written, as_number=as_numbers)
             if name is not None:
                 earlier = stored.get(name)
-                if earlier is not None:
-                    if _is_known(earlier, label, rows.stored[row]):
-                        found.known += 1
-                        continue
-                elif name in seen:
+                if earlier is not None and _is_known(earlier, label, rows.stored[row]):
+                    found.known += 1
+                    continue
+                if name in seen:
                     if seen[name] != (label, rows.stored[row]):
                         raise InputError(f"the id {name!r} comes twice with different content")
                     found.known += 1
@@ -143,7 +143,7 @@ def sort_out(
             shown = name if isinstance(name, str) else None
             found.refused.append(Refused(row, shown, str(error), isinstance(error, Conflict)))
         else:
-            found.new.append(New(row, name, label))
+            found.new.append(New(row, name, label, stored.get(name) if name is not None else None))
     kept = {new.label for new in found.new}
     found.classes, found.kind = [label for label in classes.new if label in kept], classes.kind
     return found
@@ -175,10 +175,10 @@ def sort_labels(
         name = str(key)
         example = stored.get(name)
         try:
-            if example is None:
+            if example is None or (example.fate == "gone" and example.role is None):
                 raise InputError(f"there is no example {name!r} in this campaign")
             label = classes.take(value, written=written, as_number=as_numbers)
-            if example.fate is not None:
+            if example.fate in _TAKEN_BACK:
                 raise Conflict(f"the id {name!r} {_TAKEN_BACK[example.fate]} and cannot be told again")
             if example.label is not None:
                 # the first label too: an old delivery told again
@@ -214,14 +214,14 @@ def _read_ids(delivery: Delivery) -> Sequence[str | InputError | None]:
 
 def _is_known(earlier: Example, label: Label, features: str | bytes) -> bool:
     """Whether this was told before; told differently it is refused."""
-    if earlier.fate is not None:
+    if earlier.fate == "gone" and earlier.role is None:
+        return False  # it left the pool before its turn, or has just left it: its row came with a label
+    if earlier.fate in _TAKEN_BACK:
         raise Conflict(f"the id {earlier.id!r} {_TAKEN_BACK[earlier.fate]} and cannot be told again")
     # a row under the id of a pool example would bring its own
     # features: those of the pool are the ones that were asked for
     if earlier.label is None and (earlier.place is not None or earlier.role is not None):
         raise InputError(f"the id {earlier.id!r} belongs to the pool: tell its label by id")
-    if earlier.label is None:
-        return False  # it has just left the pool: its row came with a label
     if label_text(label) not in (earlier.label, earlier.first_label):
         raise Conflict(
             f"the id {earlier.id!r} has the label {earlier.label!r}, not {label!r}: use correct to change it"

@@ -8,11 +8,16 @@ from typing import Any, Self
 from evenhand.ledger.text import as_text, from_text
 from evenhand.notation import JsonObject
 
-__all__ = ["Facts"]
+__all__ = ["ORDER_BY_SEED", "Facts"]
+
+ORDER_BY_SEED = (
+    "in this campaign the seed decides the order of a pool's rows, so whoever named the rows may have chosen which come "
+    "late; make the campaign without seed= if it is to prove something"
+)
 
 # raised whenever a field changes: older snapshots are
 # then ignored, and the events are folded from the first
-_FORMAT = 4
+_FORMAT = 5
 _KEYS = 1000
 # JSON has text keys only, so these two are converted both ways
 _BY_NUMBER = ("open", "expired")
@@ -156,6 +161,16 @@ class Facts:
         for z in self.lost.values():
             found[z] += 1
         return found
+
+    @property
+    def unproven(self) -> str | None:
+        """Why nothing can be proven here; None where it can."""
+        order = self.settings["order"]
+        if order == "copy":
+            return (
+                "this is a copy, in which everything can be tried until it looks well: certify in the campaign itself"
+            )
+        return ORDER_BY_SEED if order == "seed" and self.pool is not None else None
 
     @property
     def unspent(self) -> int:

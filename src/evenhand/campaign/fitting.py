@@ -97,6 +97,10 @@ class FixedReader(Reader):
         """There is no pool."""
         return {}
 
+    def orders(self) -> dict[int, str]:
+        """There are none."""
+        return {}
+
     def model(self, version: int) -> None:
         """There is none."""
 

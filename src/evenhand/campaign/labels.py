@@ -10,7 +10,17 @@ from evenhand.arrays import is_missing
 from evenhand.errors import InputError
 from evenhand.risks import is_same_class
 
-__all__ = ["Classes", "Label", "as_label", "check_text", "label_text", "plain_list", "read_id", "read_label"]
+__all__ = [
+    "Classes",
+    "Label",
+    "as_label",
+    "check_text",
+    "label_text",
+    "plain_list",
+    "read_id",
+    "read_label",
+    "written_classes",
+]
 
 Label = str | int | bool
 _KINDS: dict[type, str] = {str: "text", int: "int", bool: "bool"}
@@ -98,6 +108,20 @@ def _plain(value: object) -> Any:
     return value.item() if hasattr(value, "item") and getattr(value, "ndim", 1) == 0 else value
 
 
+def written_classes(texts: Sequence[str]) -> list[Label]:
+    """Classes that somebody wrote into a form or a shell: all whole numbers, all true or false, or else text.
+
+    >>> written_classes(["0", "1"]), written_classes(["True", "false"]), written_classes(["1", "none"])
+    ([0, 1], [True, False], ['1', 'none'])
+    """
+    words = [text.strip() for text in texts]
+    if all(re.fullmatch(r"[+-]?\d{1,19}", word) for word in words):
+        return [read_label(int(word)) for word in words]
+    if all(word.lower() in ("true", "false") for word in words):
+        return [word.lower() == "true" for word in words]
+    return [read_label(word) for word in words]
+
+
 def label_text(label: Label) -> str:
     """A label as the ledger keeps it."""
     return str(label).lower() if isinstance(label, bool) else str(label)
@@ -136,7 +160,7 @@ class Classes:
         label = read_label(value.strip() if written and isinstance(value, str) else value)
         kind = "int" if as_number else self.kind
         if written and isinstance(label, str) and kind not in (None, "text"):
-            label = _unwritten(label, str(kind))
+            label = self._unwritten(label, str(kind))
         if self.kind is not None and _KINDS[type(label)] != self.kind:
             raise InputError(f"the label {label!r} is not like the classes so far, {self.shown}: use one kind")
         if label in self.known:
@@ -170,20 +194,26 @@ class Classes:
         # not be a number in one row and text in the next
         return bool(found) and all(re.fullmatch(r"[+-]?\d+(\.\d*)?", value.strip()) for value in found)
 
+    def _unwritten(self, text: str, kind: str) -> Label:
+        """Written text as the class of another kind that it stands for."""
+        if kind == "int" and re.fullmatch(r"[+-]?\d+(\.0*)?", text.strip()):
+            return read_label(int(text.strip().partition(".")[0]))
+        if kind == "bool" and text.strip().lower() in ("true", "false"):
+            return text.strip().lower() == "true"
+        named = (
+            "True or False"
+            if kind == "bool"
+            else f"{_WORDS[kind]}, such as {self.shown}"
+            if self.known
+            else _WORDS[kind]
+        )
+        raise InputError(f"the label {text!r} is not like the classes so far, which are {named}")
+
     @property
     def shown(self) -> str:
         """The classes for a message, the first ten."""
         rest = f" and {len(self.known) - 10} more" if len(self.known) > 10 else ""
         return ", ".join(map(repr, sorted(self.known, key=str)[:10])) + rest
-
-
-def _unwritten(text: str, kind: str) -> Label:
-    """Text from a file as the class of another kind it writes out."""
-    if kind == "int" and re.fullmatch(r"[+-]?\d+(\.0*)?", text.strip()):
-        return read_label(int(text.strip().partition(".")[0]))
-    if kind == "bool" and text.strip().lower() in ("true", "false"):
-        return text.strip().lower() == "true"
-    raise InputError(f"the label {text!r} is not like the classes so far, which are {_WORDS[kind]}")
 
 
 def _bare(label: Label) -> str:

@@ -13,6 +13,7 @@ from evenhand.campaign.answering import Options
 from evenhand.campaign.correcting import check_reason, leaving
 from evenhand.campaign.deciding import Chooser
 from evenhand.campaign.deliveries import Delivery, refusal
+from evenhand.campaign.facts import ORDER_BY_SEED
 from evenhand.campaign.features import Rows
 from evenhand.campaign.labels import check_text
 from evenhand.campaign.pool_tables import PoolTable, read_pool
@@ -72,6 +73,7 @@ class Pooling(Altering):
         decimal: str | None = None,
         encoding: str | None = None,
         by: str | None = None,
+        _salt: str | None = None,
     ) -> Pooled:
         """Register examples that are not labelled yet; may be called again with more.
 
@@ -96,6 +98,9 @@ class Pooling(Altering):
             decimal: the file's decimal mark; a comma is recognised.
             encoding: the file's encoding, UTF-8 unless given.
             by: who registers it.
+
+        The order in which the rows of a group are handed out is drawn now, from the system's random numbers, and shown
+        nowhere; in a campaign in memory that was given a seed, the seed decides it.
 
         Rows whose label column has a value are taken in as `add` does. A Parquet file stays where it is and must not
         change; after a change call `pool` again, which registers anew what was not handed out.
@@ -128,7 +133,7 @@ class Pooling(Altering):
             # the rows to label come back as a file with this column
             id = free_name("row", (*frame.schema.names, label))
         found: list[Pooled] = []
-        self.store.write(lambda s, w: found.append(self._register(s, w, table, id, by)), still_open=True)
+        self.store.write(lambda s, w: found.append(self._register(s, w, table, id, by, _salt)), still_open=True)
         if scaled is not None:
             self.change(learner=scaled, by=by)
         # done now, while somebody waits for a long command anyway, and not at the first ask
@@ -176,7 +181,7 @@ class Pooling(Altering):
 
         def write(state: State, writer: Writer) -> None:
             example = writer.find([id]).get(id)
-            if example is None or example.place is None:
+            if example is None or example.place is None or example.fate == "gone":
                 raise NotFound(f"there is no example {id!r} in the pool")
             if example.label is not None:
                 raise Conflict(f"the example {id!r} has a label already: withdraw it instead")
@@ -219,7 +224,9 @@ class Pooling(Altering):
         if learner is not None and needs_columns(learner):
             check_columns(learner, table.schema.features, table.schema.left_out)
 
-    def _register(self, state: State, writer: Writer, table: PoolTable, id: str, by: str | None) -> Pooled:
+    def _register(
+        self, state: State, writer: Writer, table: PoolTable, id: str, by: str | None, salt: str | None
+    ) -> Pooled:
         """Store the examples of a pool, the event that brings them, and the rows that have a label already."""
         settings, groups = state.settings, state.groups or list(table.groups)
         population = settings["population"]
@@ -229,8 +236,10 @@ class Pooling(Altering):
                 **{name: settings[name] for name in ("budget", "batch", "warmup", "validation")},
             )  # fmt: skip
             population = self._shares(table, population)
+        if state.frozen is not None and settings["order"] == "seed":
+            raise InputError(f"a model is frozen, and a pool would end its proof: {ORDER_BY_SEED}")
         table = table.like(state)  # another process may have brought columns or groups since
-        found = register(table, state, writer, groups)
+        found = register(table, state, writer, groups, salt)
         facts = {
             "groups": groups, "population": population, "counts": [found.change[g] for g in groups],
             "removed": [found.removed[g] for g in groups],

@@ -1,13 +1,14 @@
 """Pools: examples a campaign knows of before they are labelled, handed out by id.
 
-Within a group they are handed out in the order of a hash of seed and id, so the order of a file does not matter and
-examples added later mix in. Frames and CSV files are copied into the ledger at once. Parquet files stay where they are:
+Within a group they are handed out in the order of a hash of their ids with a secret salt, which is drawn when a table is
+registered, after its ids are fixed. So neither names nor the order of a file can steer who comes when; nothing shows
+salts or places, and an id keeps its place whatever is registered later. Frames and CSV files are copied into the ledger at once. Parquet files stay where they are:
 their rows are copied for the next thousand places of each group.
 """
 
 from __future__ import annotations
 
-import hashlib
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -22,23 +23,48 @@ from evenhand.campaign.pool_files import digest_of_files, stamp
 from evenhand.campaign.pool_tables import PoolTable, stored_rows
 from evenhand.campaign.state import OUTSIDE, ROLES, State
 from evenhand.errors import InputError
-from evenhand.ledger.base import Example, Reader, Writer
+from evenhand.ledger.base import Example, Reader, RowOrder, Writer
 from evenhand.notation import JsonMapping
+from evenhand.uniforms import places
 
 if TYPE_CHECKING:
     from evenhand.campaign.store import CampaignStore
 
-__all__ = ["AHEAD", "Registered", "assign", "check_file", "fetch", "fetch_ahead", "place_of", "register"]
+__all__ = [
+    "AHEAD",
+    "Registered",
+    "assign",
+    "check_file",
+    "draw_order",
+    "fetch",
+    "fetch_ahead",
+    "order_anew",
+    "register",
+]
 
 AHEAD = 1000
 """Places of each group whose rows are copied from a Parquet file at a time."""
 _SHOWN = 5
 
 
-def place_of(seed: str, name: str) -> int:
-    """Where an example stands in its group's order."""
-    digest = hashlib.blake2b(name.encode(), digest_size=8, key=seed.encode()[:64]).digest()
-    return int.from_bytes(digest, "big") >> 1  # 63 bits: what a database's integers hold
+def draw_order(settings: JsonMapping, event: int, salt: str | None = None) -> RowOrder:
+    """The salt of the order of the rows that an event registers, from the system's random numbers.
+
+    In a campaign in memory that was given a seed, the seed is the salt, so that a run can be repeated.
+    """
+    known = settings["seed"] if settings["order"] == "seed" else secrets.token_hex(32)
+    return RowOrder(event, known if salt is None else salt)
+
+
+def order_anew(writer: Writer, examples: Sequence[Example]) -> None:
+    """Make a campaign a copy: its examples come in an order of their own, which tells nothing of the original's."""
+    event = writer.append("changed", {"order": "copy"})
+    order = RowOrder(event.seq, secrets.token_hex(32))
+    writer.put_order(order)
+    drawn = places(order.salt, (example.id for example in examples))
+    writer.put(
+        example._replace(place=place, registered=order.event) for example, place in zip(examples, drawn, strict=True)
+    )
 
 
 @dataclass
@@ -60,12 +86,18 @@ class Registered:
     handed_out: list[str] = field(default_factory=list)
 
 
-def register(table: PoolTable, state: State, writer: Writer, groups: Sequence[str]) -> Registered:
+def register(
+    table: PoolTable, state: State, writer: Writer, groups: Sequence[str], salt: str | None = None
+) -> Registered:
     """Store the examples of a table in the pool.
 
     An id that was never handed out takes its row from this table; one that was handed out or labelled stays as it is.
-    Ids of the same file that are no longer in it leave the pool. Rows with a label do not enter it.
+    Either keeps its place, also one that had left. Ids of the same file that are no longer in it leave the pool. Rows with
+    a label do not enter it.
     """
+    # drawn here, where the table has been read to its end: who knew the salt could still choose ids that come last
+    order = draw_order(state.settings, state.seq + 1, salt)
+    writer.put_order(order)
     none = dict.fromkeys(groups, 0)
     found = Registered(dict(none), dict(none), dict(none))
     # nothing can be known yet, so the millions of rows of
@@ -80,7 +112,7 @@ def register(table: PoolTable, state: State, writer: Writer, groups: Sequence[st
     for start, names, stored in table.batches():
         known = {} if empty else writer.find(names)
         found.known += len(known)
-        writer.put(_entries(found, table, state, known, start, names, stored, unchanged=unchanged))
+        writer.put(_entries(found, table, state, order, known, start, names, stored, unchanged=unchanged))
     if found.handed_out:
         shown = ", ".join(map(repr, found.handed_out[:_SHOWN])) + (" …" if len(found.handed_out) > _SHOWN else "")
         raise InputError(
@@ -93,7 +125,7 @@ def register(table: PoolTable, state: State, writer: Writer, groups: Sequence[st
 def _forget(found: Registered, table: PoolTable, old: JsonMapping, writer: Writer) -> None:
     """Take out what an earlier version of the file brought: it is registered anew, or gone."""
     last = old["first"] + old["rows"] - 1
-    for group, count in writer.forget_pool(old["first"], last).items():
+    for group, count in writer.leave_pool(old["first"], last).items():
         found.change[group] -= count
         found.removed[group] += 0 if table.file and old["digest"] == table.file["digest"] else count
     back = writer.came_back(old["first"], last)
@@ -102,14 +134,14 @@ def _forget(found: Registered, table: PoolTable, old: JsonMapping, writer: Write
         if example.id not in there:
             found.change[example.group] -= 1
             found.removed[example.group] += 1
-            # it was handed out once, so its row stays; without a place it is never handed out again
-            writer.put([example._replace(place=None)])
+            writer.put([example._replace(fate="gone")])
 
 
 def _entries(
     found: Registered,
     table: PoolTable,
     state: State,
+    order: RowOrder,
     known: Mapping[str, Example],
     start: int,
     names: Sequence[str],
@@ -118,20 +150,22 @@ def _entries(
     unchanged: bool,
 ) -> Iterator[Example]:
     """The examples of a batch of rows that enter the pool, change or leave it."""
-    seed, seq, first = state.settings["seed"], state.seq + 1, state.last_row + 1
+    first = state.last_row + 1
+    unplaced = [name for name in names if name not in known or known[name].place is None]
+    drawn = dict(zip(unplaced, places(order.salt, unplaced), strict=True))
     for k, name in enumerate(names):
         row, earlier = start + k, known.get(name)
         # a row of a group that was left out
         if table.codes[row] < 0 and earlier is None:
             continue
-        if earlier is not None and (earlier.label is not None or earlier.fate is not None):
+        if earlier is not None and (earlier.label is not None or earlier.fate not in (None, "gone")):
             continue
         if earlier is not None and earlier.role is not None:  # handed out: its row and its role stay
             if row in table.labels:
                 found.handed_out.append(name)
-            elif earlier.place is None:  # it had left the pool with an earlier version of its file
+            elif earlier.fate == "gone":  # it had left the pool with an earlier version of its file
                 found.change[earlier.group] += 1
-                yield earlier._replace(place=place_of(seed, name))
+                yield earlier._replace(fate=None)
             continue
         group = table.groups[int(table.codes[row])]
         if earlier is not None and earlier.in_pool:
@@ -140,14 +174,16 @@ def _entries(
             found.removed[earlier.group] += row in table.labels or group != earlier.group or not same_row
         if row in table.labels:
             if earlier is not None:
-                yield earlier._replace(place=None)
+                yield earlier._replace(fate="gone")
             continue
         found.new[group] += earlier is None
         found.change[group] += 1
         position = first + row if table.file is not None else 0
+        kept = (drawn[name], order.event) if name in drawn else (known[name].place, known[name].registered)
         yield Example(
-            id=name, group=group, place=place_of(seed, name), features=stored[k], position=position, changed=seq
-        )
+            id=name, group=group, place=kept[0], registered=kept[1], features=stored[k], position=position,
+            changed=order.event,
+        )  # fmt: skip
 
 
 def assign(state: State, reader: Reader, chooser: Chooser, proposal: Proposal, seq: int) -> tuple[list[Example], int]:

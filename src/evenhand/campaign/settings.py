@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -21,12 +21,52 @@ from evenhand.strategies import Strategy, describe_strategy, parse_strategy, str
 if TYPE_CHECKING:
     from evenhand.claims.stopping import Rule as StopRule
 
-__all__ = ["Parts", "as_refit", "as_seconds", "check_change", "make_settings", "parts_of", "shown_strategy"]
+__all__ = ["Limits", "Parts", "as_refit", "as_seconds", "check_change", "make_settings", "parts_of", "shown_strategy"]
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _LONGEST_LEASE = 3650 * 86400.0
 # marks a setting whose object cannot be made from text, followed by its name for the messages
 _OWN = "own:"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one person may hold; those who lead the campaign may hold more, except for streams.
+
+    Attributes:
+        labels: how many labels the open requests of a collector may wait for; one request is always given.
+        lease: how many seconds a collector may let a request wait, where the campaign's own lease is not longer; None
+            is for ever.
+        streams: how many event streams may be open with one token or share link.
+    """
+
+    labels: int = 1000
+    lease: float | None = 30 * 86400.0
+    streams: int = 50
+
+    @classmethod
+    def of(cls, settings: JsonMapping) -> Limits:
+        """The limits in a campaign's settings."""
+        return cls(**settings["limits"])
+
+    def changed(self, given: Mapping[str, Any] | None) -> JsonObject:
+        """These limits with some of them changed, as plain values for the settings."""
+        if not isinstance(given, Mapping | None):
+            raise InputError(f"limits are given by name, such as {{'labels': 500}}, not {given!r}")
+        found = dict(given or {})
+        if unknown := sorted(map(str, found.keys() - asdict(self).keys())):
+            raise InputError(f"there is no limit {unknown[0]!r}: the limits are {', '.join(asdict(self))}")
+        if "lease" in found:
+            found["lease"] = as_seconds(found["lease"])
+        for name in found.keys() & {"labels", "streams"}:
+            value = found[name]
+            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_LABELS:
+                raise InputError(f"the limit {name} must be a whole number from 1 up, not {value!r}")
+        return asdict(replace(self, **found))
+
+    def longest(self, lease: float | None) -> float | None:
+        """How long a collector may let a request wait in a campaign with this lease; None is for ever."""
+        return None if lease is None or self.lease is None else max(lease, self.lease)
 
 
 class Parts:
@@ -125,7 +165,7 @@ def make_settings(
     validation: float,
     classes: Sequence[Any] | None,
     population: Mapping[str, float] | Sequence[float] | None,
-    seed: int | tuple[int, int],
+    seed: int | tuple[int, int] | None,
     stop: Any,
     refit: str | int,
     lease: str | float | None,
@@ -137,6 +177,7 @@ def make_settings(
     group: str = "group",
     id: str = "id",
     features: Sequence[str] | None = None,
+    limits: Mapping[str, Any] | None = None,
 ) -> tuple[JsonObject, Parts]:
     """The settings as plain values, validated, and the objects they describe."""
     rule = parse_strategy(strategy)[1] if isinstance(strategy, str) else strategy
@@ -178,6 +219,7 @@ def make_settings(
         "group": group,
         "id": id,
         "features": None if features is None else list(features),
+        "limits": Limits().changed(limits),
     }
     given = {"strategy": rule}
     known = None if classes is None else Classes(plain_list(classes)).known
@@ -215,7 +257,7 @@ def parts_of(settings: JsonMapping, **given: Any) -> Parts:
 
 def check_change(parts: Parts, committed: int, changes: JsonMapping) -> tuple[JsonObject, Parts]:
     """Changed settings as plain values, and the objects they describe; `committed` labels are used or promised."""
-    known = ("budget", "learner", "lease", "stop", "refit")
+    known = ("budget", "learner", "lease", "stop", "refit", "limits")
     unknown = sorted(changes.keys() - set(known))
     if not changes:
         raise InputError(f"nothing to change: give {', '.join(known)}")
@@ -227,6 +269,8 @@ def check_change(parts: Parts, committed: int, changes: JsonMapping) -> tuple[Js
         found["budget"] = _budget(changes["budget"], committed)
     if "lease" in changes:
         found["lease"] = as_seconds(changes["lease"])
+    if "limits" in changes:
+        found["limits"] = Limits.of(parts.settings).changed(changes["limits"])
     if "refit" in changes:
         found["refit"] = as_refit(changes["refit"])
     if "learner" in changes:

@@ -351,6 +351,8 @@ class State(Facts):
         facts = dict(event.facts)
         self.retired = facts.pop("retired", self.retired)
         self.settings |= facts
+        if facts.get("order") == "copy":  # what was proven is said of the campaign itself
+            self.frozen = self.proving = self.weighed = self.outcome = None
         if "stop" in facts:
             self.outcome = None
         if "learner" in facts:

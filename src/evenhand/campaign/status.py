@@ -100,6 +100,8 @@ def _proof(state: State) -> JsonObject | None:
 def _warnings(state: State) -> list[str]:
     """What a reader of the numbers should know."""
     found = []
+    if state.unproven is not None and "target=" in (state.settings["stop"] or ""):
+        found.append(f"the target can never be proven: {state.unproven}")
     for group, n, relevant in zip(state.groups, state.scored, state.relevant, strict=True):
         if n and not relevant:
             found.append(

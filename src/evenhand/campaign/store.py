@@ -22,6 +22,7 @@ from evenhand.errors import Conflict, InputError, NothingToAsk, Repeated
 from evenhand.ledger import Event, Example, Ledger, Reader, Writer
 from evenhand.ledger.base import Busy
 from evenhand.notation import JsonMapping
+from evenhand.strategies.standing import request_size
 
 if TYPE_CHECKING:
     from evenhand.campaign.training import Trainer
@@ -234,7 +235,7 @@ class CampaignStore:
 
     def proposed(self, state: State, reader: Reader) -> Proposal:
         """The next request; raises `NothingToAsk` with the reason."""
-        size = min(2 * state.settings["batch"], state.unspent)
+        size = int(request_size(state.settings["batch"], state.unspent))
         # these two hold whatever the stopping rule says, and a
         # closed campaign need not load what the rule rests on
         if (reason := why_nothing(state, size)) in ("closed", "groups used up"):

@@ -221,7 +221,7 @@ class Intake:
                 examples.append(
                     example._replace(
                         role=ROLES[letter], held=False, label=text, first_label=text, told=seq, position=position,
-                        changed=seq, salt=new_salt(), origin="asked" if example.role is not None else "extra",
+                        changed=seq, salt=new_salt(), fate=None, origin="asked" if example.role is not None else "extra",
                     )
                 )  # fmt: skip
             late = number is not None and number in state.expired
@@ -295,6 +295,8 @@ class Intake:
                 label=text, first_label=text, features=rows.stored[new.row], told=state.seq + 1, position=position,
                 changed=state.seq + 1, salt=new_salt(),
             )  # fmt: skip
+            if new.earlier is not None:  # its place is for good, though nobody will be asked for it any more
+                example = example._replace(place=new.earlier.place, registered=new.earlier.registered)
             examples.append(example)
         digests = [digest_of(e) for e in examples]
         facts |= {"rows": len(ids), "roles": roles, "ids": ids, "made": made, "digests": digests, "given": len(rows)}

@@ -22,6 +22,7 @@ from evenhand.campaign.verify_proofs import frozen_models, weighed_evidence
 from evenhand.errors import EvenhandError
 from evenhand.ledger.base import Event, Example, Ledger, Reader
 from evenhand.notation import JsonMapping, JsonObject
+from evenhand.uniforms import places
 
 __all__ = ["Verification", "verify"]
 
@@ -92,7 +93,7 @@ def verify(ledger: Ledger, campaign: int, parts: Parts) -> Verification:
             found.problems += again.problems
         _choices(events, parts, found)
         _snapshot(reader, events, found)
-        _pool(reader, state, found)
+        _pool(reader, state, rows, found)
         found.problems += frozen_models(reader, events)
         if not found.problems:
             found.problems += weighed_evidence(reader, state, parts)
@@ -118,10 +119,14 @@ def _snapshot(reader: Reader, events: list[Event], found: Verification) -> None:
         found.problems.append("the snapshot differs from the events: delete the row of the table snapshots")
 
 
-def _pool(reader: Reader, state: State, found: Verification) -> None:
-    """Pools that have other examples than the events say, and files that are gone or changed."""
+def _pool(reader: Reader, state: State, rows: list[Example], found: Verification) -> None:
+    """Pools that have other examples than the events say, another order than was drawn, and files gone or changed."""
     if state.pool is None:
         return
+    salts = reader.orders()
+    for row in rows:
+        if row.place is not None and [row.place] != places(salts.get(row.registered or 0, ""), [row.id]):
+            found.problems.append(f"the example {row.id!r} was moved in the secret order of its pool")
     there = reader.pool_counts()
     for group, count in zip(state.groups, state.pool, strict=True):
         if there.get(group, 0) != count:

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from evenhand.arrays import Floats, Ints
 from evenhand.claims import checks
-from evenhand.claims.sequences import log_evidence, lower_rate, running_half_width, upper_rate
+from evenhand.claims.sequences import lower_rate, running_half_width, upper_rate
 from evenhand.errors import InputError
 from evenhand.notation import JsonObject
 
@@ -216,15 +216,6 @@ class Evidence:
             confidence=1 - delta,
             risk=risk,
         )
-
-    def worst_is_at_most(self, target: float, version: int = 1, delta: float = 0.05) -> bool:
-        """Whether the certificate puts every group's risk at or below the target; quicker than the full certificate."""
-        spent = spent_by(version, delta)
-        if self.strata > 1:
-            return bool(self.upper(spent).max() <= target)
-        below = self.total <= target * self.n
-        # one look at the target instead of a search for the bound: a proof asks this after every label
-        return bool(np.all(below & (log_evidence(self.total, self.n, target) >= np.log(1 / spent))))
 
     def worst_groups(self, delta: float) -> tuple[str, ...]:
         """{z: U_z ≥ max ℓ_z'}: upper bounds at δ/2, since the worst group is one group; lower ones at δ/(2m)."""

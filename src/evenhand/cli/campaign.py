@@ -80,6 +80,13 @@ app = lazy_app(
     _COMMANDS,
 )
 
+Limits = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--limit", help="what one person may hold through a server: labels=1000, lease=30d, streams=50; repeat"
+    ),
+]
+
 
 def create(
     name: Name,
@@ -116,7 +123,9 @@ def create(
     ] = "error",
     positive: Annotated[str | None, typer.Option(help="the positive class, which fnr and fpr are about")] = None,
     test_labels: Annotated[int, typer.Option(help="labels for testing, asked for first, never trained on")] = 0,
-    seed: Annotated[int, typer.Option(help="the same seed gives the same choices")] = 0,
+    seed: Annotated[
+        int | None, typer.Option(help="the same seed gives the same choices of groups; drawn if not given")
+    ] = None,
     refit: Annotated[str, typer.Option(help="always, a number of labels, or background")] = "always",
     lease: Annotated[str, typer.Option(help="how long a request waits: 90m, 24h, 7d, never")] = "1d",
     stop: Annotated[
@@ -132,20 +141,21 @@ def create(
     distinct: Annotated[
         bool, typer.Option("--distinct", help="you vouch that rows without ids are all different")
     ] = False,
+    limits: Limits = None,
     db: Database = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
     """Make a new campaign, and the database if it does not exist."""
     with handled(as_json):
         from evenhand.campaign import Campaign
-        from evenhand.notation import parse_value
+        from evenhand.campaign.labels import written_classes
 
         with Campaign.create(
             db, name, groups, strategy, None if learner == "none" else learner,
             budget=budget, batch=batch, warmup=warmup, validation=validation, seed=seed, refit=refit, lease=lease,
-            stop=stop, classes=[parse_value(c) for c in classes] if classes else None, distinct=distinct,
+            stop=stop, classes=written_classes(classes) if classes else None, limits=_limits(limits), distinct=distinct,
             population=_shares(population), risk=risk, test_labels=test_labels,
-            positive=None if positive is None else parse_value(positive), label=label, group=group_column, id=id_column, features=features,
+            positive=positive, label=label, group=group_column, id=id_column, features=features,
         ) as made:  # fmt: skip
             found = made.status()
     named = f"{len(groups)} groups" if groups else "groups from the pool"
@@ -263,23 +273,27 @@ def change(
     refit: Annotated[str | None, typer.Option(help="always, a number of labels, or background")] = None,
     lease: Annotated[str | None, typer.Option(help="how long requests from now on wait: 90m, 24h, 7d, never")] = None,
     stop: Annotated[list[str] | None, typer.Option(help="other stopping rules instead; none removes them")] = None,
+    limits: Limits = None,
     by: User = None,
     db: Database = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """Change the budget, learner, refits, leases or stopping rules."""
+    """Change the budget, learner, refits, leases, stopping rules or limits."""
     with opened(db, name, as_json) as campaign:
         settings: dict[str, Any] = {"budget": budget, "refit": refit, "lease": lease, "learner": learner}
+        settings["limits"] = _limits(limits)
         settings = {key: value for key, value in settings.items() if value is not None}
         if learner == "none":
             settings["learner"] = None
         if stop:
             settings["stop"] = None if stop == ["none"] else stop
         if not settings:
-            raise InputError("nothing to change: give --budget, --learner, --refit, --lease or --stop")
+            raise InputError("nothing to change: give --budget, --learner, --refit, --lease, --stop or --limit")
         campaign.change(by=user_name(by), **settings)
-        found = {key: campaign.settings[key] for key in ("budget", "learner", "refit", "lease", "stop")}
-        say(found, as_json, ", ".join(f"{key} is now {found[key]}" for key in settings))
+        found = {key: campaign.settings[key] for key in ("budget", "learner", "refit", "lease", "stop", "limits")}
+        limited = ", ".join(f"{key}={'never' if value is None else value}" for key, value in found["limits"].items())
+        words = [f"limits are now {limited}" if key == "limits" else f"{key} is now {found[key]}" for key in settings]
+        say(found, as_json, ", ".join(words))
 
 
 def certify(
@@ -357,6 +371,16 @@ def _shares(given: list[str] | None) -> dict[str, float] | None:
         if not mark:
             raise InputError(f"cannot read the share {text!r}: write GROUP=SHARE")
     return found
+
+
+def _limits(given: list[str] | None) -> JsonObject | None:
+    found: JsonObject = {}
+    for text in given or ():
+        name, mark, value = (part.strip() for part in text.partition("="))
+        if not mark:
+            raise InputError(f"cannot read the limit {text!r}: write e.g. labels=500, lease=7d or streams=20")
+        found[name] = int(value) if value.isdecimal() else value
+    return found or None
 
 
 def _losses(reports: list[str], file: Path | None) -> JsonObject:

@@ -35,10 +35,16 @@ def correct(
         if (file is None) == (id is None) or (id is None) != (label is None):
             raise InputError("give an id and its label, or a --file with both")
         if file is not None:
-            changed = campaign.correct_file(file, reason=reason, by=user_name(by))
+            changed, words = (
+                campaign.correct_file(file, reason=reason, by=user_name(by)),
+                "every example is already labelled so; nothing changed.",
+            )
         else:
+            from evenhand.campaign.correcting import unchanged
+
             changed = campaign.correct_written(str(id), str(label), reason=reason, by=user_name(by))
-        say({"corrected": changed}, as_json, f"{counted(changed, 'label')} corrected")
+            words = unchanged(str(id), str(label))
+        say({"corrected": changed}, as_json, f"{counted(changed, 'label')} corrected" if changed else words)
 
 
 def withdraw(

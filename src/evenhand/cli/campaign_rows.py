@@ -180,7 +180,7 @@ def _report(receipt: Receipt, as_json: bool) -> None:
         notes.append("after the lease")
     lines = [", ".join(notes)]
     if receipt.new_classes:
-        named = ", ".join(map(repr, receipt.new_classes))
+        named = ", ".join(sorted(map(repr, receipt.new_classes)))
         lines.append(
             f"labels seen for the first time: {named}. If one is a mistake, correct it with `evenhand campaign correct`"
         )

@@ -140,7 +140,7 @@ def _file(path: Path) -> tuple[str, bytes]:
 def settings_body(name: str, groups: Any, strategy: Any, learner: Any, **given: Any) -> JsonObject:
     """A new campaign's settings as plain values; objects are described by the texts that make them again."""
     defaults = {
-        "batch": 1, "warmup": None, "validation": 0.5, "classes": None, "population": None, "seed": 0, "stop": None,
+        "batch": 1, "warmup": None, "validation": 0.5, "classes": None, "population": None, "seed": None, "stop": None,
         "refit": "background", "lease": "1d",
     }  # fmt: skip
     try:
@@ -155,14 +155,14 @@ def settings_body(name: str, groups: Any, strategy: Any, learner: Any, **given: 
     stop, share = settings["stop"], settings["population"]
     kept = (
         "strategy", "learner", "budget", "batch", "warmup", "validation", "classes", "risk", "positive", "test_labels",
-        "refit", "lease", "distinct", "label", "group", "id", "features",
+        "refit", "lease", "distinct", "label", "group", "id", "features", "limits",
     )  # fmt: skip
     return {
         **{key: settings[key] for key in kept},
         "name": name,
         "groups": None if groups is None else settings["groups"],
         "population": None if share is None else dict(zip(settings["groups"], share, strict=True)),
-        "seed": int(settings["seed"]),
+        "seed": None if given.get("seed") is None else int(settings["seed"]),
         "stop": None if stop is None else [stop],
     }
 

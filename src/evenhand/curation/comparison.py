@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import pandas as pd
 
 from evenhand.claims.paired import paired, together
 from evenhand.notation import JsonObject
-from evenhand.simulation.metrics import spread
-
-__all__ = ["compared", "no_comparison"]
+from evenhand.simulation.metrics import mean_and_sd
 
 
-def compared(final: pd.DataFrame, rules: Sequence[str], groups: Sequence[str], column: str) -> JsonObject:
+def compared(risks: pd.DataFrame, rules: Sequence[str], groups: Sequence[str]) -> JsonObject:
     """Means over trials of every rule and group, and how much better the first rule serves the worst-off.
 
     The worst-off group is the one with the largest risk in the trial among `groups`, those with enough test rows. A
@@ -22,13 +19,12 @@ def compared(final: pd.DataFrame, rules: Sequence[str], groups: Sequence[str], c
     intervals of the differences hold for all of them at once (each at 5 % divided by their number).
 
     Args:
-        final: a row for each trial, strategy and group.
+        risks: `Result.deployed`: a row for each trial, strategy and group.
         rules: the strategies; the first one is compared with every other.
         groups: which groups count.
-        column: the risk of the model one would deploy.
     """
-    known = final[final["group"].isin(list(groups)) & final[column].notna()]
-    tables = {rule: _by_trial(known[known["strategy"] == rule], column) for rule in rules}
+    known = risks[risks["group"].isin(list(groups)) & risks["risk"].notna()]
+    tables = {rule: _by_trial(known[known["strategy"] == rule]) for rule in rules}
     kept = [rule for rule, table in tables.items() if len(table)]
     # every figure uses only the trials that all rules have finished
     trials = sorted(set.intersection(*(set(map(int, tables[rule].index)) for rule in kept))) if kept else []
@@ -40,10 +36,9 @@ def compared(final: pd.DataFrame, rules: Sequence[str], groups: Sequence[str], c
     return {
         "trials": len(trials),
         "rules": kept,
-        "measure": column,
         "groups": list(groups),
-        "worst": {rule: _spread(worst[rule]) for rule in kept},
-        "by_group": {rule: {str(g): _spread(table[g]) for g in table} for rule, table in found.items()},
+        "worst": {rule: mean_and_sd(worst[rule]) for rule in kept},
+        "by_group": {rule: {str(g): mean_and_sd(table[g]) for g in table} for rule, table in found.items()},
         "level": level,
         "differences": [
             {"a": kept[0], "b": other, **paired(worst[other], worst[kept[0]], level)._asdict()}
@@ -61,17 +56,9 @@ def compared(final: pd.DataFrame, rules: Sequence[str], groups: Sequence[str], c
 
 def no_comparison() -> JsonObject:
     """The comparison in a report without other rules."""
-    return compared(pd.DataFrame(columns=["trial", "strategy", "group", "none"]), (), (), "none")
+    return compared(pd.DataFrame(columns=["trial", "strategy", "group", "risk"]), (), ())
 
 
-def _by_trial(rows: pd.DataFrame, column: str) -> pd.DataFrame:
+def _by_trial(rows: pd.DataFrame) -> pd.DataFrame:
     """A row for each trial, a column for each group; trials that lack a group are left out."""
-    return rows.pivot_table(index="trial", columns="group", values=column, observed=True, sort=False).dropna()
-
-
-def _spread(values: pd.Series) -> dict[str, float | None]:
-    """Mean and standard deviation over trials."""
-    if not len(values):
-        return {"mean": None, "sd": None}
-    mean, sd = spread(np.asarray(values, dtype=float))
-    return {"mean": float(mean), "sd": float(sd)}
+    return rows.pivot_table(index="trial", columns="group", values="risk", observed=True, sort=False).dropna()

@@ -14,8 +14,7 @@ import pyarrow as pa
 
 from evenhand.arrays import Ints
 from evenhand.curation.checkpoint import Checkpoint, checkpoint_path
-from evenhand.curation.choice import choice_values
-from evenhand.curation.comparison import compared, no_comparison
+from evenhand.curation.comparison import compared
 from evenhand.curation.figures import Predictions
 from evenhand.curation.files import check_output, like_given, with_columns, write_beside, write_rows
 from evenhand.curation.model import CuratedModel, unstored
@@ -105,20 +104,13 @@ class Curated(Reported):
             used_up=run.used_up,
             min_test=self._min_test,
             rounds=run.rounds,
-            choice=choice_values(self.model.choice),
+            choice=self.model.choice,
         )
         return summarise(facts, self._tested, self._compared)
 
     def _compared(self, groups: Sequence[str]) -> JsonObject:
         """The comparison of the rules, by the model one would deploy."""
-        final, rules = self.result.final, self.result.labels
-        name = "chosen" if self._settings["final"] == "chosen" else "final"
-        accuracy, risk = f"{name}_test_accuracy", f"{name}_test_risk"
-        if accuracy not in final:  # interrupted before the first trial was done
-            return no_comparison()
-        # for the plain error the trials carry the accuracy alone
-        found = final[risk] if risk in final else 1 - final[accuracy]
-        return compared(final.assign(deployed_risk=found), rules, groups, "deployed_risk")
+        return compared(self.result.deployed, self.result.labels, groups)
 
     def save(self, path: str | PathLike[str]) -> list[Path]:
         """Write the rows (`.parquet` or `.csv`) and what goes with them; returns the files.

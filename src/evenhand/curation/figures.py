@@ -12,18 +12,6 @@ from evenhand.claims.intervals import bounded_mean, clopper_pearson
 from evenhand.notation import JsonObject
 from evenhand.risks import Measure, Outcomes, Risk, Tally
 
-__all__ = [
-    "DELTA",
-    "BINS",
-    "Predictions",
-    "by_group",
-    "overall",
-    "picked",
-    "positive_place",
-    "risk_intervals",
-    "worst_off",
-]
-
 DELTA = 0.05
 """The chance that any of the simultaneous intervals misses its true value."""
 
@@ -88,7 +76,7 @@ def by_group(tested: Predictions, least: int, delta: float = DELTA) -> list[Row]
             row |= {"accuracy": 1 - tally.wrong[z] / n, "low": low[z], "high": high[z]}
         row |= {"risk": tally.mean[z], "risk_low": risk_low[z], "risk_high": risk_high[z], "relevant": behind}
         row |= {"few": behind < least, **measures(tested, tested.group == z)}
-        rows.append({key: _plain(value) for key, value in row.items()})
+        rows.append({key: plain(value) for key, value in row.items()})
     return rows
 
 
@@ -99,7 +87,7 @@ def overall(tested: Predictions) -> Row:
         return {"count": 0}
     tally = tested.measure.tally(tested.outcomes, np.zeros(n, dtype=np.int64), 1)
     found = {"accuracy": 1 - tally.wrong[0] / n, "count": n, "risk": tally.mean[0]}
-    return {key: _plain(value) for key, value in (found | measures(tested, np.ones(n, dtype=bool))).items()}
+    return {key: plain(value) for key, value in (found | measures(tested, np.ones(n, dtype=bool))).items()}
 
 
 def picked(rows: list[Row]) -> Row | None:
@@ -182,7 +170,7 @@ def _ratio(part: Any, whole: Any) -> float:
     return float(part) / float(whole) if whole else np.nan
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """A value as JSON can hold it; NaN becomes None."""
     if isinstance(value, bool | np.bool_):
         return bool(value)

@@ -15,7 +15,6 @@ import pandas as pd
 import pyarrow as pa
 
 from evenhand.campaign import Campaign
-from evenhand.curation.choice import choice_values
 from evenhand.curation.comparison import no_comparison
 from evenhand.curation.figures import Predictions, positive_place
 from evenhand.curation.files import check_output, free_names, write_beside, write_rows
@@ -253,7 +252,7 @@ class Labelling(Reported):
             used_up={},
             min_test=self.min_test,
             rounds=self._rounds(),
-            choice=choice_values(getattr(self.model, "choice", None)),
+            choice=getattr(self.model, "choice", None),
             progress={
                 "budget": self.campaign.budget,
                 "to_label": waiting,

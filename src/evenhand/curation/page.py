@@ -18,7 +18,6 @@ from evenhand.simulation.metrics import share
 __all__ = ["render"]
 
 MOST_GROUPS = 30
-MOST_AREAS = 8
 BINS = 40
 WHY = {
     "warm-up": "first examples of every group",
@@ -138,17 +137,12 @@ def _mixture_chart(summary: JsonObject, width: int) -> str:
     if not len(counts):
         return ""
     order = _worst_first(summary)
-    shares = share(counts)[:, order]
-    names = [summary["groups"][z] for z in order]
-    if len(names) > MOST_AREAS:
-        rest = shares[:, MOST_AREAS - 1 :].sum(axis=1, keepdims=True)
-        shares = np.concatenate([shares[:, : MOST_AREAS - 1], rest], axis=1)
-        names = [*names[: MOST_AREAS - 1], f"{len(names) - MOST_AREAS + 1} other groups"]
+    names, shares = charts.few_areas([summary["groups"][z] for z in order], share(counts)[:, order].tolist())
     said = "; ".join(f"{name} {words.percent(value)}" for name, value in zip(names, shares[-1], strict=True))
     return charts.areas(
         names,
         summary["rounds"]["labels"],
-        shares.tolist(),
+        shares,
         title="Share of every group in the training rows",
         description=f"At the end: {said}",
         x_label="labels",
@@ -160,7 +154,9 @@ def _mixture_chart(summary: JsonObject, width: int) -> str:
 def _time_chart(summary: JsonObject, width: int) -> str:
     rounds = summary["rounds"]
     at = [i for i, found in enumerate(rounds["accuracy"]) if found is not None]
-    shown = _worst_first(summary)[: MOST_AREAS if len(summary["groups"]) == MOST_AREAS else MOST_AREAS - 1]
+    shown = _worst_first(summary)[
+        : charts.MOST_AREAS if len(summary["groups"]) == charts.MOST_AREAS else charts.MOST_AREAS - 1
+    ]
     series = [
         charts.Line(
             summary["groups"][z],

@@ -13,8 +13,9 @@ import pandas as pd
 
 from evenhand.arrays import Ints
 from evenhand.curation import words
-from evenhand.curation.figures import DELTA, Predictions, by_group, overall, picked, worst_off
+from evenhand.curation.figures import DELTA, Predictions, by_group, overall, picked, plain, worst_off
 from evenhand.curation.rounds import Rounds
+from evenhand.learners.choosing import Choice
 from evenhand.notation import JsonObject
 
 __all__ = ["SCHEMA", "Facts", "frame_of", "summarise"]
@@ -48,7 +49,7 @@ class Facts:
     used_up: dict[str, int]
     min_test: int
     rounds: Rounds
-    choice: Any = None
+    choice: Choice | None = None
     progress: JsonObject | None = None
 
 
@@ -92,12 +93,44 @@ def summarise(
         "worst_off_with_few": worst_off(rows, with_few=True),
         "comparison": comparison(enough) if callable(comparison) else comparison,
         "progress": facts.progress,
-        "choice": facts.choice,
+        "choice": choice_values(facts.choice),
         "rounds": asdict(facts.rounds),
     }
     summary["title"] = words.title(summary)
     summary["next"] = words.advice(summary)
     return summary
+
+
+def choice_values(choice: Choice | None) -> JsonObject | None:
+    """The choice as plain values: a sentence, a table of candidates, and the weights that were used; None without one."""
+    if choice is None:
+        return None
+    chosen = next((c for c in choice.candidates if c.name == choice.chosen), None)
+    # what is called plain is the first one: another penalty is another model
+    names = [
+        c.name if c is choice.candidates[0] else c.name.replace("plain", "equal weights") for c in choice.candidates
+    ]
+    name = choice.chosen if chosen is None else names[choice.candidates.index(chosen)]
+    why = choice.why
+    for c, shown in zip(choice.candidates, names, strict=True):
+        why = why.replace(f"candidate, {c.name},", f"candidate, {shown},")
+    said = f"{name[0].upper()}{name[1:]}: {why}."
+    if choice.candidates:
+        said += " These figures chose the model, so they are an indication and no claim; ± is one standard error."
+    return {
+        "chosen": name,
+        "sentence": said,
+        "strength": 0.0 if chosen is None else chosen.strength,
+        "weights": choice.weights,
+        "candidates": [
+            {
+                "name": names[i], "chosen": c is chosen, "strength": c.strength, "C": c.C,
+                **{key: plain(getattr(c, key)) for key in ("risk", "se", "gain", "gain_se")},
+                "by_group": {group: plain(value) for group, value in c.by_group.items()},
+            }
+            for i, c in enumerate(choice.candidates)
+        ],
+    }  # fmt: skip
 
 
 def frame_of(rows: Sequence[JsonObject]) -> pd.DataFrame:

@@ -12,9 +12,9 @@ from evenhand.engine.memories.base import Memory, Scores
 from evenhand.risks import ERROR, Risk
 from evenhand.strategies.base import UNIFORMS, Rule, Strategy
 from evenhand.strategies.decision import Decision
-from evenhand.strategies.standing import Standing, awaited
+from evenhand.strategies.standing import Standing
 from evenhand.strategies.trend import RunningTrend
-from evenhand.uniforms import CHOICES, Uniforms, role_states, roles
+from evenhand.uniforms import CHOICES, Roles, Uniforms
 
 if TYPE_CHECKING:
     from evenhand.arrays import Features
@@ -61,7 +61,7 @@ class Engine:
         self.memory = memory
         self.trials = np.asarray(trials, dtype=np.int64)
         self.track, self.risk = track, risk
-        self.warmup, self.batch, self.validation, self.population = warmup, batch, validation, population
+        self.warmup, self.batch, self.population = warmup, batch, population
         shape = (len(self.trials), len(self.groups))
         self.counts, self.held, self.scored = (np.zeros(shape, dtype=np.int64) for _ in range(3))
         # the same array, which says that the risk is about every example
@@ -72,26 +72,26 @@ class Engine:
         self.available = np.ones(shape, dtype=bool)
         self.asked = np.zeros(shape[0], dtype=np.int64)
         self._uniforms = Uniforms(seed, CHOICES, self.trials, UNIFORMS)
-        self._role_states = role_states(seed, self.trials[:, None], np.arange(shape[1])).ravel()
+        self._roles = Roles(seed, self.trials, np.arange(shape[1]), validation)
         self.fresh = np.zeros(shape, dtype=bool)
 
     def standing(self) -> Standing:
         """What is known now; the arrays are the engine's own, to be read only."""
-        waiting = awaited(self.available, self.scored, self.validated, self.counts + self.held, self.batch)
-        return Standing(
-            groups=self.groups,
+        return Standing.of(
+            self.groups,
             counts=self.counts,
+            told=self.counts + self.held,
             pending=self.pending,
-            validated=self.validated,
             pending_validation=self.pending_validation,
+            scored=self.scored,
+            relevant=self.validated,
             loss_sum=self.loss_sum,
             accuracies=self.recent.window,
             trend=self.recent.trend,
             available=self.available,
-            starting=(self.asked < self.warmup) | waiting.any(axis=-1),
+            warming_up=self.asked < self.warmup,
             population=self.population,
             batch=self.batch,
-            scored=None if self.scored is self.validated else self.scored,
         )
 
     def choose(self) -> Decision:
@@ -119,7 +119,7 @@ class Engine:
         within = np.empty(len(cell), dtype=np.int64)
         within[order] = np.arange(len(cell)) - (np.cumsum(total) - total)[cell[order]]
         before = (self.counts + self.held).ravel()[cell]
-        return roles(self._role_states[cell], before + within, self.validation)
+        return self._roles.of(trial, group, before + within)
 
     def record(self, trial: Ints, group: Ints, X: Features, y: Ints, validation: Mask | None = None) -> Mask:
         """Take in new labelled rows; returns which of them validate."""

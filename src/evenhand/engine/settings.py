@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from evenhand.risks import ERROR, Risk
 if TYPE_CHECKING:
     from evenhand.strategies.base import Strategy
 
-__all__ = ["as_population", "as_seed", "check_settings", "forced_warning", "learner_seed"]
+__all__ = ["as_population", "as_seed", "check_settings", "drawn_seed", "forced_warning", "learner_seed"]
 
 MOST_LABELS = 10**15
 """The largest budget: larger counts would not fit the databases' integers."""
@@ -70,8 +71,14 @@ def check_settings(
     return names
 
 
-def as_seed(seed: int | tuple[int, int]) -> tuple[int, int]:
-    """Seed and trial as plain numbers."""
+def drawn_seed() -> int:
+    """A seed from the system's random numbers."""
+    return secrets.randbits(32)
+
+
+def as_seed(seed: int | tuple[int, int] | None) -> tuple[int, int]:
+    """Seed and trial as plain numbers; None draws a seed from the system's random numbers."""
+    seed = drawn_seed() if seed is None else seed
     pair = tuple(seed) if isinstance(seed, tuple | list) else (seed, 0)
     if len(pair) != 2 or any(not isinstance(s, int | np.integer) or s < 0 for s in pair):
         raise InputError(f"seed must be a whole number from 0 up, or a pair (seed, trial) of them, not {seed!r}")

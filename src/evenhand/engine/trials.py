@@ -20,6 +20,7 @@ from evenhand.risks import ERROR, Measure, Risk
 from evenhand.sources.base import Draw, HasColumns, RiskStream, Source, Stream
 from evenhand.strategies.base import Strategy
 from evenhand.strategies.decision import Decision
+from evenhand.strategies.standing import offered, request_size
 
 if TYPE_CHECKING:
     from evenhand.learners.base import Learner
@@ -106,12 +107,9 @@ class Trials:
 
     def sizes(self) -> Ints:
         """Labels of the next round, 0 if a trial is over; groups with less than a pair left are no longer offered."""
-        left = self.stream.left()
-        if left is not None:
-            # a request is at least a pair, one to train and one to validate
-            self.engine.available = left >= 2
-        size = np.minimum(2 * self.settings.batch, self.settings.budget - self.used)
-        return np.where((size >= 2) & self.engine.available.any(axis=-1), size, 0)
+        self.engine.available = offered(self.stream.left(), self.engine.counts.shape)
+        size = request_size(self.settings.batch, self.settings.budget - self.used)
+        return np.where(self.engine.available.any(axis=-1), size, 0)
 
     def step(self) -> Step | None:
         """Choose, draw and record a round; None when every trial is over."""

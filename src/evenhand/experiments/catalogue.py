@@ -17,9 +17,7 @@ _MODULES = (
     "over_exploration",
     "adult",
     "german",
-    "fashion",
-    "cifar",
-    "utkface",
+    "images",
     "trend",
     "table_final",
 )

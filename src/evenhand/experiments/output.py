@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from evenhand.errors import InputError
 from evenhand.experiments.base import Experiment, Findings
 from evenhand.experiments.drawing import footnote, watermark
-from evenhand.experiments.gallery import render
 from evenhand.experiments.verdicts import FAMILY, LEVEL
 from evenhand.files import write_atomically
 from evenhand.notation import JsonObject
@@ -72,6 +71,7 @@ class Output:
     def write(self) -> None:
         """Write `results.json` and `index.html`."""
         from evenhand.experiments.catalogue import experiments
+        from evenhand.report.pages import environment
 
         # the paper's order, whatever was run first
         order = [name for name in experiments() if name in self.entries]
@@ -82,7 +82,9 @@ class Output:
         write_atomically(self.folder / "results.json", lambda path: path.write_text(text, encoding="utf-8"))
         kept = values_text({name: self.measured[name] for name in order if name in self.measured})
         write_atomically(self.folder / VALUES, lambda path: path.write_text(kept, encoding="utf-8"))
-        page = render(entries)
+        templates = environment()
+        templates.filters["number"] = _number
+        page = templates.get_template("gallery.html").render(entries=entries)
         write_atomically(self.folder / "index.html", lambda path: path.write_text(page, encoding="utf-8"))
 
     def _draw(self, name: str, findings: Findings) -> None:
@@ -111,6 +113,17 @@ class Output:
             "versions": {"python": platform.python_version()} | {name: version(name) for name in _PACKAGES},
             "cores": os.cpu_count(),
         }
+
+
+def _number(value: float | None, sd: float | None = None) -> str:
+    """A number with its standard deviation.
+
+    >>> _number(0.2034, 0.083), _number(None)
+    ('0.203 ± 0.083', '—')
+    """
+    if value is None:
+        return "—"
+    return f"{value:.3f}" if sd is None else f"{value:.3f} ± {sd:.3f}"
 
 
 def _entries(path: Path) -> JsonObject:

@@ -10,7 +10,6 @@ from typing import Any
 
 from evenhand.engine.run import Settings
 from evenhand.notation import JsonObject
-from evenhand.risks import as_risk
 from evenhand.simulation.blocks import Block, cut
 from evenhand.sources.base import Source
 from evenhand.sources.catalogue import learner_for, open_source
@@ -38,9 +37,6 @@ class Study:
         warmup: warm-up rounds.
         evaluate: at how many rounds test accuracy is measured.
         block: trials run together in lockstep; 1 for learners that fit one trial at a time.
-        source_settings: what the source is opened with.
-        risk: what "worse off" means, as text.
-        positive: the class that `fnr` and `fpr` are about.
     """
 
     source: str
@@ -55,9 +51,6 @@ class Study:
     warmup: int | None = None
     evaluate: int = 50
     block: int = 50
-    source_settings: Mapping[str, object] = field(default_factory=dict, hash=False)
-    risk: str = "error"
-    positive: str | int | None = None
 
     def at(
         self, scale: str, trials: int | None = None, seed: int | None = None, image_rounds: int | None = None
@@ -92,7 +85,6 @@ class Study:
             "source": self.source,
             # a data set's name pins its rows; the numbers of a synthetic model are ours and might change
             "model": repr(open_study_source(self)) if self.source.startswith("synthetic") else None,
-            "source_settings": dict(self.source_settings),
             "strategy": strategy_text(self.strategies[label]),
             "learner": self.learner,
             "budget": self.budget,
@@ -100,20 +92,14 @@ class Study:
             "warmup": self.warmup,
             "evaluate": self.evaluate,
             "seed": self.seed,
-            **self._risk(),
         }
-
-    def _risk(self) -> JsonObject:
-        """The risk as plain values; empty for the error, so that the keys of its trials stay the same."""
-        risk = as_risk(self.risk, self.positive)
-        return {} if risk.is_error else risk.settings()
 
     def described(self) -> JsonObject:
         """What is run, as plain values."""
         found = asdict(self)
         # neither changes a number
-        del found["quick"], found["block"], found["risk"], found["positive"]
-        return found | self._risk()
+        del found["quick"], found["block"]
+        return found
 
     def numbers(self) -> range:
         """The numbers of the trials."""
@@ -121,8 +107,7 @@ class Study:
 
     def blocks(self, missing: Mapping[str, Sequence[int]]) -> list[Block]:
         """The missing trials of every strategy, in blocks."""
-        risk = as_risk(self.risk, self.positive)
-        settings = Settings(self.budget, self.batch, self.warmup, 0.5, self.seed, self.evaluate, risk)
+        settings = Settings(self.budget, self.batch, self.warmup, seed=self.seed, evaluate=self.evaluate)
         rules = {label: parse_strategy(text)[1] for label, text in self.strategies.items()}
         there = partial(open_study, self)
         return [Block(label, rules[label], trials, settings, there) for label, trials in cut(missing, self.block)]
@@ -130,8 +115,7 @@ class Study:
 
 def open_study_source(study: Study) -> Source:
     """The study's source, opened once per process."""
-    # a worker runs many blocks of a study; reading its table each time would take longer than the trials
-    return _source(study.source, tuple(sorted(study.source_settings.items())))
+    return _source(study.source)
 
 
 def open_study(study: Study) -> tuple[Source, Any]:
@@ -140,6 +124,7 @@ def open_study(study: Study) -> tuple[Source, Any]:
     return source, learner_for(source, study.learner)
 
 
+# a worker runs many blocks of a study; reading its table each time would take longer than the trials
 @lru_cache(maxsize=4)
-def _source(name: str, settings: tuple[tuple[str, Any], ...]) -> Source:
-    return open_source(name, **dict(settings))
+def _source(name: str) -> Source:
+    return open_source(name)

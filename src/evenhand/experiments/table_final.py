@@ -8,28 +8,15 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from evenhand.experiments import adult, cifar, fashion, german, utkface
+from evenhand.experiments import adult, german, images
 from evenhand.experiments.base import Experiment, Findings, Needs, Runs
-from evenhand.experiments.image_figures import NEEDS as OF_IMAGES
-from evenhand.experiments.image_figures import ROUNDS
 from evenhand.experiments.measures import gains, mean_number, worst
 from evenhand.experiments.verdicts import Above, Test
 
-STUDIES = {
-    "UTKFace": utkface.STUDY,
-    "FashionMNIST": fashion.STUDY,
-    "CIFAR-10": cifar.STUDY,
-    "Adult": adult.STUDY,
-    "German": german.STUDY,
-}
-PAPER = {
-    "UTKFace": utkface.PAPER,
-    "FashionMNIST": fashion.PAPER,
-    "CIFAR-10": cifar.PAPER,
-    "Adult": adult.PAPER,
-    "German": german.PAPER,
-}
-NEEDS = Needs(paper=True, rounds=OF_IMAGES.rounds)
+_IMAGES = (images.UTKFACE, images.FASHION, images.CIFAR)
+STUDIES = {name: images.STUDIES[name] for name in _IMAGES} | {"Adult": adult.STUDY, "German": german.STUDY}
+PAPER = images.PAPER | {"Adult": adult.PAPER, "German": german.PAPER}
+NEEDS = Needs(paper=True, rounds=images.NEEDS.rounds)
 RULES = ("A_opt", "Greedy", "Uniform", "Uncurated")
 TESTS = {
     name: Test(
@@ -48,7 +35,7 @@ def find(runs: Runs, scale: str) -> Findings:
     for name, found in runs.items():
         rounds = len(found["A_opt"].labels)
         # a shorter run of images ends at a lower accuracy: its number must not stand beside the paper's unmarked
-        cut = name not in ("Adult", "German") and rounds < ROUNDS
+        cut = name in _IMAGES and rounds < images.ROUNDS
         shown = f"{name}, round {rounds}" if cut else name
         for label in (rule for rule in RULES if rule in found):
             number = mean_number(f"{shown}, {label}", worst(found[label]), *PAPER[name].get(label, ()))
@@ -56,7 +43,7 @@ def find(runs: Runs, scale: str) -> Findings:
             about = {"data": shown, "strategy": label, "labels": int(found[label].labels[-1].max())}
             own = {"trials": len(found[label].trials), "mean": number.measured, "sd": number.sd}
             rows.append(about | own | {"paper_mean": number.paper, "paper_sd": number.paper_sd})
-        test, note = TESTS[name], f"{rounds} of the paper's {ROUNDS} rounds" if cut else ""
+        test, note = TESTS[name], f"{rounds} of the paper's {images.ROUNDS} rounds" if cut else ""
         ahead = {test.comparisons[0].name: gains(found, "A_opt", "Uniform")}
         by_claim[test.claim] = NEEDS.measured(ahead, scale, rounds, note)
     table = pd.DataFrame(rows)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,11 +18,6 @@ from evenhand.claims.intervals import clopper_pearson
 from evenhand.claims.paired import DOES_NOT_HOLD, HOLDS, OPEN, Interval, paired, together
 from evenhand.errors import InputError
 
-__all__ = [
-    "DOES_NOT_HOLD", "FAMILY", "FEWEST", "HOLDS", "LEVEL", "NOT_TESTED", "OPEN", "Above", "Claim", "Comparison", "Interval",
-    "MoreOften", "Test", "Within", "judge",
-]  # fmt: skip
-
 NOT_TESTED = "not tested at this scale"
 
 FAMILY = 60
@@ -32,26 +26,6 @@ LEVEL = together(FAMILY)
 """The level of every interval: Bonferroni's, over the family."""
 FEWEST = 5
 """With fewer trials nothing is said: an interval by Student's t says little of so few."""
-
-
-class Comparison(Protocol):
-    """What one value per trial has to show."""
-
-    @property
-    def name(self) -> str:
-        """What the values are."""
-
-    def interval(self, values: Floats) -> Interval:
-        """The interval around these values."""
-
-    def verdict(self, found: Interval) -> str:
-        """Whether such an interval lets the claim hold, makes it fail, or leaves it open."""
-
-    def words(self) -> str:
-        """What it takes to hold, and to fail."""
-
-    def evidence(self, values: Floats, found: Interval | None) -> str:
-        """The numbers as text; without an interval where nothing is judged."""
 
 
 @dataclass(frozen=True)
@@ -162,6 +136,10 @@ class MoreOften:
             f"{self.where}: of the {differ} trials in which just one of the two is {self.what}, "
             f"{self.one} is it in {share}{interval}"
         )
+
+
+Comparison = Above | Within | MoreOften
+"""What one value per trial has to show."""
 
 
 @dataclass(frozen=True)

@@ -5,15 +5,17 @@ nothing of learners, and nothing here fits a model.
 
 - `Ledger`: the contract; `MemoryLedger` and `DatabaseLedger` (SQLite, PostgreSQL) implement it.
 - `Reader`, `Writer`: one campaign at one moment; one campaign under its write lock.
-- `Event`, `Example`, `StoredModel`: what is kept.
+- `Event`, `Example`, `RowOrder`, `StoredModel`: what is kept.
 - `copy`: campaigns from one ledger into another, for save, backup and restore.
 """
 
-from evenhand.ledger.base import Event, Example, Ledger, Reader, StoredModel, Writer
+from evenhand.ledger.base import Event, Example, Ledger, Reader, RowOrder, StoredModel, Writer
 from evenhand.ledger.copying import copy
 from evenhand.ledger.memory import MemoryLedger
 
-__all__ = ["Event", "Example", "Ledger", "MemoryLedger", "Reader", "StoredModel", "Writer", "copy", "open_ledger"]
+__all__ = [
+    "Event", "Example", "Ledger", "MemoryLedger", "Reader", "RowOrder", "StoredModel", "Writer", "copy", "open_ledger"
+]  # fmt: skip
 
 
 def open_ledger(url: str, *, create: bool = False, read_only: bool = False) -> Ledger:

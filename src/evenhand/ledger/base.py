@@ -1,7 +1,7 @@
 """The contract of a ledger: events in one order, examples by id, written together or not at all.
 
 Every backend passes the same tests (`tests/ledger/test_contract.py`). A ledger knows nothing of campaigns' rules: it
-keeps events, example rows, frozen models, and a snapshot of the folded state as a cache.
+keeps events, example rows, the salts of their order, frozen models, and a snapshot of the folded state as a cache.
 
 - Within `reading` everything read belongs to one moment, as long as the same thread writes nothing inside it.
 - `writing` holds the campaign's write lock. What was appended and put is stored when the block ends, all of it or, after
@@ -20,7 +20,7 @@ from evenhand.errors import LedgerError, NotFound
 from evenhand.ledger.text import as_text, from_text
 from evenhand.notation import JsonObject
 
-__all__ = ["Busy", "Event", "Example", "Ledger", "Reader", "StoredModel", "Writer"]
+__all__ = ["Busy", "Event", "Example", "Ledger", "Reader", "RowOrder", "StoredModel", "Writer"]
 
 
 class Busy(LedgerError):
@@ -45,7 +45,7 @@ class Example(NamedTuple):
         id: unique in its campaign.
         group: its group.
         role: `train`, `validate`, `certify` or `test`; None in a pool until it is handed out.
-        place: its place in the order of its pool; None without a pool.
+        place: its place in the secret order of its pool, which nobody is shown; None without a pool.
         request: the request it belongs to, or belonged to last.
         held: whether it waits for its label in an open request.
         origin: how its label came: `asked`, `extra` (more than asked for), `added` (there before) or `charged` (there
@@ -56,7 +56,8 @@ class Example(NamedTuple):
         told, position: the event that brought the first label, and the row's place in that delivery.
         changed: the last event that changed the row.
         salt: what the digest in that event was salted with; None once erased.
-        fate: `withdrawn`, `erased` or `skipped`; None for every other example.
+        fate: `withdrawn`, `erased` or `skipped`; `gone` where its table is there no more; None for every other example.
+        registered: the event that brought it into the pool, whose salt gave it its place; None without a pool.
     """
 
     id: str
@@ -75,6 +76,7 @@ class Example(NamedTuple):
     changed: int = 0
     salt: str | None = None
     fate: str | None = None
+    registered: int | None = None
 
     @property
     def in_pool(self) -> bool:
@@ -94,6 +96,13 @@ class StoredModel(NamedTuple):
     digest: str
     format: str
     data: bytes
+
+
+class RowOrder(NamedTuple):
+    """The salt that an event drew for the order of rows. It is secret: no event has it, and nothing shows it."""
+
+    event: int
+    salt: str
 
 
 class Reader(ABC):
@@ -148,6 +157,10 @@ class Reader(ABC):
         """How many examples of every group can be handed out, at positions `first` to `last` of the pool's files."""
 
     @abstractmethod
+    def orders(self) -> dict[int, str]:
+        """The salts of the order of rows, by the event that drew them."""
+
+    @abstractmethod
     def model(self, version: int) -> StoredModel | None:
         """A frozen model."""
 
@@ -160,6 +173,7 @@ class Writer(Reader):
         self.default_actor: str | None = None
         self.appended: list[Event] = []
         self.models: list[StoredModel] = []
+        self.new_orders: list[RowOrder] = []
         self.new_snapshot: tuple[int, str] | None = None
 
     def tail(self, seq: int, at: float, limit: int | None = None) -> list[Event]:
@@ -190,11 +204,16 @@ class Writer(Reader):
         """Examples at positions `first` to `last` of the pool's files that were handed out and came back unlabelled."""
 
     @abstractmethod
-    def forget_pool(self, first: int, last: int) -> dict[str, int]:
-        """Delete the examples at positions `first` to `last` of the pool's files that were never handed out.
+    def leave_pool(self, first: int, last: int) -> dict[str, int]:
+        """Take the examples at positions `first` to `last` of the pool's files that were never handed out from the pool.
 
-        Returns how many there were of every group.
+        They are `gone`, but keep their places, so that nobody draws others by registering a file again. Returns how many
+        there were of every group.
         """
+
+    def put_order(self, order: RowOrder) -> None:
+        """Store the salt of an order."""
+        self.new_orders.append(order)
 
     def put_model(self, model: StoredModel) -> None:
         """Store a frozen model."""
@@ -245,7 +264,7 @@ class Ledger(ABC):
         """Take or renew the campaign's refit lease; False while another holder has it. 0 seconds gives it back."""
 
     @abstractmethod
-    def everything(self, campaign: int) -> Iterator[Event | Example | StoredModel]:
+    def everything(self, campaign: int) -> Iterator[Event | Example | StoredModel | RowOrder]:
         """All that is stored of a campaign at one moment, examples in pools included, for a copy."""
 
     def checkpoint(self) -> None:  # noqa: B027  (most ledgers have no log)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from evenhand.ledger.base import Event, Example, Ledger
+from evenhand.ledger.base import Event, Example, Ledger, RowOrder
 
 __all__ = ["copy"]
 
@@ -24,6 +24,8 @@ def copy(source: Ledger, target: Ledger, names: Iterable[str] | None = None) -> 
                     writer.appended.append(each)
                 elif isinstance(each, Example):
                     writer.put([each])
+                elif isinstance(each, RowOrder):
+                    writer.put_order(each)
                 else:
                     writer.models.append(each)
     return chosen

@@ -24,6 +24,7 @@ from sqlalchemy import (
     or_,
     select,
     text,
+    update,
 )
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import IntegrityError
@@ -31,16 +32,16 @@ from sqlalchemy.exc import IntegrityError
 from evenhand.errors import Conflict, InputError, LedgerError
 from evenhand.ledger import connection as connections
 from evenhand.ledger import migrate, schema
-from evenhand.ledger.base import Event, Example, Ledger, Reader, StoredModel, Writer
+from evenhand.ledger.base import Event, Example, Ledger, Reader, RowOrder, StoredModel, Writer
 from evenhand.ledger.connection import begin_sqlite, connect, sqlite_path, translated
 from evenhand.ledger.text import as_text, from_text
 
 __all__ = ["DatabaseLedger"]
 
-_C, _E, _X, _M, _S, _L = (
+_C, _E, _X, _M, _S, _L, _O = (
     table.c
     for table in (
-        schema.campaigns, schema.events, schema.examples, schema.models, schema.snapshots, schema.leases
+        schema.campaigns, schema.events, schema.examples, schema.models, schema.snapshots, schema.leases, schema.orders
     )
 )  # fmt: skip
 _EVENT = (_E.seq, _E.at, _E.kind, _E.request, _E.actor, _E.facts)
@@ -187,7 +188,7 @@ class DatabaseLedger(Ledger):
                     connection.execute(insert(schema.leases).values(values))
         return mine
 
-    def everything(self, campaign: int) -> Iterator[Event | Example | StoredModel]:
+    def everything(self, campaign: int) -> Iterator[Event | Example | StoredModel | RowOrder]:
         """All that is stored of a campaign at one moment, read a chunk at a time."""
         with self.transaction(writing=False) as connection:
             streamed = connection.execution_options(yield_per=_CHUNK)
@@ -195,6 +196,8 @@ class DatabaseLedger(Ledger):
             examples = select(*_EXAMPLE, _X.array).where(_X.campaign == campaign).order_by(_X.told, _X.position)
             yield from map(_example, streamed.execute(examples))
             yield from map(_model, streamed.execute(select(*_MODEL).where(_M.campaign == campaign)))
+            orders = select(_O.event, _O.salt).where(_O.campaign == campaign)
+            yield from (RowOrder(int(event), str(salt)) for event, salt in streamed.execute(orders))
 
     def forget_snapshots(self) -> None:
         """Delete all snapshots, which are a cache; new ones are written in time."""
@@ -294,11 +297,12 @@ class _DatabaseWriter(Writer):
     def came_back(self, first: int, last: int) -> list[Example]:
         return self._read(_EXAMPLES.where(schema.in_pool, _X.role.is_not(None), *_at(first, last)), {})
 
-    def forget_pool(self, first: int, last: int) -> dict[str, int]:
+    def leave_pool(self, first: int, last: int) -> dict[str, int]:
         self._put_examples()
         never: tuple[ColumnElement[bool] | TextClause, ...] = (schema.in_pool, _X.role.is_(None), *_at(first, last))
         found = self._counted(*never)
-        self._connection.execute(delete(schema.examples).where(_X.campaign == self._campaign, *never))
+        gone = update(schema.examples).where(_X.campaign == self._campaign, *never).values(fate="gone")
+        self._connection.execute(gone)
         return found
 
     def _counted(self, *only: ColumnElement[bool] | TextClause) -> dict[str, int]:
@@ -311,6 +315,11 @@ class _DatabaseWriter(Writer):
         self._waiting += examples
         if len(self._waiting) > _CHUNK:  # a pool may be larger than memory
             self._put_examples()
+
+    def orders(self) -> dict[int, str]:
+        question = select(_O.event, _O.salt).where(_O.campaign == self._campaign)
+        stored = {int(event): str(salt) for event, salt in self._connection.execute(question)}
+        return {**stored, **dict(self.new_orders)}
 
     def model(self, version: int) -> StoredModel | None:
         question = select(*_MODEL).where(_M.campaign == self._campaign, _M.version == version)
@@ -326,6 +335,8 @@ class _DatabaseWriter(Writer):
         except IntegrityError as error:
             raise LedgerError("another process wrote the same event: nothing was stored, try again") from error
         self._put_examples()
+        if self.new_orders:
+            run(insert(schema.orders), [{**ours, **order._asdict()} for order in self.new_orders])
         try:
             if self.models:
                 run(insert(schema.models), [{**ours, **model._asdict()} for model in self.models])

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 
 from evenhand.errors import Conflict, LedgerError
-from evenhand.ledger.base import Event, Example, Ledger, Reader, StoredModel, Writer
+from evenhand.ledger.base import Event, Example, Ledger, Reader, RowOrder, StoredModel, Writer
 
 __all__ = ["MemoryLedger"]
 
@@ -33,6 +33,7 @@ class _StoredCampaign:
     touched: list[tuple[int, str]] = field(default_factory=list)
     pool: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
     models: dict[int, StoredModel] = field(default_factory=dict)
+    orders: dict[int, str] = field(default_factory=dict)
     snapshot: tuple[int, str] | None = None
     lease: tuple[str, float] = ("", 0.0)
 
@@ -125,13 +126,14 @@ class MemoryLedger(Ledger):
             kept.lease = (holder, now + seconds) if seconds > 0 else ("", 0.0)
             return True
 
-    def everything(self, campaign: int) -> Iterator[Event | Example | StoredModel]:
+    def everything(self, campaign: int) -> Iterator[Event | Example | StoredModel | RowOrder]:
         """All that is stored of a campaign."""
         with self._lock:
             kept = self._kept[campaign]
             yield from kept.events
             yield from sorted(kept.examples.values(), key=_when)
             yield from kept.models.values()
+            yield from (RowOrder(event, salt) for event, salt in kept.orders.items())
 
     def close(self) -> None:
         """There are no connections to close."""
@@ -192,13 +194,16 @@ class _MemoryWriter(Writer):
     def came_back(self, first: int, last: int) -> list[Example]:
         return [e for e in self._at(first, last) if e.in_pool and e.role is not None]
 
-    def forget_pool(self, first: int, last: int) -> dict[str, int]:
+    def leave_pool(self, first: int, last: int) -> dict[str, int]:
         gone = [e for e in self._at(first, last) if e.in_pool and e.role is None]
-        self._before.append(self._kept.replace(dict.fromkeys(e.id for e in gone)))
+        self._before.append(self._kept.replace({e.id: e._replace(fate="gone") for e in gone}))
         return dict(Counter(e.group for e in gone))
 
     def _at(self, first: int, last: int | None) -> list[Example]:
         return [e for e in self._kept.examples.values() if first <= e.position and (last is None or e.position <= last)]
+
+    def orders(self) -> dict[int, str]:
+        return {**self._kept.orders, **dict(self.new_orders)}
 
     def model(self, version: int) -> StoredModel | None:
         return self._kept.models.get(version)
@@ -231,6 +236,7 @@ class _MemoryWriter(Writer):
         # `changed` searches by bisection; Python's sort takes one pass over what is sorted already
         kept.touched.sort(key=itemgetter(0))
         kept.models |= {model.version: model for model in self.models}
+        kept.orders |= dict(self.new_orders)
         kept.snapshot = self.new_snapshot or kept.snapshot
 
 

@@ -20,7 +20,8 @@ from sqlalchemy import (
 )
 
 __all__ = [
-    "altered", "campaigns", "complete", "events", "examples", "in_pool", "leases", "models", "snapshots", "tokens", "webhooks"
+    "altered", "campaigns", "complete", "events", "examples", "in_pool", "leases", "models", "orders", "snapshots", "tokens",
+    "webhooks"
 ]  # fmt: skip
 
 metadata = MetaData()
@@ -76,6 +77,7 @@ examples = Table(
     # digests in events are of salt and row: once the salt is erased nobody can guess a label back from its digest
     Column("salt", Text),
     Column("fate", Text),
+    Column("registered", Integer),
     Index("examples_by_delivery", "campaign", "told", "position"),
 )
 altered = text("changed > told")
@@ -92,6 +94,15 @@ models = Table(
     Column("format", Text, nullable=False),
     Column("data", LargeBinary, nullable=False),
 )
+
+orders = Table(
+    "orders",
+    metadata,
+    _campaign(),
+    Column("event", Integer, primary_key=True, autoincrement=False),
+    Column("salt", Text, nullable=False),
+)
+"""The secret salts that decide the order of rows, by the event that drew them; apart from the events, which people read."""
 
 snapshots = Table(
     "snapshots",

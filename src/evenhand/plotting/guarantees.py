@@ -7,9 +7,9 @@ import numpy as np
 
 from evenhand.arrays import Floats
 from evenhand.claims.guarantees import optimism
+from evenhand.claims.guarantees.data import Front
 from evenhand.claims.guarantees.exploring import exploring
 from evenhand.claims.guarantees.lower import lower_bound
-from evenhand.claims.guarantees.pareto import Front
 from evenhand.claims.guarantees.problem import Problem
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-import pandas as pd
 from matplotlib.figure import Figure
 
 from evenhand.errors import InputError
@@ -13,6 +12,7 @@ from evenhand.plotting.panels import COLOURS, band, panels
 from evenhand.risks import title_of
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
     from evenhand.simulation.result import Result
@@ -29,17 +29,15 @@ def _measured(result: Result) -> str:
     return "test accuracy" if result.measured == "test_accuracy" else f"{title_of(result.settings['risk'])} (test)"
 
 
-def _band(ax: Axes, series: pd.Series, label: str, colour: str, limits: tuple[float, float] | None = (0, 1)) -> None:
-    """Mean over trials with a band of one standard deviation; `series` is indexed by trial and labels."""
-    found = series.dropna().groupby(level=1).agg(["mean", "std"]).fillna({"std": 0.0})
+def _band(ax: Axes, found: pd.DataFrame, label: str, colour: str, limits: tuple[float, float] | None = (0, 1)) -> None:
+    """A curve of the result as a line with a band of one standard deviation."""
     labels, mean, sd = found.index.to_numpy(), found["mean"].to_numpy(), found["std"].to_numpy()
     band(ax, labels, mean, sd, label, colour, limits=limits)
 
 
-def _need(result: Result) -> pd.DataFrame:
+def _need_trace(result: Result) -> None:
     if result.settings["trace"] != "full" or result.trace.empty:
         raise InputError("the pictures need a full trace: run with trace='full'")
-    return result.trace
 
 
 def plot_mixture(result: Result, group: str | None = None) -> Figure:
@@ -47,11 +45,10 @@ def plot_mixture(result: Result, group: str | None = None) -> Figure:
     group = result.groups[0] if group is None else group
     if group not in result.groups:
         raise InputError(f"unknown group {group!r}: the groups are {', '.join(map(repr, result.groups))}")
-    trace = _need(result)
+    _need_trace(result)
     figure, (ax,) = _panels(1, f"share of {group}", f"Mixture over time — {result.settings['source']}")
-    own = trace[trace["group"] == group]
     for label, colour in zip(result.labels, _cycle(len(result.labels)), strict=True):
-        _band(ax, own[own["strategy"] == label].set_index(["trial", "labels"])["mixture"], label, colour)
+        _band(ax, result.curve(label, "mixture", group), label, colour)
     if result.fair_mixture is not None:
         star = result.fair_mixture[group]
         ax.axhline(star, color="#444444", linewidth=1, linestyle="--", label=f"fair mixture π* = {star:.2f}")
@@ -60,13 +57,12 @@ def plot_mixture(result: Result, group: str | None = None) -> Figure:
     return figure
 
 
-def plot_worst_group(result: Result, worst: pd.Series) -> Figure:
-    """The worst group on test examples, a line for each strategy; `worst` is indexed by strategy, trial, labels, round."""
-    _need(result)
+def plot_worst_group(result: Result) -> Figure:
+    """The worst group on test examples, a line for each strategy."""
+    _need_trace(result)
     figure, (ax,) = _panels(1, f"{_measured(result)} of the worst group", f"Worst group — {result.settings['source']}")
     for label, colour in zip(result.labels, _cycle(len(result.labels)), strict=True):
-        own = worst[worst.index.get_level_values("strategy") == label]
-        _band(ax, own.droplevel(["strategy", "round"]), label, colour, _limits(result))
+        _band(ax, result.curve(label, result.measured), label, colour, _limits(result))
     ax.legend(frameon=False, fontsize=9, loc=_free_corner(result))
     return figure
 
@@ -77,14 +73,12 @@ def plot_groups(result: Result, strategies: Sequence[str] | None = None) -> Figu
     unknown = [label for label in shown if label not in result.labels]
     if unknown:
         raise InputError(f"unknown strategy {unknown[0]!r}: there are {', '.join(map(repr, result.labels))}")
-    trace = _need(result)
+    _need_trace(result)
     figure, axes = _panels(len(shown), _measured(result), f"Every group — {result.settings['source']}")
     for ax, label in zip(axes, shown, strict=True):
         ax.set_title(label, fontsize=10)
-        own = trace[trace["strategy"] == label]
         for group, colour in zip(result.groups, _cycle(len(result.groups)), strict=True):
-            values = own[own["group"] == group].set_index(["trial", "labels"])[result.measured]
-            _band(ax, values, group, colour, _limits(result))
+            _band(ax, result.curve(label, result.measured, group), group, colour, _limits(result))
     axes[0].legend(frameon=False, fontsize=9, loc=_free_corner(result))
     return figure
 

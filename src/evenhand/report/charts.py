@@ -29,6 +29,7 @@ from evenhand.report.plane import (
 )
 
 __all__ = [
+    "MOST_AREAS",
     "NARROW",
     "WIDTH",
     "TONE",
@@ -36,6 +37,7 @@ __all__ = [
     "Line",
     "areas",
     "colour_of",
+    "few_areas",
     "intervals",
     "isolated",
     "lines",
@@ -46,6 +48,7 @@ SIDE = 0.32
 """The share of a chart's width that names beside it may take; longer ones stand above their rows."""
 DASHES = ("", "7 4", "2 3", "9 3 2 3", "12 4", "4 2", "1 4", "6 2 1 2")
 MOST_MARKS = 80
+MOST_AREAS = 8
 TONE = 100
 """From here on `colour` means a shade of grey-blue, for anything that is not a group: groups have their own colours."""
 TONES = 6
@@ -236,6 +239,19 @@ def areas(
             for kind in ("halo", "expected")
         ]
     return picture(title, description, width, plane.bottom + 44, parts)
+
+
+def few_areas(names: Sequence[str], values: Sequence[Sequence[float]]) -> tuple[list[str], list[list[float]]]:
+    """The parts for `areas`, the last ones of many taken together, so that every part has a colour of its own.
+
+    >>> few_areas(list("abcdefghi"), [[1, 2, 3, 4, 5, 6, 7, 8, 9]])[0][-2:]
+    ['g', '2 other groups']
+    """
+    if len(names) <= MOST_AREAS:
+        return list(names), [list(row) for row in values]
+    kept = MOST_AREAS - 1
+    shown = [*names[:kept], f"{len(names) - kept} other groups"]
+    return shown, [[*row[:kept], sum(row[kept:])] for row in values]
 
 
 def _area_key(i: int, x: float, y: float) -> str:

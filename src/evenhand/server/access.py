@@ -10,15 +10,28 @@ import anyio.to_thread
 from fastapi import Depends, Path, Request
 
 from evenhand.campaign import Campaign
-from evenhand.errors import NotFound
+from evenhand.campaign.settings import Limits, as_seconds
+from evenhand.errors import InputError, NotFound
 from evenhand.server.campaigns import Campaigns
 from evenhand.server.observing import Observer
 from evenhand.server.problems import Problem
 from evenhand.server.settings import Settings
+from evenhand.server.streams import Streams
 from evenhand.server.tokens import Grant, Role, Tokens
 from evenhand.server.worker import Worker
 
-__all__ = ["Admin", "Collecting", "Leading", "Parts", "Seat", "Viewing", "anybody", "grant_of", "parts_of"]
+__all__ = [
+    "Admin",
+    "Collecting",
+    "Everywhere",
+    "Leading",
+    "Parts",
+    "Seat",
+    "Viewing",
+    "anybody",
+    "grant_of",
+    "parts_of",
+]
 
 
 @dataclass(frozen=True)
@@ -30,6 +43,7 @@ class Parts:
     tokens: Tokens
     worker: Worker
     observer: Observer
+    streams: Streams
 
 
 @dataclass(frozen=True)
@@ -44,9 +58,24 @@ class Seat:
         """The name to act under: a collector acts under the token's name, a lead may act for others."""
         return given if given is not None and self.grant.may(Role.lead) else self.grant.name
 
+    @property
+    def limited(self) -> bool:
+        """Whether the campaign's limits for collectors hold."""
+        return not self.grant.may(Role.lead)
+
+    def check_lease(self, lease: str | float | None) -> None:
+        """Refuse a lease longer than collectors may take."""
+        settings = self.campaign.store.refresh().settings
+        longest, seconds = Limits.of(settings).longest(settings["lease"]), as_seconds(lease)
+        if self.limited and longest is not None and (seconds is None or seconds > longest):
+            raise InputError(
+                f"a collector may let a request wait for {longest / 86400:.4g} days at most, not {lease!r}: ask whoever "
+                "leads the campaign"
+            )
+
     def check_own(self, number: int) -> None:
         """Refuse a request that was given to somebody else, unless the grant is a lead's."""
-        if self.grant.may(Role.lead):
+        if not self.limited:
             return
         with self.campaign.store.ledger.reading(self.campaign.store.number) as reader:
             # a request that was never made passes here: the campaign refuses it in its own words
@@ -56,7 +85,7 @@ class Seat:
 
     def check_own_examples(self, ids: Sequence[str]) -> None:
         """Refuse examples that were handed out to somebody else, unless the grant is a lead's."""
-        if self.grant.may(Role.lead):
+        if not self.limited:
             return
         with self.campaign.store.ledger.reading(self.campaign.store.number) as reader:
             # by the ledger, not by what the collector claims: ids of others' requests could be guessed
@@ -117,7 +146,15 @@ def _seat(role: Role) -> Callable[[str, Request], Awaitable[Seat]]:
     return found
 
 
+def _everywhere(request: Request) -> Grant:
+    grant = grant_of(request)
+    if grant.campaign is not None:
+        raise Problem(403, "this is about all campaigns, and the token or share link is for one", "access")
+    return grant
+
+
 Viewing = Annotated[Seat, Depends(_seat(Role.viewer))]
 Collecting = Annotated[Seat, Depends(_seat(Role.collector))]
 Leading = Annotated[Seat, Depends(_seat(Role.lead))]
 Admin = Annotated[Grant, Depends(anybody(Role.admin))]
+Everywhere = Annotated[Grant, Depends(_everywhere)]

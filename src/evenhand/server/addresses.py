@@ -18,7 +18,20 @@ from evenhand.errors import InputError
 
 __all__ = ["checked_address", "pinned"]
 
-_TRANSLATED = ipaddress.ip_network("64:ff9b::/96")
+_UNICAST = ipaddress.ip_network("2000::/3")
+"""The addresses of the IPv6 internet. Whatever lies outside is local, or stands for an IPv4 address or a router's step."""
+_NOT_PUBLIC = tuple(
+    map(
+        ipaddress.ip_network,
+        (
+            "192.0.0.0/24",  # kept for protocols; a cloud answers with its machines' secrets here
+            "192.88.99.0/24",  # once the way to IPv6 by 6to4
+            "168.63.129.16/32",  # looks public, but is the host of a virtual machine in Azure
+            "3fff::/20",  # for documentation
+        ),
+    )
+)
+"""Addresses that Python takes for public ones, in this version or an older one."""
 
 
 def checked_address(url: str, allowed: Sequence[str] = ()) -> str:
@@ -47,12 +60,12 @@ def checked_address(url: str, allowed: Sequence[str] = ()) -> str:
 def _is_public(address: str) -> bool:
     found = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(found, ipaddress.IPv6Address):
-        # IPv6 addresses that stand for an IPv4 address: what counts is where the packets finally arrive
-        if found.sixtofour is not None or found.teredo is not None or found in _TRANSLATED:
+        if found.ipv4_mapped is not None:
+            return _is_public(str(found.ipv4_mapped))
+        # 6to4 and Teredo stand for an IPv4 address: what counts is where the packets finally arrive
+        if found not in _UNICAST or found.sixtofour is not None or found.teredo is not None:
             return False
-        mapped = found.ipv4_mapped
-        return _is_public(str(mapped)) if mapped is not None else found.is_global and not found.is_multicast
-    return found.is_global and not found.is_multicast
+    return found.is_global and not found.is_multicast and not any(found in network for network in _NOT_PUBLIC)
 
 
 class _Pinned(httpcore.AsyncNetworkBackend):

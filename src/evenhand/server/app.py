@@ -8,13 +8,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import anyio.to_thread
-from fastapi import Depends, FastAPI
+from fastapi import FastAPI
 from fastapi.responses import Response
 
 from evenhand.errors import LedgerError
 from evenhand.ledger.database import DatabaseLedger
 from evenhand.server import pages
-from evenhand.server.access import Parts, anybody
+from evenhand.server.access import Everywhere, Parts
 from evenhand.server.api import ROUTERS
 from evenhand.server.bodies import Json
 from evenhand.server.campaigns import Campaigns
@@ -26,7 +26,8 @@ from evenhand.server.pages.problems import ProblemPages
 from evenhand.server.problems import handle_errors, problem
 from evenhand.server.settings import Settings
 from evenhand.server.stream import Newest
-from evenhand.server.tokens import Role, Tokens
+from evenhand.server.streams import Streams
+from evenhand.server.tokens import Tokens
 from evenhand.server.watching import watch
 from evenhand.server.worker import Worker
 
@@ -49,7 +50,7 @@ def create_app(settings: Settings) -> FastAPI:
         app.state.stopping, app.state.newest = asyncio.Event(), Newest()
         app.state.histories, app.state.verified = Histories(), {}
         worker = Worker(settings.url, settings.workers, observer)
-        app.state.parts = Parts(settings, Campaigns(ledger), tokens, worker, observer)
+        app.state.parts = Parts(settings, Campaigns(ledger), tokens, worker, observer, Streams(observer.streams))
         watcher = asyncio.create_task(watch(app.state.parts, app.state.stopping))
         try:
             yield
@@ -100,7 +101,7 @@ def _operators(app: FastAPI, ledger: DatabaseLedger, observer: Observer) -> None
             return problem(503, "the database does not answer", "database", {"Retry-After": "2"})
         return Json({"status": "ready"})
 
-    @app.get("/metrics", tags=["operation"], include_in_schema=False, dependencies=[Depends(anybody(Role.viewer))])
-    def metrics() -> Response:
-        """Metrics as Prometheus reads them."""
+    @app.get("/metrics", tags=["operation"], include_in_schema=False)
+    def metrics(grant: Everywhere) -> Response:
+        """Metrics as Prometheus reads them; they count the requests and labels of all campaigns."""
         return Response(observer.text(), media_type="text/plain; version=0.0.4")

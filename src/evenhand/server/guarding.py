@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
 import uuid
 from contextlib import suppress
@@ -17,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from evenhand.campaign.store import user_name
 from evenhand.errors import LedgerError
-from evenhand.server.incoming import Incoming, Room
+from evenhand.server.incoming import SMALL, Incoming, Room
 from evenhand.server.observing import Observer
 from evenhand.server.problems import answer, problem
 from evenhand.server.settings import Settings, is_loopback
@@ -31,7 +32,13 @@ _SAFE = ("GET", "HEAD", "OPTIONS")
 _PUBLIC = ("/login", "/static/", "/share/", "/ready")
 # how a browser gets a new session, even if the old one is no longer valid
 _FRESH = ("/login", "/static/", "/share/")
-_FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "via")
+_HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\[\]:@/\\?#\s]+))(?::\d*)?")
+# what proxies, tunnels and delivery networks add to a request; all that begins with "forwarded" or "x-forwarded" as well
+_PASSED_ON = frozenset({
+    "via", "x-real-ip", "x-client-ip", "x-cluster-client-ip", "x-original-host", "x-original-forwarded-for", "client-ip",
+    "true-client-ip", "cf-connecting-ip", "cf-ray", "cdn-loop", "fastly-client-ip", "x-envoy-external-address",
+    "x-proxyuser-ip", "x-arr-log-id", "x-ms-client-principal", "x-goog-iap-jwt-assertion", "tailscale-user-login",
+})  # fmt: skip
 _UPLOAD = "/pool"
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -68,7 +75,8 @@ class Guard:
     def __init__(self, app: ASGIApp, settings: Settings, tokens: Tokens, observer: Observer) -> None:
         self._app, self._settings, self._tokens, self._observer = app, settings, tokens, observer
         self._room = Room()
-        self._hosts = {"localhost", "127.0.0.1", "::1", *(host.lower() for host in settings.allowed_hosts)}
+        self._hosts = {host.lower() for host in settings.allowed_hosts}
+        self._tokens_are_used = False
         if settings.host not in ("0.0.0.0", "::"):
             self._hosts.add(settings.host.lower())
 
@@ -107,6 +115,10 @@ class Guard:
             if refusal is not None:
                 await refusal(scope, receive, complete)
             else:
+                grant = scope["state"]["grant"]
+                if grant is None or not grant.may(Role.collector):
+                    # a form to sign in is all they have to send: the disk is for those who bring data
+                    body.limit = SMALL
                 await self._app(scope, body.receive, complete)
         except Exception:
             _LOG.exception("internal error in request %s", number)
@@ -120,11 +132,13 @@ class Guard:
 
     async def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
         """The answer to a request that is refused; None lets it pass."""
-        path = route_of(scope)
+        path, host = route_of(scope), _host(headers)
+        if len(headers.getlist("host")) > 1:  # a proxy in front may have gone by the other one
+            return problem(400, "the request has several Host headers: send one", "input")
         if path == "/health":
             return None
         # health probes use an IP address as host, and whether the server is ready is not a secret
-        if path != "/ready" and _host(headers) not in self._hosts:
+        if path != "/ready" and host not in self._hosts and not is_loopback(host):
             detail = f"this server is not known as {headers.get('host', '')[:200]!r}: start it with --allowed-host"
             return problem(421, detail, "access")
         bearer, cookie = _bearer(headers), _cookie(headers)
@@ -158,11 +172,31 @@ class Guard:
         for text in (bearer, cookie):
             if text is not None:
                 return await anyio.to_thread.run_sync(self._tokens.find, text)
-        client = scope.get("client")
-        here = client is not None and is_loopback(client[0]) and self._settings.is_local
-        if here and not any(name in headers for name in _FORWARDED):
+        if self._is_local(scope, headers) and not await self._uses_tokens():
             return Grant(None, user_name() or "somebody", Role.admin, None, "local")
         return None
+
+    def _is_local(self, scope: Scope, headers: Headers) -> bool:
+        """Whether a request comes from this machine itself, as far as it shows.
+
+        A proxy on this machine that leaves no trace looks the same: that is why local access ends with the first token.
+        """
+        client = scope.get("client")
+        return (
+            self._settings.is_local
+            and client is not None
+            and is_loopback(client[0])
+            and is_loopback(_host(headers))
+            # nginx speaks HTTP/1.0 to what it stands before unless told otherwise, and browsers never do
+            and scope["http_version"] != "1.0"
+            and not any(name in _PASSED_ON or name.startswith(("forwarded", "x-forwarded")) for name in headers)
+        )
+
+    async def _uses_tokens(self) -> bool:
+        """Whether anybody was ever given a token: others reach this server then, also once all tokens have ended."""
+        if not self._tokens_are_used:  # tokens are revoked, never deleted: once is enough
+            self._tokens_are_used = await anyio.to_thread.run_sync(self._tokens.ever)
+        return self._tokens_are_used
 
 
 def _is_one_of(path: str, known: tuple[str, ...]) -> bool:
@@ -170,11 +204,9 @@ def _is_one_of(path: str, known: tuple[str, ...]) -> bool:
 
 
 def _host(headers: Headers) -> str:
-    """The name a request was sent to, without the port."""
-    host = headers.get("host", "").lower()
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
-    return host.partition(":")[0]
+    """The name a request was sent to, without the port; empty if it is none."""
+    found = _HOST.fullmatch(headers.get("host", "").lower())
+    return "" if found is None else str(found[1] or found[2])
 
 
 def _bearer(headers: Headers) -> str | None:

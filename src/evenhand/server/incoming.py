@@ -51,12 +51,12 @@ class Incoming:
     Args:
         headers, receive: those of the request.
         room: shared by all requests.
-        limit: the most bytes it may have.
+        limit: the most bytes it may have; it can be lowered until the body is read.
     """
 
     def __init__(self, headers: Headers, receive: Receive, room: Room, limit: int) -> None:
         self._headers, self._receive, self._room = headers, receive, room
-        self._limit = limit
+        self.limit = limit
         self._memory, self._size, self._given, self.whole = bytearray(), 0, False, False
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._file: BinaryIO | None = None
@@ -98,8 +98,8 @@ class Incoming:
 
     async def _take_in(self) -> None:
         length = self._headers.get("content-length", "")
-        if length.isdecimal() and int(length) > self._limit:
-            raise HTTPException(413, f"the body has {length} bytes: {self._limit} are the most")
+        if length.isdecimal() and int(length) > self.limit:
+            raise HTTPException(413, f"the body has {length} bytes: {self.limit} are the most")
         if self._headers.get("content-encoding", "identity").lower() != "identity":
             raise HTTPException(415, "send the body as it is, without a Content-Encoding")
         begun, loop = asyncio.get_running_loop().time(), asyncio.get_running_loop()
@@ -120,8 +120,8 @@ class Incoming:
         await self._finish()
 
     async def _keep(self, part: bytes) -> None:
-        if self._size + len(part) > self._limit:
-            raise HTTPException(413, f"the body has more than {self._limit} bytes, the most there may be")
+        if self._size + len(part) > self.limit:
+            raise HTTPException(413, f"the body has more than {self.limit} bytes, the most there may be")
         if self._file is not None:
             self._room.take(len(part))
         self._size += len(part)

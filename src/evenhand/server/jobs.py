@@ -2,40 +2,41 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import threading
 from functools import lru_cache
+from multiprocessing.connection import Connection
 from typing import Any
 
 from evenhand.campaign import Campaign
 from evenhand.campaign.store import Once
-from evenhand.ledger import open_ledger
-from evenhand.ledger.base import Ledger
+from evenhand.errors import LedgerError
+from evenhand.ledger.database import DatabaseLedger
 
 __all__ = ["begin", "certify", "close", "dump", "refit", "verify"]
 
 
-def begin() -> None:
-    """Start a worker: it ignores Ctrl-C, which the server handles, and runs at a lower priority than the server."""
+def begin(alive: Connection) -> None:
+    """Start a worker: it ignores Ctrl-C, which the server handles, and runs at a lower priority than the server.
+
+    It ends as soon as the other end of `alive` is closed.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(5)
-    threading.Thread(target=_end_with_server, daemon=True).start()
+    threading.Thread(target=_end_with_server, args=(alive,), daemon=True).start()
     import sklearn.linear_model  # noqa: F401  (the first fit should not wait for it)
 
 
-def _end_with_server() -> None:
-    """End this worker when its server is gone: a server that was killed cannot end its workers."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+def _end_with_server(alive: Connection) -> None:
+    """End this worker together with its server: one that was killed could not end its workers itself."""
+    alive.poll(None)
+    os._exit(1)
 
 
 @lru_cache(maxsize=1)
-def _ledger(url: str) -> Ledger:
-    return open_ledger(url)
+def _ledger(url: str) -> DatabaseLedger:
+    return DatabaseLedger(url)
 
 
 # fitted models live in these objects: kept open, the next refit continues from the last one
@@ -60,8 +61,15 @@ def close(url: str, name: str, reason: str, by: str | None, once: Once | None) -
 
 
 def verify(url: str, name: str) -> dict[str, Any]:
-    """Check a campaign's ledger."""
-    return _campaign(url, name).verify().as_dict()
+    """Check a campaign's ledger; one so damaged that the campaign cannot be opened is a finding, too."""
+    from evenhand.campaign.verify import Verification
+
+    try:
+        campaign = _campaign(url, name)
+    except LedgerError as error:
+        _ledger(url).newest()  # fails as well if it is the database that cannot be reached
+        return Verification(problems=[str(error)]).as_dict()
+    return campaign.verify().as_dict()
 
 
 def dump(url: str, name: str, which: str) -> tuple[str, bytes, dict[str, Any] | None] | None:

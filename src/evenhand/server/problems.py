@@ -20,7 +20,7 @@ _LOG = logging.getLogger("evenhand.server")
 _TITLES = {
     400: "bad request", 401: "who are you?", 403: "not allowed", 404: "not there", 405: "no such method", 408: "too slow",
     409: "conflict", 413: "too large", 415: "unknown kind of body", 421: "unknown host", 422: "bad input",
-    424: "the learner failed", 429: "too many tries", 431: "too many headers", 500: "internal error",
+    424: "the learner failed", 429: "too many at once", 431: "too many headers", 500: "internal error",
     503: "not available now",
 }  # fmt: skip
 _MOST_REFUSED = 10_000

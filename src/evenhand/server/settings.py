@@ -38,8 +38,8 @@ class Settings:
 
     @property
     def is_local(self) -> bool:
-        """Whether only this machine can reach it: it listens on loopback and is not behind a proxy."""
-        return is_loopback(self.host) and not self.root_path
+        """Whether only this machine can reach it, as far as its settings tell: loopback, no proxy's path, no other name."""
+        return is_loopback(self.host) and not self.root_path and not self.allowed_hosts
 
 
 def is_loopback(host: str) -> bool:

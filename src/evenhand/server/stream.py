@@ -14,14 +14,11 @@ from fastapi.responses import Response, StreamingResponse
 from evenhand.campaign import Campaign
 from evenhand.errors import LedgerError
 from evenhand.ledger.database import DatabaseLedger
-from evenhand.server.access import Parts, Seat, parts_of
-from evenhand.server.problems import Problem
+from evenhand.server.access import Parts, Seat, grant_of, parts_of
 from evenhand.server.tokens import Grant
 
-__all__ = ["MOST_STREAMS", "Newest", "events_in", "news", "news_of_all", "open_stream"]
+__all__ = ["Newest", "events_in", "news", "news_of_all", "open_stream"]
 
-MOST_STREAMS = 500
-"""Streams that may be open at once."""
 _POLL_SECONDS = 1.0
 _LIST_SECONDS = 3.0
 """The list of campaigns is followed more slowly: it is long, and each time it is made anew."""
@@ -63,11 +60,9 @@ def events_in(newest: dict[int, int], grant: Grant) -> int:
     return sum(seq for number, seq in newest.items() if grant.campaign in (None, number))
 
 
-def open_stream(request: Request, news: News) -> Response:
-    """Answer with a stream, unless too many are open."""
-    metrics = parts_of(request).observer.streams.collect()
-    if sum(sample.value for metric in metrics for sample in metric.samples) >= MOST_STREAMS:
-        raise Problem(503, f"{MOST_STREAMS} streams are open already: poll with ETags", "busy", {"Retry-After": "60"})
+def open_stream(request: Request, news: News, most: int) -> Response:
+    """Answer with a stream, unless too many are open: `most` is for one token or share link."""
+    parts_of(request).streams.check(grant_of(request), most)
     # nginx would hold events back until its buffer is full
     return StreamingResponse(news, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
@@ -106,9 +101,7 @@ async def _following(
     An event `away`, without a number, says that the database cannot be reached. The stream ends when the server stops,
     or when the grant behind it is no longer valid.
     """
-    streams = parts.observer.streams
-    streams.inc()
-    try:
+    with parts.streams.counted(grant):
         quiet = since_check = 0.0
         away = False
         yield b": hello\n\n"
@@ -140,5 +133,3 @@ async def _following(
                 await asyncio.wait_for(stopping.wait(), seconds)
             except TimeoutError:
                 continue
-    finally:
-        streams.dec()

@@ -24,11 +24,13 @@ __all__ = ["Grant", "Role", "Tokens"]
 _T, _C = schema.tokens.c, schema.campaigns.c
 _SHAPE = re.compile(r"evh_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 SESSION_SECONDS = 12 * 3600.0
+_MOST_SESSIONS = 1000
+"""Sessions of one token or share link; whoever follows a link more often ends the oldest."""
 _PARENT = schema.tokens.alias()
 # built once, because every request runs this query
 _FIND = (
     select(_T.id, _T.digest, _T.name, _T.role, _T.campaign, _T.kind, _T.expires, _T.revoked)
-    .add_columns(_PARENT.c.expires, _PARENT.c.revoked)
+    .add_columns(_PARENT.c.expires, _PARENT.c.revoked, _T.parent)
     .select_from(schema.tokens.outerjoin(_PARENT, _PARENT.c.id == _T.parent))
     .where(_T.id == bindparam("number"))
 )
@@ -49,6 +51,7 @@ class Grant:
 
     Attributes:
         id: the token's id; None for somebody on this machine without a token.
+        source: the id of the token or share link that it comes from: for a session, the one it was exchanged for.
         name: the collector's name, and the actor in the events of what they do.
         role: what they may do.
         campaign: the number of the one campaign it is for; None is all of them.
@@ -60,6 +63,7 @@ class Grant:
     role: Role
     campaign: int | None = None
     kind: str = "token"
+    source: str | None = None
 
     def may(self, role: Role, campaign: int | None = None) -> bool:
         """Whether this grant includes a role, on a campaign if one is named."""
@@ -105,21 +109,22 @@ class Tokens:
         same = hmac.compare_digest(_digest(shape[2]), row[1] if row is not None else _digest(""))
         if row is None or not same or not _is_valid(row[6:8]) or not _is_valid(row[8:10]):
             return None
-        return Grant(row[0], row[2], Role[row[3]], row[4], row[5])
+        return Grant(row[0], row[2], Role[row[3]], row[4], row[5], row[10] or row[0])
 
     def still_valid(self, grant: Grant) -> bool:
         """Whether a grant found earlier has neither expired nor been revoked since."""
         if grant.id is None:
-            return True
+            return not self.ever()  # access without a token ends with the first one
         with self._ledger.transaction(writing=False) as connection:
             row = connection.execute(_FIND, {"number": grant.id}).first()
         return row is not None and _is_valid(row[6:8]) and _is_valid(row[8:10])
 
     def session(self, grant: Grant) -> str:
         """Exchange a token for a browser session with the same rights; the session ends with the token."""
-        ended = delete(schema.tokens).where(_T.kind == "session", _T.expires < time.time())
+        own = select(_T.id).where(_T.parent == grant.id).order_by(_T.created.desc()).offset(_MOST_SESSIONS - 1)
+        ended = or_(_T.expires < time.time(), _T.id.in_(own.subquery().select()))
         with self._ledger.transaction(writing=True) as connection:  # a link that is followed often leaves many
-            connection.execute(ended)
+            connection.execute(delete(schema.tokens).where(_T.kind == "session", ended))
         text, _ = self.create(
             grant.name, grant.role, campaign=grant.campaign, seconds=SESSION_SECONDS, kind="session", parent=grant.id
         )
@@ -151,6 +156,12 @@ class Tokens:
         )
         with self._ledger.transaction(writing=False) as connection:
             return bool(connection.execute(valid).scalar_one())
+
+    def ever(self) -> bool:
+        """Whether there has ever been a token or a share link, those that ended included."""
+        known = select(_T.id).where(_T.kind.in_(("token", "share"))).limit(1)
+        with self._ledger.transaction(writing=False) as connection:
+            return connection.execute(known).first() is not None
 
     def _shown(self, row: dict[str, Any], campaign: str | None) -> dict[str, Any]:
         shown = {name: row[name] for name in ("id", "kind", "name", "role")}

@@ -42,12 +42,14 @@ class Worker:
         self._lock = threading.Lock()
         self._refits: dict[str, Future[bool]] = {}
         self._waiting = 0
+        # a new interpreter, not a fork: this process has threads and connections, which must not be shared
+        self._context = multiprocessing.get_context("spawn")
+        # nothing is ever sent: the workers end when this end is closed, by `shutdown` or because this process is gone
+        self._alive, self._open = self._context.Pipe(duplex=False)
         self._pool = self._new_pool()
 
     def _new_pool(self) -> ProcessPoolExecutor:
-        # a new interpreter, not a fork: this process has threads and connections, which must not be shared
-        context = multiprocessing.get_context("spawn")
-        return ProcessPoolExecutor(self._processes, context, initializer=jobs.begin)
+        return ProcessPoolExecutor(self._processes, self._context, initializer=jobs.begin, initargs=(self._alive,))
 
     async def on(self, job: Callable[..., T], campaign: Campaign, *args: Any) -> T:
         """Run a job on a campaign and wait for it; if its process is killed, run it once more."""
@@ -140,8 +142,8 @@ class Worker:
         """End the processes; a running fit is cut off, and another server takes over its lease."""
         with self._lock:
             self._pool.shutdown(wait=False, cancel_futures=True)
-        for process in multiprocessing.active_children():
-            process.terminate()
+            self._open.close()
+            self._alive.close()
 
 
 def _newest(state: State) -> int | None:

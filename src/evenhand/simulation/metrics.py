@@ -13,8 +13,6 @@ import pandas as pd
 
 from evenhand.arrays import Floats, Ints
 
-__all__ = ["gap", "is_risk", "share", "spread", "worst", "worst_by", "worst_first"]
-
 
 def worst(accuracy: Floats) -> Floats:
     """Accuracy of the worst group, which is the lowest on the last axis.
@@ -71,3 +69,12 @@ def spread(values: Floats) -> tuple[Floats, Floats]:
     # dividing by n − 1 gives NaN for one trial
     several = min(1, values.shape[-1] - 1)
     return np.asarray(values.mean(axis=-1)), np.asarray(values.std(axis=-1, ddof=several))
+
+
+def mean_and_sd(values: pd.Series) -> dict[str, float | None]:
+    """Mean and standard deviation over trials as plain values; None where there are none."""
+    found = np.asarray(values.dropna(), dtype=float)
+    if not len(found):
+        return {"mean": None, "sd": None}
+    mean, sd = spread(found)
+    return {"mean": float(mean), "sd": float(sd)}

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import combinations
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ import pandas as pd
 import pyarrow as pa
 
 from evenhand.arrays import Ints
-from evenhand.claims.paired import HOLDS, paired, together
+from evenhand.claims.paired import HOLDS, OPEN, Interval, paired, together
 from evenhand.engine.trials import open_stream
 from evenhand.errors import InputError
 from evenhand.learners import Logistic, as_learner
@@ -29,7 +30,6 @@ from evenhand.notation import JsonObject
 from evenhand.progress import bar, say
 from evenhand.risks import OwnRisk, Risk, as_risk
 from evenhand.simulation.metrics import spread, worst_by
-from evenhand.simulation.pilot_words import Lead, sentence, unit_of
 from evenhand.simulation.result import Result
 from evenhand.simulation.simulate import simulate
 from evenhand.sources.table.stream import TableStream
@@ -51,6 +51,30 @@ STEP = 5
 """Trials that run together."""
 SHARE = 0.5
 """At most this fraction of the rows is bought in a simulation: with more, all rules would buy mostly the same rows."""
+
+
+@dataclass(frozen=True)
+class Lead:
+    """How much lower the worst-off group's risk is under rule `a` than under `b`, with its interval."""
+
+    a: str
+    b: str
+    mean: float
+    low: float
+    high: float
+
+    @property
+    def verdict(self) -> str:
+        """Whether it holds that `a` serves the worst-off group better than `b`."""
+        return Interval(self.mean, self.low, self.high).above()
+
+    def as_dict(self) -> dict[str, str | float | None]:
+        """The lead as plain values; NaN becomes None."""
+        return {key: None if isinstance(v, float) and isnan(v) else v for key, v in asdict(self).items()}
+
+    def __str__(self) -> str:
+        digits = 1 if max(map(abs, (self.low, self.high))) >= 1 else 3
+        return f"{self.mean:+.{digits}f} [{self.low:+.{digits}f}, {self.high:+.{digits}f}]"
 
 
 @dataclass(frozen=True)
@@ -83,8 +107,21 @@ class Pilot:
 
     @property
     def sentence(self) -> str:
-        """The recommendation in a sentence."""
-        return sentence(self.rule, self.gain, self.leads, self.simulated, self.trials, self.unit, BASELINE)
+        """Which rule to use, and how much it is expected to gain."""
+        if self.trials < 2:
+            return "Interrupted before two trials were done: nothing can be said."
+        labels = f"With {self.simulated:,} labels"
+        if self.gain is not None:
+            return (
+                f"{labels}, use {self.rule}: it is expected to buy the worst-off group {self.gain} {self.unit} over {BASELINE} "
+                f"(95 % interval, corrected for {len(self.leads)} comparisons)."
+            )
+        sure = [lead for lead in self.leads if lead.verdict != OPEN]
+        if not sure:
+            return f"{labels}, all rules are within noise of each other here: use Uniform."
+        worse = [lead for lead in sure if lead.b == BASELINE]
+        said = "; ".join(f"{lead.a} over {lead.b}: {lead} {self.unit}" for lead in worse or sure)
+        return f"{labels}, no rule is better than Uniform beyond noise ({said}): use Uniform."
 
     @property
     def level(self) -> float:
@@ -183,7 +220,7 @@ def pilot(
         warnings.simplefilter("always", UserWarning)
         result = _in_steps(run, trials, progress)
     notes += [*shrunk, *dict.fromkeys(str(w.message) for w in caught)]
-    return _judged(result, budget, simulated, batch, [*table.was_read, *notes, *_unseen(table, result)], unit_of(what))
+    return _judged(result, budget, simulated, batch, [*table.was_read, *notes, *_unseen(table, result)])
 
 
 def _in_steps(run: Callable[..., Result], trials: int, progress: Callable[[int, int], None] | bool) -> Result:
@@ -205,11 +242,12 @@ def _in_steps(run: Callable[..., Result], trials: int, progress: Callable[[int, 
     return result
 
 
-def _judged(result: Result, asked: int, simulated: int, batch: int, notes: Sequence[str], unit: str) -> Pilot:
+def _judged(result: Result, asked: int, simulated: int, batch: int, notes: Sequence[str]) -> Pilot:
     """The decision, by the rule at the top of this module."""
     risks = _worst_risks(result)
     rules = list(risks.columns)
     pairs = list(combinations(rules, 2))
+    unit = "log loss" if result.settings["risk"] == "log" else "points"
     level, size = together(len(pairs)), 100.0 if unit == "points" else 1.0
     # the later rule first: the baseline is what others are measured against
     leads = [Lead(a, b, *paired(size * risks[b], size * risks[a], level)) for b, a in pairs]
@@ -225,14 +263,10 @@ def _judged(result: Result, asked: int, simulated: int, batch: int, notes: Seque
 
 def _worst_risks(result: Result) -> pd.DataFrame:
     """The worst-off group's test risk, a row per trial that every rule has finished and a column per rule."""
-    kind = "chosen" if result.settings["final"] == "chosen" else "final"
-    error = result.settings["risk"] == "error"
-    column = f"{kind}_test_{'accuracy' if error else 'risk'}"
     if not len(result.final):
         return pd.DataFrame(columns=list(result.labels), dtype=float)
-    found = worst_by(result.final, ["trial", "strategy"], column).unstack("strategy").reindex(columns=result.labels)
-    risks = 1 - found if error else found
-    return pd.DataFrame(risks.dropna())
+    found = worst_by(result.deployed, ["trial", "strategy"], "risk").unstack("strategy").reindex(columns=result.labels)
+    return pd.DataFrame(found.dropna())
 
 
 def _table(data: Any, label: str | None, groups: Any, settings: dict[str, Any]) -> tuple[Table, list[str]]:

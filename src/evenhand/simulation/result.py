@@ -78,8 +78,6 @@ class Result:
     def settings_of(self, label: str) -> JsonObject:
         """All settings that a trial of this strategy depends on, apart from its number."""
         shared = {key: value for key, value in self.settings.items() if key not in _OF_THE_WHOLE}
-        if shared["risk"] == "error":  # trials kept before there were other risks stay good
-            del shared["risk"]
         return {**shared, "strategy": self.settings["strategies"][label], "evenhand": version("evenhand")}
 
     def missing(self, label: str, trials: Sequence[int]) -> tuple[int, ...]:
@@ -135,6 +133,16 @@ class Result:
             self._finals = [self._ordered(pd.concat(self._finals, ignore_index=True), [])]
         return self._finals[0]
 
+    @property
+    def deployed(self) -> pd.DataFrame:
+        """The test risk of the model one would deploy, a row per trial, strategy and group; the error where no other is."""
+        final, kind = self.final, "chosen" if self.settings["final"] == "chosen" else "final"
+        if not len(final):
+            return pd.DataFrame(columns=["trial", "strategy", "group", "risk"])
+        risk = f"{kind}_test_risk"
+        found = final[risk] if risk in final else 1 - final[f"{kind}_test_accuracy"]
+        return final[["trial", "strategy", "group"]].assign(risk=found)
+
     def _ordered(self, frame: pd.DataFrame, rest: list[str]) -> pd.DataFrame:
         """Strategies in the order given, then trials; the same for every number of jobs."""
         # blocks come in any order, and categories of each are its own
@@ -159,6 +167,13 @@ class Result:
             "settings": self.settings,
         }
 
+    def curve(self, label: str, column: str, group: str | None = None) -> pd.DataFrame:
+        """Mean and standard deviation over trials of a column of the trace, by labels: of a group, or of the worst one."""
+        own = self.trace[(self.trace["strategy"] == label) & self.trace[column].notna()]
+        keys = ["trial", "labels"]
+        found = worst_by(own, keys, column) if group is None else own[own["group"] == group].set_index(keys)[column]
+        return pd.DataFrame(found.groupby(level="labels").agg(["mean", "std"]).fillna({"std": 0.0}))
+
     def plot_mixture(self, group: str | None = None) -> Figure:
         """Each strategy's mixture over time, mean ± 1 sd, with π* where it is known."""
         from evenhand.plotting.results import plot_mixture
@@ -174,8 +189,7 @@ class Result:
         """Test accuracy of the worst group, or its risk, against labels spent, mean ± 1 sd."""
         from evenhand.plotting.results import plot_worst_group
 
-        tested = self.trace.dropna(subset=[self.measured]) if len(self.trace) else self.trace
-        return plot_worst_group(self, worst_by(tested, ["strategy", "trial", "labels", "round"], self.measured))
+        return plot_worst_group(self)
 
     def plot_groups(self, strategies: Sequence[str] | None = None) -> Figure:
         """Test accuracy of every group, or its risk, a panel for each strategy."""

@@ -168,23 +168,19 @@ def _named(strategies: Any) -> tuple[dict[str, Strategy], dict[str, str]]:
     """The strategies by label, and the text that stands for each in the result's settings."""
     if isinstance(strategies, str) or callable(strategies):
         strategies = [strategies]
-    pairs: list[tuple[str, Strategy, str | None]] = []
-    items = strategies.items() if isinstance(strategies, Mapping) else [(None, item) for item in strategies]
-    for label, item in items:
-        if isinstance(item, str):
-            text, (own, strategy) = strategy_text(item), parse_strategy(item)
-            pairs.append((label or own, strategy, text if is_factory(text) else None))
-        else:
-            pairs.append((label or label_of(item), item, None))
-    if not pairs:
-        raise InputError("there are no strategies: give at least one, e.g. [Optimistic(), Uniform()]")
     found: dict[str, Strategy] = {}
     texts: dict[str, str] = {}
-    for label, strategy, factory in pairs:
+    for given, item in strategies.items() if isinstance(strategies, Mapping) else ((None, item) for item in strategies):
+        own, strategy = parse_strategy(item) if isinstance(item, str) else (label_of(item), item)
+        label = given or own
         if label in found:
             raise InputError(f"two strategies are named {label!r}: give one a label of its own, LABEL=name:…")
         found[label] = strategy
-        texts[label] = lasting_text(strategy) if factory is None else factory
+        # a factory's text makes the strategy again, which its own text may not
+        factory = isinstance(item, str) and is_factory(strategy_text(item))
+        texts[label] = strategy_text(item) if factory else lasting_text(strategy)
+    if not found:
+        raise InputError("there are no strategies: give at least one, e.g. [Optimistic(), Uniform()]")
     return found, texts
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 from evenhand.claims.paired import paired
 from evenhand.engine.run import Record
 from evenhand.notation import JsonObject
-from evenhand.simulation.metrics import share, spread, worst_by
+from evenhand.simulation.metrics import mean_and_sd, share, worst_by
 from evenhand.strategies.decision import KINDS
 
 __all__ = ["FINAL_COLUMNS", "TRACE_COLUMNS", "differences", "final_frame", "summarise", "trace_frame"]
@@ -92,12 +92,6 @@ def final_frame(label: str, record: Record) -> pd.DataFrame:
     )
 
 
-def _spread(values: pd.Series) -> dict[str, float | None]:
-    found = values.dropna().to_numpy()
-    mean, sd = map(float, spread(found)) if len(found) else (None, None)
-    return {"mean": mean, "sd": sd}
-
-
 def _metrics(final: pd.DataFrame) -> dict[str, str]:
     """The metrics whose column a result has."""
     return {metric: column for metric, column in METRICS.items() if column in final}
@@ -111,13 +105,13 @@ def summarise(final: pd.DataFrame, labels: Sequence[str], seconds: dict[str, flo
         groups = list(dict.fromkeys(own["group"]))
         by_group = {group: own[own["group"] == group] for group in groups}
         found[label] = {
-            "mixture": {g: _spread(rows["mixture"]) for g, rows in by_group.items()},
+            "mixture": {g: mean_and_sd(rows["mixture"]) for g, rows in by_group.items()},
             **{
-                name: {g: _spread(rows[name]) for g, rows in by_group.items()}
+                name: {g: mean_and_sd(rows[name]) for g, rows in by_group.items()}
                 for name in ("test_accuracy", "test_risk")
                 if name in final
             },
-            **{name: _spread(worst_by(own, ["trial"], column)) for name, column in _metrics(final).items()},
+            **{name: mean_and_sd(worst_by(own, ["trial"], column)) for name, column in _metrics(final).items()},
             "trials": int(own["trial"].nunique()),
             "seconds": seconds.get(label, 0.0),
         }

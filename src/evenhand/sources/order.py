@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from evenhand.arrays import Ints, Mask
-from evenhand.uniforms import role_states, roles
+from evenhand.uniforms import Roles
 
 __all__ = ["BLOCK", "Order", "Replace"]
 
@@ -36,10 +36,9 @@ class Order:
     ) -> None:
         # by (seed, trial, group) alone: what one group gives does not depend on how often another was asked
         self._generator = np.random.Generator(np.random.PCG64(np.random.SeedSequence(key)))
-        self._role_state = role_states(*key)
+        self._drawn = Roles(key[0], [key[1]], [key[2]], share)
         self._size = size
         self._held_out = held_out
-        self._share = share
         self._replace = replace
         # a trial of a thousand labels need not shuffle ten million rows; strata have to see all of them
         first = max(BLOCK, held_out) if strata is None or held_out == 0 else size
@@ -85,7 +84,7 @@ class Order:
         return True
 
     def _roles(self, start: int, stop: int) -> Mask:
-        return roles(self._role_state, np.arange(start, stop) % max(self.pool, 1), self._share)
+        return self._drawn.of(0, 0, np.arange(start, stop) % max(self.pool, 1))
 
 
 def _in_proportion_first(shuffled: Ints, strata: Ints, count: int) -> Ints:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from evenhand.arrays import Floats, Ints, Mask
 from evenhand.notation import JsonObject
 
-__all__ = ["Standing", "awaited"]
+__all__ = ["Standing", "awaited", "offered", "request_size"]
 
 _SHARED = ("groups", "population", "batch")
 _PATIENCE = 20
@@ -53,6 +54,57 @@ class Standing:
     population: Floats | None = None
     batch: int = 1
     scored: Ints | None = None
+
+    @classmethod
+    def of(
+        cls,
+        groups: tuple[str, ...],
+        *,
+        counts: Ints,
+        told: Ints,
+        pending: Ints,
+        pending_validation: Ints,
+        scored: Ints,
+        relevant: Ints,
+        loss_sum: Floats,
+        accuracies: Floats,
+        trend: Floats,
+        available: Mask,
+        warming_up: Mask,
+        population: Floats | None,
+        batch: int,
+    ) -> Standing:
+        """The standing of campaigns, with arrays of shape `(m,)`, and of simulations, `(T, m)`.
+
+        Args:
+            groups: the names of the groups.
+            counts: training examples.
+            told: labels so far, of both roles.
+            pending, pending_validation: examples of open requests.
+            scored: scored validation examples; relevant: those that the risk is about, the same array if it is all.
+            loss_sum: the sum of the losses on them.
+            accuracies, trend: the newest accuracies and their trend.
+            available: whether the group can still deliver.
+            warming_up: whether the rounds of the warm-up are not over; a group without a score prolongs it.
+            population: the population's share of each group.
+            batch: examples of each role a request asks for.
+        """
+        waits = awaited(available, scored, relevant, told, batch)
+        return cls(
+            groups=groups,
+            counts=counts,
+            pending=pending,
+            validated=relevant,
+            pending_validation=pending_validation,
+            loss_sum=loss_sum,
+            accuracies=accuracies,
+            trend=trend,
+            available=available,
+            starting=np.asarray(warming_up | waits.any(axis=-1)),
+            population=population,
+            batch=batch,
+            scored=None if scored is relevant else scored,
+        )
 
     @property
     def examples(self) -> Ints:
@@ -106,8 +158,7 @@ def awaited(
 ) -> Mask:
     """Which groups warm-up waits for: a group without a score cannot be compared with the others.
 
-    Campaigns and simulations both take `Standing.starting` from this: true while any group is awaited. A group that can
-    deliver is awaited until it has a scored example that the risk is about or, after max(20, 2·batch) labels, any
+    `Standing.starting` is true while any group is awaited. A group that can deliver is awaited until it has a scored example that the risk is about or, after max(20, 2·batch) labels, any
     scored example: a group without positives must not hold up the others.
 
     Args:
@@ -122,3 +173,19 @@ def awaited(
     # a group may have no positives at all: after twenty labels the campaign goes on without its loss
     lacking = (validated == 0) & (told < max(_PATIENCE, 2 * batch))
     return np.asarray(((scored == 0) | lacking) & available)
+
+
+def offered(left: Ints | None, shape: tuple[int, ...]) -> Mask:
+    """Which groups can be asked for: a request is at least a pair, one to train and one to validate."""
+    return np.ones(shape, dtype=bool) if left is None else np.asarray(left >= 2)
+
+
+def request_size(batch: int, unspent: ArrayLike, left: ArrayLike | None = None) -> Ints:
+    """How many labels a request is for: a batch of each role, as far as budget and group go; 0 if not even a pair.
+
+    >>> request_size(5, [100, 7, 1]).tolist(), int(request_size(5, 100, left=4))
+    ([10, 7, 0], 4)
+    """
+    size = np.minimum(2 * batch, np.asarray(unspent))
+    size = size if left is None else np.minimum(size, np.asarray(left))
+    return np.where(size >= 2, size, 0)

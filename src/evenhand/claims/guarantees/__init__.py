@@ -5,18 +5,29 @@ A `Problem` names what must be known or assumed; `optimistic`, `uncoupled` and `
 `probe` looks at Assumption 2 in data, `pareto` at the front of group risks.
 """
 
-from evenhand.claims.guarantees.coupling import TwoTerms, coupling_ratio, square_root_constant, two_terms
-from evenhand.claims.guarantees.exploring import epsilon_greedy, epsilon_greedy_labels_for, largest_beta
+from evenhand.claims.guarantees.coupling import (
+    TwoTerms,
+    coupling_ratio,
+    first_phase,
+    square_root_constant,
+    two_terms,
+    uncoupled,
+    uncoupled_labels_for,
+)
+from evenhand.claims.guarantees.data import Front, Probe, pareto, probe
+from evenhand.claims.guarantees.exploring import (
+    Exploration,
+    epsilon_greedy,
+    epsilon_greedy_labels_for,
+    exploration,
+    largest_beta,
+)
 from evenhand.claims.guarantees.lower import lower_bound, lower_bound_pair, other_radius
 from evenhand.claims.guarantees.optimism import labels_for, optimistic, smallest_budget
-from evenhand.claims.guarantees.pareto import Front, pareto
 from evenhand.claims.guarantees.phases import Phase, phases
-from evenhand.claims.guarantees.probe import Probe, probe
 from evenhand.claims.guarantees.problem import Problem
 from evenhand.claims.guarantees.promise import Condition, Promise
 from evenhand.claims.guarantees.remarks import Comparison, Order, abernethy, compare, order_of
-from evenhand.claims.guarantees.stuck import Exploration, exploration
-from evenhand.claims.guarantees.uncoupled import first_phase, uncoupled, uncoupled_labels_for
 
 __all__ = [
     "Comparison",

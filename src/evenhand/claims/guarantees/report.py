@@ -6,15 +6,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evenhand.claims.bounds import VCBound
-from evenhand.claims.guarantees.coupling import square_root_constant
-from evenhand.claims.guarantees.exploring import epsilon_greedy, epsilon_greedy_labels_for
+from evenhand.claims.guarantees.coupling import first_phase, may_go, square_root_constant, uncoupled
+from evenhand.claims.guarantees.exploring import epsilon_greedy, epsilon_greedy_labels_for, exploration
 from evenhand.claims.guarantees.lower import lower_bound, other_radius
 from evenhand.claims.guarantees.optimism import labels_for, optimistic
 from evenhand.claims.guarantees.problem import Problem
 from evenhand.claims.guarantees.promise import Promise
 from evenhand.claims.guarantees.remarks import abernethy, compare, order_of
-from evenhand.claims.guarantees.stuck import exploration
-from evenhand.claims.guarantees.uncoupled import first_phase, may_go, uncoupled
 from evenhand.errors import InputError
 from evenhand.notation import JsonObject
 from evenhand.sources.synthetic.model1 import SyntheticModel1

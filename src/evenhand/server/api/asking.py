@@ -58,7 +58,9 @@ async def ask(body: Ask, seat: Collecting, request: Request, key: Key = None) ->
     once = as_once(key, seat.grant, request, body)
 
     def requests() -> list[dict[str, Any]]:
-        found = seat.campaign.ask_many(body.count, seat.collector(body.collector), refit=False, once=once)
+        found = seat.campaign.ask_many(
+            body.count, seat.collector(body.collector), refit=False, once=once, limited=seat.limited
+        )
         seat.parts.observer.asked.inc(len(found))
         return [request.as_dict() for request in found]
 
@@ -112,6 +114,7 @@ def abandon(request: Number, seat: Collecting, http: Request, key: Key = None) -
 def extend(request: Number, body: Extend, seat: Collecting) -> Response:
     """Let a request wait longer."""
     seat.check_own(request)
+    seat.check_lease(body.lease)
     return Json({"request": request, "until": as_time(seat.campaign.extend(request, body.lease, by=seat.grant.name))})
 
 

@@ -9,13 +9,14 @@ from fastapi.responses import Response
 from pydantic import Field
 
 from evenhand.campaign.settings import as_seconds
-from evenhand.errors import NotFound
-from evenhand.server.access import Admin, Leading, grant_of, parts_of
+from evenhand.errors import Conflict, NotFound
+from evenhand.notation import JsonObject
+from evenhand.server.access import Admin, Leading, Seat, grant_of, parts_of
 from evenhand.server.api.shared import Body, Name, new_router
 from evenhand.server.bodies import Json
 from evenhand.server.tokens import Role
 
-__all__ = ["router"]
+__all__ = ["new_share", "router"]
 
 router = new_router("access")
 TokenId = Annotated[str, Path(pattern=r"^[0-9a-f]{12}$")]
@@ -75,11 +76,21 @@ def shares(seat: Leading) -> Response:
 @router.post("/campaigns/{name}/shares", status_code=201)
 def share(body: NewShare, seat: Leading) -> Response:
     """Make a link with which this campaign can be viewed, and nothing else; it is shown only once."""
-    number = seat.campaign.store.number
+    about, path = new_share(seat, body.name, body.expires)
+    return Json({**about, "path": path}, 201)
+
+
+def new_share(seat: Seat, name: str, expires: str | float | None) -> tuple[JsonObject, str]:
+    """Make a share link: what is known of it, and its path, which is shown only once."""
+    if seat.grant.kind == "local":  # whoever follows it from elsewhere could do everything without it, too
+        raise Conflict(
+            "nobody but this machine reaches this server, so nobody could follow a link: make a token first, "
+            "`evenhand token create NAME --role admin`, after which everybody needs one"
+        )
     text, about = seat.parts.tokens.create(
-        body.name, Role.viewer, campaign=number, seconds=as_seconds(body.expires), kind="share"
+        name, Role.viewer, campaign=seat.campaign.store.number, seconds=as_seconds(expires), kind="share"
     )
-    return Json({**about, "path": f"{seat.parts.settings.root_path}/share/{text}"}, 201)
+    return about, f"{seat.parts.settings.root_path}/share/{text}"
 
 
 @router.delete("/campaigns/{name}/shares/{id}")

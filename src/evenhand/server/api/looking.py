@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 from fastapi import Header, Query, Request
 from fastapi.responses import Response, StreamingResponse
 
+from evenhand.campaign.settings import Limits
 from evenhand.server import jobs
 from evenhand.server.access import Leading, Viewing
 from evenhand.server.api.shared import new_router
@@ -84,7 +85,8 @@ async def stream(
     # browsers send it by themselves when they reconnect, so it takes precedence over the address
     first = int(last) if last is not None and last.isdecimal() and int(last) < 2**31 else after
     stopping: asyncio.Event = request.app.state.stopping
-    return open_stream(request, news(seat, first, stopping, request.app.state.newest))
+    most = Limits.of(seat.campaign.store.state.settings).streams
+    return open_stream(request, news(seat, first, stopping, request.app.state.newest), most)
 
 
 @router.get(

@@ -25,6 +25,14 @@ _LEARNERS = ("logistic", "table")
 _PLAIN = "over HTTP nothing that names code can be chosen"
 
 
+class NewLimits(Body):
+    """What one person may hold of a campaign; what is left out stays."""
+
+    labels: int = Field(default=1000, description="labels that a collector's open requests may wait for")
+    lease: str | float | None = Field(default="30d", description="how long a collector may let a request wait; `never`")
+    streams: int = Field(default=50, description="event streams with one token or share link")
+
+
 class NewCampaign(Body):
     """A campaign to make; what each setting means is in the documentation of `Campaign`."""
 
@@ -41,7 +49,7 @@ class NewCampaign(Body):
     risk: str = "error"
     positive: Label | None = None
     test_labels: int = 0
-    seed: int = 0
+    seed: int | None = Field(None, description="leave it out to have one drawn")
     stop: list[str] | None = None
     refit: str | int = "background"
     lease: str | float | None = "1d"
@@ -50,6 +58,7 @@ class NewCampaign(Body):
     group: Name = "group"
     id: Name = "id"
     features: list[Name] | None = None
+    limits: NewLimits | None = None
 
 
 class Change(Body):
@@ -60,6 +69,7 @@ class Change(Body):
     lease: str | float | None = None
     stop: list[str] | None = Field(None, description="stopping rules instead of those there are; an empty list is none")
     refit: str | int | None = None
+    limits: NewLimits | None = None
 
 
 class Retire(Body):
@@ -103,7 +113,8 @@ def create(body: NewCampaign, request: Request, grant: Annotated[Grant, Depends(
     if grant.campaign is not None:
         raise Problem(403, "this token is for one campaign: it cannot make others", "access")
     check_plain(body.strategy, body.learner, body.risk)
-    given: dict[str, Any] = body.model_dump()
+    given: dict[str, Any] = body.model_dump(exclude={"limits"})
+    given["limits"] = None if body.limits is None else body.limits.model_dump(exclude_unset=True)
     given["learner"] = None if body.learner == "none" else body.learner
     made = Campaign.create(parts_of(request).campaigns.ledger, **given)
     return Json(made.overview(), 201)
@@ -115,7 +126,7 @@ def change(body: Change, seat: Leading) -> Response:
     # null must not reset a setting: a client that sends all fields would change what it did not mean to
     settings = {key: value for key, value in body.model_dump(exclude_unset=True).items() if value is not None}
     if not settings:
-        raise InputError("nothing to change: give budget, learner, lease, stop or refit")
+        raise InputError("nothing to change: give budget, learner, lease, stop, refit or limits")
     check_plain(learner=settings.get("learner"))
     if settings.get("learner") == "none":
         settings["learner"] = None
@@ -123,7 +134,7 @@ def change(body: Change, seat: Leading) -> Response:
         settings["stop"] = None
     seat.campaign.change(by=seat.grant.name, **settings)
     now = seat.campaign.settings
-    return Json({key: now[key] for key in ("budget", "learner", "refit", "lease", "stop")})
+    return Json({key: now[key] for key in ("budget", "learner", "refit", "lease", "stop", "limits")})
 
 
 @router.post("/campaigns/{name}/retire")

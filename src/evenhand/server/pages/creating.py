@@ -11,6 +11,7 @@ from fastapi.responses import Response
 from pydantic import ValidationError
 
 from evenhand.campaign import Campaign
+from evenhand.campaign.labels import written_classes
 from evenhand.errors import EvenhandError, InputError, LedgerError
 from evenhand.ledger.database import DatabaseLedger
 from evenhand.server.access import Parts, Seat, grant_of, parts_of
@@ -28,7 +29,7 @@ _DIGITS = 40
 DEFAULTS = {
     "name": "", "budget": "1000", "batch": "4", "groups": "", "strategy": "optimistic", "learner": "logistic",
     "risk": "error", "positive": "", "lease": "1d", "validation": "0.5", "test_labels": "0", "classes": "",
-    "population": "", "stop": "", "seed": "0", "label": "label", "id": "id", "group": "group", "ignore": "",
+    "population": "", "stop": "", "seed": "", "label": "label", "id": "id", "group": "group", "ignore": "",
 }  # fmt: skip
 
 
@@ -101,7 +102,9 @@ def settings_in(given: dict[str, str], *, has_pool: bool) -> dict[str, Any]:
         "name": given["name"].strip(), "groups": groups or None, "strategy": given["strategy"],
         "learner": given["learner"], "budget": _whole(given, "budget"), "batch": _whole(given, "batch"),
         "risk": given["risk"], "lease": given["lease"].strip() or "never", "validation": _number(given, "validation"),
-        "test_labels": _whole(given, "test_labels"), "seed": _whole(given, "seed"), "classes": _lines(given["classes"]) or None,
+        "test_labels": _whole(given, "test_labels"),
+        "seed": _whole(given, "seed") if given["seed"].strip() else None,
+        "classes": written_classes(_lines(given["classes"])) or None,
         "positive": given["positive"].strip() or None, "population": _shares(given["population"]) or None,
         "stop": _lines(given["stop"]) or None, "label": given["label"].strip() or "label",
         "id": given["id"].strip() or "id",

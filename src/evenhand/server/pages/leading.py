@@ -10,15 +10,16 @@ import anyio.to_thread
 from fastapi import Form, Request
 from fastapi.responses import Response
 
+from evenhand.campaign.correcting import unchanged
 from evenhand.campaign.requests import as_time
 from evenhand.errors import EvenhandError, InputError, LedgerError
 from evenhand.server import jobs
 from evenhand.server.access import Leading, Seat
+from evenhand.server.api.granting import new_share
 from evenhand.server.guarding import is_tls
 from evenhand.server.pages.campaign import show
-from evenhand.server.pages.shared import new_router, see_other
+from evenhand.server.pages.shared import address, new_router, render, see_other
 from evenhand.server.problems import status_of
-from evenhand.server.tokens import Role
 
 __all__ = ["router"]
 
@@ -44,15 +45,18 @@ def _step(
 def correct(http: Request, seat: Leading, id: Text = "", label: Text = "", reason: Text = "") -> Response:
     """Give an example another label."""
 
-    def step() -> None:
-        from evenhand.campaign.labels import as_label
+    changed = 0
 
+    def step() -> None:
+        nonlocal changed
         if not id.strip() or not label.strip():
             raise InputError("give the example's id and its right label")
-        kind = seat.campaign.store.refresh().label_kind
-        seat.campaign.correct(id.strip(), as_label(label.strip(), kind), reason=reason or None, by=seat.grant.name)
+        changed = seat.campaign.correct_written(id.strip(), label, reason=reason or None, by=seat.grant.name)
 
-    return _step(http, seat, "corrected", step, "correct", {"id": id, "label": label, "reason": reason})
+    answer = _step(http, seat, "corrected", step, "correct", {"id": id, "label": label, "reason": reason})
+    if answer.status_code == 303 and not changed:
+        return show(http, seat, done=unchanged(id.strip(), label))
+    return answer
 
 
 @router.post("/campaigns/{name}/withdraw")
@@ -69,20 +73,38 @@ def withdraw(http: Request, seat: Leading, ids: Many = "", reason: Text = "", re
 
 
 @router.post("/campaigns/{name}/change")
-def change(http: Request, seat: Leading, budget: Text = "", lease: Text = "") -> Response:
-    """Change the budget or the lease."""
+def change(
+    http: Request,
+    seat: Leading,
+    budget: Text = "",
+    lease: Text = "",
+    most_labels: Text = "",
+    longest_lease: Text = "",
+    most_streams: Text = "",
+) -> Response:
+    """Change the budget, the lease, or what one person may hold."""
 
     def step() -> None:
         given: dict[str, object] = {}
+        limits: dict[str, object] = {}
         if budget.strip():
             given["budget"] = _whole(budget, "the budget")
         if lease.strip():
             given["lease"] = lease.strip()
+        if most_labels.strip():
+            limits["labels"] = _whole(most_labels, "the labels that a collector may hold")
+        if longest_lease.strip():
+            limits["lease"] = longest_lease.strip()
+        if most_streams.strip():
+            limits["streams"] = _whole(most_streams, "the streams of one link")
+        if limits:
+            given["limits"] = limits
         if not given:
-            raise InputError("nothing to change: give a budget or a lease")
+            raise InputError("nothing to change: fill in what is to change")
         seat.campaign.change(by=seat.grant.name, **given)
 
-    return _step(http, seat, "changed", step, "change", {"budget": budget, "lease": lease})
+    typed = {"budget": budget, "lease": lease, "most_labels": most_labels, "longest_lease": longest_lease}
+    return _step(http, seat, "changed", step, "change", {**typed, "most_streams": most_streams})
 
 
 @router.post("/campaigns/{name}/retire")
@@ -137,7 +159,9 @@ async def verify(http: Request, seat: Leading) -> Response:
     found = await seat.parts.worker.on(jobs.verify, seat.campaign)
     http.app.state.verified[seat.campaign.store.number] = {"at": as_time(time.time()), **found}
     if not found["ok"]:
-        return await _wrong(http, seat, "export", {}, found["text"], 409)
+        # a page of its own: the campaign's page may not survive what is damaged
+        base = seat.parts.settings.root_path + address(seat.campaign)
+        return render(http, "findings.html", 409, name=seat.campaign.name, base=base, findings=found["problems"])
     return see_other(seat, done="verified")
 
 
@@ -155,14 +179,11 @@ async def close(http: Request, seat: Leading, reason: Text = "closed", sure: Tex
 @router.post("/campaigns/{name}/share")
 def share(http: Request, seat: Leading) -> Response:
     """Make a link with which this campaign can be viewed; it is shown only once."""
-    text, _ = seat.parts.tokens.create(
-        "share link", Role.viewer, campaign=seat.campaign.store.number, seconds=30 * 86400.0, kind="share"
-    )
-    return show(
-        http,
-        seat,
-        link=f"{'https' if is_tls(http) else 'http'}://{http.url.netloc}{seat.parts.settings.root_path}/share/{text}",
-    )
+    try:
+        _, path = new_share(seat, "share link", "30d")
+    except InputError as error:
+        return show(http, seat, status_of(error), error=str(error), panel="export")
+    return show(http, seat, link=f"{'https' if is_tls(http) else 'http'}://{http.url.netloc}{path}")
 
 
 def _whole(text: str, what: str) -> int:

@@ -11,6 +11,7 @@ from fastapi.responses import Response
 
 from evenhand.campaign import Campaign
 from evenhand.campaign.requests import as_time
+from evenhand.campaign.settings import Limits
 from evenhand.campaign.state import State
 from evenhand.campaign.status import running
 from evenhand.campaign.viewing import RATES, SOON
@@ -77,7 +78,8 @@ async def stream(
     stopping: asyncio.Event = request.app.state.stopping
     first = after if last is None else int(last)
     grant = grant_of(request)
-    return open_stream(request, news_of_all(parts_of(request), grant, first, stopping, request.app.state.newest))
+    news = news_of_all(parts_of(request), grant, first, stopping, request.app.state.newest)
+    return open_stream(request, news, Limits().streams)  # it follows campaigns whose limits may differ
 
 
 def _line(campaign: Campaign) -> Line:

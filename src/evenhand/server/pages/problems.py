@@ -21,7 +21,6 @@ _SENTENCES = {
     409: "This does not go together with what is there",
     413: "This is too large",
     421: "This server does not know that name",
-    429: "Too many tries",
     500: "Something went wrong here",
     503: "The database cannot be reached",
 }

@@ -95,6 +95,7 @@ def extend(request: Number, seat: Collecting, http: Request, lease: Text = "1d")
     seat.check_own(request)
 
     def step() -> None:
+        seat.check_lease(lease.strip())
         seat.campaign.extend(request, lease.strip(), by=seat.grant.name)
 
     return _step(http, seat, request, "extended", step, panel="extend", typed={"lease": lease})

@@ -10,6 +10,7 @@ import numpy as np
 from evenhand.arrays import Ints, Mask
 from evenhand.sources.order import Replace
 from evenhand.tables.problems import TableError, names
+from evenhand.uniforms import Roles
 
 __all__ = ["Sides", "UnitOrder", "assign", "check_sides"]
 
@@ -54,8 +55,7 @@ def assign(units: Ints, groups: Ints, key: tuple[int, int], *, held_out: float, 
         tested &= np.arange(len(own)) < max(len(own) - 2, 0)  # one unit is left to train on and one to validate
         test[own] = tested
         left = np.arange(np.count_nonzero(~tested))
-        # evenly along the shuffled units, so that also few units have the share they should have
-        validates[own[~tested]] = np.floor((left + 1) * validation) > np.floor(left * validation)
+        validates[own[~tested]] = Roles(key[0], [key[1]], [z], validation).of(0, 0, left)
     return Sides(test[units], validates[units] & ~test[units])
 
 

@@ -50,6 +50,7 @@ def upgrade() -> None:
         sa.Column("changed", sa.Integer, nullable=False),
         sa.Column("salt", sa.Text),
         sa.Column("fate", sa.Text),
+        sa.Column("registered", sa.Integer),
     )
     altered = sa.text("changed > told")
     op.create_index(
@@ -66,6 +67,12 @@ def upgrade() -> None:
         sa.Column("digest", sa.Text, nullable=False),
         sa.Column("format", sa.Text, nullable=False),
         sa.Column("data", sa.LargeBinary, nullable=False),
+    )
+    op.create_table(
+        "orders",
+        campaign(),
+        sa.Column("event", sa.Integer, primary_key=True, autoincrement=False),
+        sa.Column("salt", sa.Text, nullable=False),
     )
     op.create_table(
         "snapshots",
