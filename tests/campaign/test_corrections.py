@@ -176,7 +176,7 @@ def test_erased_rows_leave_no_byte_behind(tmp_path: Path) -> None:
         raw.execute("VACUUM")
         raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     raw.close()
-    from evenhand.campaign.files import backup
+    from evenhand.campaign.export import backup
     from evenhand.ledger import open_ledger
 
     with open_ledger(url) as ledger:

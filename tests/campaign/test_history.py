@@ -9,7 +9,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.campaign.history import History, Past
-from evenhand.campaign.viewing import view_of
+from evenhand.campaign.view import view_of
 
 
 def told(rounds: int) -> eh.Campaign:

@@ -22,7 +22,6 @@ from tests.helpers import Shell, label_of, new_schema, pool_frame
 from typer.testing import CliRunner
 
 import evenhand as eh
-from evenhand.campaign import pools
 from evenhand.campaign.state import State
 from evenhand.cli.campaign import app
 from evenhand.cli.campaign_pool import write_todo
@@ -293,7 +292,7 @@ BLOCK = re.compile(r"^```(python|sh|text)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 def test_the_guide_says_what_happens(shell: PoolShell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every command of the page, in order, prints what the page says; `…` is a time."""
-    monkeypatch.setattr(pools, "draw_order", lambda settings, event, salt: RowOrder(event, "0"))  # that of the page
+    monkeypatch.setattr(pool, "draw_order", lambda settings, event, salt: RowOrder(event, "0"))  # that of the page
     said, told = "", 0
     for kind, block in BLOCK.findall(PAGE.read_text(encoding="utf-8")):
         if kind == "python" and "to_csv" in block:
@@ -653,7 +652,7 @@ def shape(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def few_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     """Copy few rows at a time, so that small files are read in several goes."""
-    monkeypatch.setattr(pools, "AHEAD", 3)
+    monkeypatch.setattr(pool, "AHEAD", 3)
 
 
 @pytest.mark.usefixtures("few_ahead")
@@ -931,7 +930,7 @@ def test_a_changed_file_exits_with_2(shell: PoolShell, tmp_path: Path) -> None:
 
 def test_a_path_relative_to_here_is_found_from_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("evenhand.campaign.pools.AHEAD", 2)
+    monkeypatch.setattr("evenhand.campaign.pool.AHEAD", 2)
     write_parquet(pool_frame(), tmp_path, "file")
     c = made()
     c.pool("pool.parquet")

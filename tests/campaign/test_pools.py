@@ -23,7 +23,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from tests.helpers import Clock, label_of, new_schema, pool_frame
 
 import evenhand as eh
-from evenhand.campaign.pools import fetch_ahead
+from evenhand.campaign.pool import fetch_ahead
 from evenhand.campaign.state import State
 from evenhand.errors import InputError, NothingToAsk
 from evenhand.ledger import Ledger, MemoryLedger

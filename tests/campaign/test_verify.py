@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from sqlalchemy import text
 
 import evenhand as eh
-from evenhand.campaign.learners import learner_from_text
+from evenhand.campaign.reasons import explain
+from evenhand.campaign.scores import learner_from_text
 from evenhand.campaign.state import State
-from evenhand.campaign.words import explain
 from evenhand.ledger import Event, Ledger, MemoryLedger
 from evenhand.ledger.database import DatabaseLedger
 from evenhand.strategies.decision import KINDS, Decision

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 import pytest
+from evenhand.sources.table.problems import TableError
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -21,7 +22,6 @@ from evenhand.cli import app
 from evenhand.curation.model import CuratedModel
 from evenhand.errors import InputError
 from evenhand.learners.columns import needs_columns
-from evenhand.sources.table.problems import TableError
 
 WORDS = np.array(["late", "fine", "broken", "quick", "kind", "wrong", "lost", "thanks"])
 

@@ -11,7 +11,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.campaign.history import History
-from evenhand.campaign.viewing import view_of
+from evenhand.campaign.view import view_of
 from evenhand.report.campaign_charts import CHARTS
 from evenhand.report.pages import campaign_report
 from evenhand.report.view import CampaignView, colours_for

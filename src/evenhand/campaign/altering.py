@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 
-from evenhand.campaign.correcting import Alteration, correct, erase, withdraw
+from evenhand.campaign.corrections import Alteration, correct, erase, withdraw
 from evenhand.campaign.looking import Looking
 from evenhand.campaign.settings import Parts
 from evenhand.campaign.state import State

@@ -5,12 +5,11 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 
-from evenhand.campaign.answering import not_open
 from evenhand.campaign.deciding import Proposal
 from evenhand.campaign.labels import check_text
+from evenhand.campaign.pool import assign, fetch, fetch_ahead
 from evenhand.campaign.pooling import Pooling
-from evenhand.campaign.pools import assign, fetch, fetch_ahead
-from evenhand.campaign.requests import Request, number_of, request_of
+from evenhand.campaign.requests import Request, not_open, number_of, request_of
 from evenhand.campaign.settings import Limits, as_seconds
 from evenhand.campaign.state import LETTERS, State
 from evenhand.campaign.store import Once, returned

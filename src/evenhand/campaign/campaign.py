@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
-from evenhand.campaign.answering import Options
 from evenhand.campaign.asking import Asking
 from evenhand.campaign.deliveries import Delivery
+from evenhand.campaign.intake import check_losses
 from evenhand.campaign.labels import check_text
-from evenhand.campaign.losses import check_losses
-from evenhand.campaign.pools import order_anew
-from evenhand.campaign.requests import Receipt, Request, number_of
+from evenhand.campaign.pool import order_anew
+from evenhand.campaign.requests import Options, Receipt, Request, number_of
 from evenhand.campaign.settings import Parts, check_change, make_settings, parts_of
 from evenhand.campaign.state import State
 from evenhand.campaign.store import CampaignStore, Once, user_name

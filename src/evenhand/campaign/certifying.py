@@ -10,7 +10,7 @@ from typing import Any
 
 from evenhand.campaign.deciding import offered
 from evenhand.campaign.evidence import FrozenModel
-from evenhand.campaign.proving import conclude, indicated, weighed
+from evenhand.campaign.proof import conclude, indicated, weighed
 from evenhand.campaign.settings import Parts
 from evenhand.campaign.state import State
 from evenhand.claims import checks

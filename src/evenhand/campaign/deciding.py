@@ -117,7 +117,7 @@ class Chooser:
             raise NothingToAsk(state.outcome["outcome"], f"{state.outcome['why']}; {further}")
         if state.proving is not None:
             # imported here: it needs SciPy, which an ask without a proof does not wait for
-            from evenhand.campaign.proving import choose
+            from evenhand.campaign.proof import choose
 
             return self._sized(state, choose(state, self._groups, np.array(offered(state)), uniforms), size)
         standing = self.standing(state, trend=getattr(self._parts.strategy, "needs_trend", True))

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenhand.arrays import Ints
-from evenhand.campaign.fitting import as_examples, matrix
 from evenhand.campaign.labels import as_label, label_text
+from evenhand.campaign.scores import as_examples, matrix
 from evenhand.campaign.settings import Parts
 from evenhand.campaign.state import State
 from evenhand.claims.certificates import Certificate

@@ -1,119 +1,381 @@
-"""Turns tables read from files into deliveries: which column is what, and what is wrong with rows."""
+"""What comes in, decided under the write lock: labelled rows, counts, labels by id, reported losses."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 
-from evenhand.campaign.deliveries import Delivery
-from evenhand.campaign.features import decode, table_rows
-from evenhand.campaign.learners import encodes
-from evenhand.campaign.requests import Refused
-from evenhand.campaign.state import State
-from evenhand.errors import InputError
-from evenhand.tables.arrow import is_text
-from evenhand.tables.kinds import read_as
-from evenhand.tables.problems import missing_column
-from evenhand.tables.schema import Columns
-from evenhand.tables.writing import write_csv
+import numpy as np
 
-if TYPE_CHECKING:
-    from evenhand.tables.frame import Frame
+from evenhand.campaign.deciding import Chooser
+from evenhand.campaign.deliveries import (
+    Delivery,
+    NewLabel,
+    SortedLabels,
+    SortedRows,
+    counted_reasons,
+    digest_of,
+    made_ids,
+    new_salt,
+    refusal,
+    repeated,
+    sort_labels,
+    sort_out,
+)
+from evenhand.campaign.examples import LARGEST, Rows
+from evenhand.campaign.labels import Classes, as_label, check_text, label_text
+from evenhand.campaign.pool import fetch
+from evenhand.campaign.requests import (
+    Options,
+    Receipt,
+    Refused,
+    outstanding,
+    refuse_closed,
+    request_for,
+    room_for,
+    too_many,
+)
+from evenhand.campaign.settings import Parts
+from evenhand.campaign.state import LETTERS, OUTSIDE, ROLES, State
+from evenhand.errors import Conflict, InputError
+from evenhand.ledger.base import Event, Example, Reader, Writer
+from evenhand.notation import JsonMapping, JsonObject
 
-__all__ = ["OURS", "as_delivery", "cells", "features_in", "ids_in", "need_column", "write_refused"]
 
-OURS = ("role", "request", "origin", "first_label", "corrected_by", "fate")
-"""Columns that an export adds; they are not features."""
+@dataclass(frozen=True)
+class Step:
+    """The result of a delivery: its receipt, and the event and the examples to store, if there is anything new."""
+
+    receipt: Receipt
+    kind: str | None = None
+    facts: Mapping[str, object] = field(default_factory=dict)
+    examples: Sequence[Example] = ()
+    actor: str | None = None
+
+    def write(self, writer: Writer) -> Receipt:
+        """Store it; returns the receipt."""
+        if self.kind is None:
+            return self.receipt
+        event = writer.append(self.kind, self.facts, request=self.receipt.request or None, actor=self.actor)
+        writer.put(self.examples)
+        return replace(self.receipt, event=event.seq)
 
 
-def need_column(frame: Frame, column: str, what: str) -> None:
-    """Refuse a table without a column."""
-    if column not in frame.schema.names:
-        raise InputError(f"{frame.name}: {missing_column(column, frame.schema.names, what)}")
+class Intake:
+    """Takes deliveries in; it keeps nothing but the classes it has seen, which the ledger has too."""
+
+    def __init__(self, parts: Parts, chooser: Chooser) -> None:
+        self._parts, self._chooser = parts, chooser
+        self._seen: tuple[int, set[str]] = (0, set())
+
+    def remember(self, examples: Sequence[Example]) -> None:
+        """Know the classes of rows that are being stored, so that the next delivery need not look them up."""
+        if examples:
+            # with the event that brings them: `classes` reads on from there
+            self._seen = (examples[0].changed, self._seen[1] | {e.label for e in examples if e.label is not None})
+
+    def forget(self) -> None:
+        """Read the classes anew the next time: what was about to be stored was not."""
+        self._seen = (0, set())
+
+    def tell(self, state: State, reader: Reader, number: int, delivery: Delivery, options: Options) -> Step:
+        """Rows that answer a request."""
+        # a request without any labels yet has no earlier deliveries to look up: the usual case costs no query
+        none_yet = number in state.open and not state.open[number]["told"]
+        told = [] if none_yet else reader.events(kinds=("told",), request=number)
+        rows = delivery.rows(state)
+        # a script that was cut off tells its delivery again; without ids only the content can show that
+        if delivery.ids is None and (event := repeated(delivery, rows, told, reader, state.groups)) is not None:
+            return _again(state, number, event)
+        found = self._sorted(state, reader, delivery, rows)
+        left, late = outstanding(state, number), number in state.expired
+        # before anything is refused: telling again what is known succeeds, also of a closed campaign
+        if not found.new and not found.refused:
+            return Step(Receipt(number, 0, 0, 0, known=found.known, outstanding=left))
+        if not found.new and options.partial:
+            return self._step(state, "told", Receipt(number, 0, 0, 0, outstanding=left, late=late), {}, found, rows)
+        if found.refused and not options.partial:
+            raise refusal(found.refused, len(rows))
+        if found.known and options.partial and not options.extra and not left and state.closed is None:
+            # a delivery stored in part that filled the request, told again: what was left out then is left out now
+            found.refused += [
+                Refused(new.row, new.id, f"request {number} waits for 0 labels only") for new in found.new
+            ]
+            return Step(Receipt(number, 0, 0, 0, known=found.known, refused=tuple(found.refused)))
+        request = request_for(state, reader, number, options)
+        most = room_for(state, number, options)
+        if len(found.new) > most and options.partial:
+            spent = number in state.expired or options.extra
+            reason = "the budget is spent" if spent else f"request {number} waits for {left} labels only"
+            found.refused += [Refused(new.row, new.id, reason) for new in found.new[most:]]
+            found.keep(most)
+        if len(found.new) > most:
+            raise Conflict(too_many(state, number, len(found.new), most, extra=options.extra))
+        surplus = max(0, len(found.new) - left)
+        receipt = Receipt(number, 0, 0, 0, outstanding=left - len(found.new) + surplus, surplus=surplus, late=late)
+        made = sum(len(event.facts.get("ids", ())) for event in told if event.facts.get("made"))
+        facts = {"group": request["group"], "surplus": surplus, "late": late}
+        groups = [request["group"]] * len(found.new)
+        # ids go on from those made for this request; taken ones are
+        # looked up only if somebody ever gave an id that looks made
+        names = partial(made_ids, first=made + 1, prefix=f"r{number}", taken=reader.find if state.lookalikes else _none)
+        return self._step(state, "told", receipt, facts, found, rows, groups, names, options.actor or request.get("by"))
+
+    def add(self, state: State, reader: Reader, delivery: Delivery, charge: bool, options: Options) -> Step:
+        """Labelled rows that the user already had."""
+        rows = delivery.rows(state)
+        added = reader.events(kinds=("added",))
+        if delivery.ids is None and (event := repeated(delivery, rows, added, reader, state.groups)) is not None:
+            return _again(state, 0, event)
+        found = self._sorted(state, reader, delivery, rows)
+        if found.refused and not options.partial:
+            raise refusal(found.refused, len(rows))
+        refuse_closed(state)
+        if charge and len(found.new) > state.unspent:
+            raise InputError(f"{len(found.new)} labels to charge, but the budget has {state.unspent} left")
+        groups = [(delivery.groups or [])[new.row] for new in found.new]
+        facts = {"groups": [state.groups.index(group) for group in groups], "charged": len(groups) if charge else 0}
+        names = partial(
+            made_ids, first=1, prefix=f"a{len(added) + 1}", taken=reader.find if state.lookalikes else _none
+        )
+        return self._step(state, "added", Receipt(0, 0, 0, 0), facts, found, rows, groups, names, options.actor)
+
+    def count(self, state: State, reader: Reader, number: int, n: int, options: Options) -> Step:
+        """How many rows came, where somebody else keeps them; it closes the request."""
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+            raise InputError(f"n must be a number of rows from 1 up, not {n!r}: nothing came? abandon the request")
+        if state.settings["learner"] is not None:
+            raise InputError("this campaign has a learner, which needs the rows: tell(request, X, y)")
+        # a bare number says nothing about errors, so whoever
+        # sees the model's errors could hide them in one
+        if state.frozen is not None:
+            raise InputError("a model is frozen, and its certificate needs every label: tell(request, X, y), not n=")
+        told = reader.events(kinds=("told",), request=number)
+        if told and number not in state.open and told[-1].facts.get("closes") and told[-1].facts["rows"] == n:
+            return Step(Receipt(number, 0, 0, 0, known=n, event=told[-1].seq, late=told[-1].facts["late"]))
+        request = request_for(state, reader, number, options)
+        left, late = outstanding(state, number), number in state.expired
+        most = room_for(state, number, options)
+        if n > most:
+            raise Conflict(too_many(state, number, n, most, extra=options.extra))
+        z = state.groups.index(request["group"])
+        surplus = max(0, int(n) - left)
+        facts: JsonObject = {"group": request["group"], "rows": int(n), "surplus": surplus}
+        if (letter := OUTSIDE.get(request.get("kind", ""))) is not None:
+            validating, training = 0, 0
+            facts["roles"] = letter * int(n)
+        else:
+            validating = int(self._chooser.roles(z, state.dealt[z], int(n)).sum())
+            training = int(n) - validating
+            facts["validating"] = validating
+        receipt = Receipt(number, int(n), training, validating, surplus=surplus, late=late)
+        if options.actor is not None:
+            check_text(options.actor, "the collector")
+        actor = options.actor or request.get("by")
+        return Step(receipt, "told", facts | {"late": late, "closes": True}, actor=actor)
+
+    def label(
+        self, state: State, reader: Reader, labels: Mapping[str, object], options: Options, *, written: bool = False
+    ) -> list[Step]:
+        """Labels of pool examples by id: a step for every request they fill."""
+        if not labels:
+            raise InputError("no labels given: tell at least one")
+        classes = self.classes(state, reader)
+        found = sort_labels(labels, reader, classes, extra=options.extra, written=written)
+        if any(new.example.features is None for new in found.new):
+            # extra labels of examples whose rows still lie in a file: a label without its row could not be learned from
+            rows = fetch(state, [new.example for new in found.new])
+            found.new = [new._replace(example=row) for new, row in zip(found.new, rows, strict=True)]
+        # labels of an expired request went back to the budget, so late ones are paid for again
+        room = max(state.unspent, 0)
+        for new in [new for new in found.new if not new.example.held]:  # late or extra: what the budget has left
+            if room:
+                room -= 1
+            else:
+                found.new.remove(new)
+                found.refused.append(Refused(new.row, new.example.id, "it comes late, and the budget is spent"))
+        if found.refused and not options.partial:
+            raise refusal(found.refused, len(labels))
+        if found.new:
+            refuse_closed(state)
+        return self._label_steps(state, found, classes, options)
+
+    def _label_steps(self, state: State, found: SortedLabels, classes: Classes, options: Options) -> list[Step]:
+        # one event for each request, so that an event answers one request in every ledger
+        by_request: dict[tuple[int | None, str], list[NewLabel]] = {}
+        for new in found.new:
+            by_request.setdefault((new.example.request, new.example.group), []).append(new)
+        if not by_request:
+            left = sum(outstanding(state, number) for number in found.requests if number in state.open)
+            about = next(iter(found.requests)) if len(found.requests) == 1 else 0
+            return [Step(Receipt(about, 0, 0, 0, known=found.known, refused=tuple(found.refused), outstanding=left))]
+        kept = {new.label for new in found.new}
+        fresh = tuple(label for label in classes.new if label in kept)
+        steps: list[Step] = []
+        dealt = dict(zip(state.groups, state.dealt, strict=True))
+        for (number, group), items in by_request.items():
+            z, examples, roles = state.groups.index(group), [], ""
+            for position, new in enumerate(items):
+                example = new.example
+                # an extra label of an example that was never handed
+                # out has its role drawn now, like any next one
+                letter = self._drawn(z, dealt[group], 1) if example.role is None else LETTERS[example.role]
+                dealt[group] += example.role is None
+                seq, text = state.seq + 1 + len(steps), label_text(new.label)
+                roles += letter
+                examples.append(
+                    example._replace(
+                        role=ROLES[letter], held=False, label=text, first_label=text, told=seq, position=position,
+                        changed=seq, salt=new_salt(), fate=None, origin="asked" if example.role is not None else "extra",
+                    )
+                )  # fmt: skip
+            late = number is not None and number in state.expired
+            surplus = sum(e.origin == "extra" for e in examples)
+            facts: JsonObject = {
+                "group": group, "rows": len(items), "roles": roles, "ids": [e.id for e in examples], "made": False,
+                "digests": [digest_of(e) for e in examples],
+                "surplus": surplus, "late": late,
+                "dealt_before": sum(e.origin == "asked" and e.role in ("train", "validate") for e in examples),
+                "from_pool": sum(new.example.in_pool for new in items),
+            }  # fmt: skip
+            if state.label_kind is None:
+                facts["label_kind"] = classes.kind
+            left = max(outstanding(state, number or 0) - len(items) + surplus, 0)
+            receipt = Receipt(number or 0, 0, 0, 0, surplus=surplus, outstanding=left, late=late)
+            receipt = _with_rows(receipt, roles)
+            # once, or the receipts of several requests would add it up
+            if not steps:
+                facts |= {"why": counted_reasons(found.refused)} if found.refused else {}
+                receipt = replace(receipt, known=found.known, refused=tuple(found.refused), new_classes=fresh)
+            by = state.open.get(number or 0, {}).get("by")
+            steps.append(Step(receipt, "told", facts, examples, options.actor or by))
+        return steps
+
+    # ---------------------------------------------------------------- within
+
+    def _sorted(self, state: State, reader: Reader, delivery: Delivery, rows: Rows) -> SortedRows:
+        classes = self.classes(state, reader)
+        return sort_out(delivery, rows, classes, reader, needs_numbers=self._parts.needs_numbers, groups=state.groups)
+
+    def classes(self, state: State, reader: Reader) -> Classes:
+        """The classes so far: those given, or the labels in the ledger."""
+        if state.settings["classes"] is not None:
+            return Classes(state.settings["classes"])
+        seq, seen = self._seen
+        if state.altered > seq:
+            # a correction may have been the last example of a class: only counting anew tells
+            seen = {label for counts in reader.class_counts().values() for label in counts}
+        elif max(state.arrived, default=0) > seq:
+            seen = seen | {row.label for row in reader.changed(seq) if row.counts and row.label is not None}
+        self._seen = state.seq, seen
+        learned = [as_label(text, state.label_kind) for text in sorted(seen)]
+        return Classes(None, learned, state.settings["positive"])
+
+    def _step(
+        self,
+        state: State,
+        kind: str,
+        receipt: Receipt,
+        facts: JsonObject,
+        found: SortedRows,
+        rows: Rows,
+        groups: Sequence[str] = (),
+        names: Callable[[int], list[str]] = lambda count: [],
+        actor: str | None = None,
+    ) -> Step:
+        """The step that stores new rows, with their roles; those beyond what was asked for are extra."""
+        if actor is not None:
+            check_text(actor, "the collector")
+        receipt = replace(receipt, known=found.known, refused=tuple(found.refused), new_classes=tuple(found.classes))
+        if not found.new:
+            return Step(receipt)
+        made = found.new[0].id is None
+        ids = names(len(found.new)) if made else [str(new.id) for new in found.new]
+        roles, examples = self._roles(state, groups, receipt.request), []
+        for position, (new, name, group, role) in enumerate(zip(found.new, ids, groups, roles, strict=True)):
+            text = label_text(new.label)
+            origin = _origin(kind, bool(facts.get("charged")), position < len(found.new) - facts.get("surplus", 0))
+            example = Example(
+                id=name, group=group, role=ROLES[role], request=receipt.request or None, origin=origin, made=made,
+                label=text, first_label=text, features=rows.stored[new.row], told=state.seq + 1, position=position,
+                changed=state.seq + 1, salt=new_salt(),
+            )  # fmt: skip
+            if new.earlier is not None:  # its place is for good, though nobody will be asked for it any more
+                example = example._replace(place=new.earlier.place, registered=new.earlier.registered)
+            examples.append(example)
+        digests = [digest_of(e) for e in examples]
+        facts |= {"rows": len(ids), "roles": roles, "ids": ids, "made": made, "digests": digests, "given": len(rows)}
+        if found.refused:
+            facts |= {"left_out": sorted(row.row for row in found.refused), "why": counted_reasons(found.refused)}
+        facts |= {"columns": rows.columns} if state.columns is None else {}
+        facts |= {"label_kind": found.kind} if state.label_kind is None else {}
+        return Step(_with_rows(receipt, roles), kind, facts, examples, actor)
+
+    def _roles(self, state: State, groups: Sequence[str], number: int) -> str:
+        """The role of every row, a letter each."""
+        request = state.open.get(number) or state.expired.get(number)
+        if request is not None and (letter := OUTSIDE.get(request["kind"])) is not None:
+            return letter * len(groups)
+        # drawn a group at a time, and taken from the end in the order of the rows
+        index = [state.groups.index(group) for group in groups]
+        # a row's role depends on its place within its group
+        # alone, so deliveries may mix groups in any order
+        found = {z: list(self._drawn(z, state.dealt[z], index.count(z)))[::-1] for z in set(index)}
+        return "".join(found[z].pop() for z in index)
+
+    def _drawn(self, z: int, dealt: int, count: int) -> str:
+        """The roles of a group's next ordinary examples."""
+        return "".join("v" if validates else "t" for validates in self._chooser.roles(z, dealt, count).tolist())
 
 
-def cells(frame: Frame, column: str) -> list[Any]:
-    """A column's values; text as it is written, None where a cell is empty or missing."""
-    found: list[Any] = []
-    for chunk in frame.column(column):
-        values = read_as(chunk, "category") if is_text(chunk.type) else chunk
-        found += [None if value is None or value != value else value for value in values.to_pylist()]
+def _with_rows(receipt: Receipt, roles: str) -> Receipt:
+    """The receipt of rows with these roles."""
+    validation = roles.count("v") + roles.count("c")
+    return replace(receipt, rows=len(roles), training=roles.count("t"), validation=validation)
+
+
+def _none(names: Collection[str]) -> Collection[str]:
+    return ()
+
+
+def _origin(kind: str, charged: bool, asked_for: bool) -> str:
+    if kind == "added":
+        return "charged" if charged else "added"
+    return "asked" if asked_for else "extra"
+
+
+def _again(state: State, number: int, event: Event) -> Step:
+    """A delivery that was told before: nothing is stored."""
+    late, left = event.facts.get("late", False), outstanding(state, number)
+    return Step(Receipt(number, 0, 0, 0, known=event.facts["rows"], outstanding=left, late=late, event=event.seq))
+
+
+def check_losses(state: State, losses: JsonMapping) -> dict[str, dict[str, float]]:
+    """Reported mean losses, accuracies and numbers of validation examples, checked."""
+    if state.settings["learner"] is not None:
+        raise InputError("this campaign has a learner and scores by itself: make it with learner=None to report losses")
+    if not losses:
+        raise InputError("no losses given: report {group: (mean loss, accuracy, examples)}")
+    # a slip, such as a percentage in place of a count, would outweigh every other group for good
+    most = int(state.settings["budget"]) + state.added
+    found = {}
+    for group, reported in losses.items():
+        if group not in state.groups:
+            raise InputError(f"unknown group {group!r}: the groups are {', '.join(map(repr, state.groups))}")
+        try:
+            mean, right, n = (float(value) for value in reported)
+        except (TypeError, ValueError):
+            raise InputError(f"losses of {group!r}: give (mean loss, accuracy, examples), not {reported!r}") from None
+        if not (0 <= mean <= LARGEST and 0 <= right <= 1 and 1 <= n < math.inf and n == int(n)):
+            raise InputError(
+                f"losses of {group!r}: the mean loss must be a number from 0 up, accuracy in [0, 1], examples a whole number "
+                f"from 1 up, not {reported!r}"
+            )
+        if n > most:
+            raise InputError(
+                f"losses of {group!r}: {n:g} validation examples are more than the {most:,} labels there can be"
+            )
+        found[group] = {"n": int(n), "loss_sum": mean * n, "accuracy": right}
     return found
-
-
-def ids_in(frame: Frame, column: str) -> list[str]:
-    """The ids of a table, each once; empty for rows that could not be read."""
-    need_column(frame, column, "the id")
-    names = [text for chunk in frame.column(column) for text in read_as(chunk, "category").to_pylist()]
-    seen: set[str] = set()
-    for row, name in enumerate(names):
-        if row in frame.skipped:
-            continue
-        if not name:
-            raise InputError(f"{frame.name} has no id in row {row + 1}")
-        if name in seen:
-            raise InputError(f"{frame.name} has the id {name!r} twice")
-        seen.add(name)
-    return [name or "" for name in names]
-
-
-def as_delivery(frame: Frame, state: State, *, needs_numbers: bool, group: str | None) -> Delivery:
-    """The delivery a table holds; `group` is the request's, None where every row must name its own."""
-    settings, available = state.settings, frame.schema.names
-    label, by, name = settings["label"], settings["group"], settings["id"]
-    need_column(frame, label, "the label")
-    if group is None:
-        need_column(frame, by, "the group")
-    given = {column: column if column in available else None for column in (name, by)}
-    wanted = Columns(
-        label=label, id=given[name], groups=(by,) if given[by] else (),
-        features=None if settings["features"] is None else tuple(settings["features"]),
-        # an export can be told to another campaign as it is
-        ignore=tuple(column for column in OURS if column in available and settings["features"] is None),
-        needs_numbers=needs_numbers,
-    )  # fmt: skip
-    rows = table_rows(frame, state.columns, wanted)
-    problems = rows.problems | frame.skipped
-    groups = _texts(frame, by) if given[by] else None
-    # a file for the wrong request is noticed by its group column, where it has one
-    for row, value in enumerate(groups or ()):
-        if not value:
-            problems.setdefault(row, "no group")
-        elif group is not None and value != group:
-            problems.setdefault(row, f"it is of group {value!r}, the request is for {group!r}")
-    written = is_text(frame.schema.field(label).type)
-    names: Sequence[str] | None = None if given[name] is None else _texts(frame, name)
-    return Delivery(
-        rows,
-        cells(frame, label),
-        None if names is None else list(names),
-        groups if group is None else None,
-        written,
-        problems,
-    )
-
-
-def _texts(frame: Frame, column: str) -> list[str]:
-    return [text or "" for chunk in frame.column(column) for text in read_as(chunk, "category").to_pylist()]
-
-
-def features_in(frame: Frame, state: State, learner: Any) -> Any:
-    """The features in a table, as models of this learner take them; its other columns are left alone."""
-    rows = table_rows(frame, state.columns, Columns())
-    problems = {**rows.problems, **frame.skipped}
-    if problems:
-        row, why = min(problems.items())
-        raise InputError(f"{frame.name}, row {row + 1}: {why}")
-    return decode(state.columns or rows.columns, rows.stored, encoded=encodes(learner))
-
-
-def write_refused(path: Path, frame: Frame, refused: Iterable[Refused]) -> None:
-    """Write refused rows and their reasons as CSV."""
-    names = list(frame.schema.names)
-    table = frame.read()
-    rows: list[list[object]] = []
-    for r in refused:
-        [values] = table.slice(r.row, 1).to_pylist()
-        rows.append([r.row + 1, r.reason, *values.values()])
-    write_csv(path, ["row", "reason", *names], rows)

@@ -8,9 +8,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from evenhand.campaign.answering import not_open
 from evenhand.campaign.deciding import Proposal
-from evenhand.campaign.requests import Request, number_of, request_of
+from evenhand.campaign.requests import Request, not_open, number_of, request_of
 from evenhand.campaign.state import State
 from evenhand.campaign.store import CampaignStore
 from evenhand.errors import InputError, NotFound, NothingToAsk
@@ -127,7 +126,7 @@ class Looking:
         return self._examples("test")
 
     def _examples(self, role: str) -> Examples:
-        from evenhand.campaign.fitting import as_examples
+        from evenhand.campaign.scores import as_examples
 
         with self.store.moment() as (reader, state):
             return as_examples(state, [row for row in reader.changed() if row.counts and row.role == role])
@@ -194,7 +193,7 @@ class Looking:
 
     def explain(self, r: Request | int | None = None) -> JsonObject:
         """Why a request was made, or by default why the next one would be: the decision, and in `words` a sentence."""
-        from evenhand.campaign.words import explain
+        from evenhand.campaign.reasons import explain
         from evenhand.strategies.decision import Decision
 
         unscored = 0
@@ -237,7 +236,7 @@ class Looking:
         self, data: object, request: Request | int | None = None, *, name: str | None = None
     ) -> tuple[Frame, Delivery]:
         """Read labelled rows for `tell_delivery` or `add_delivery`: a file, its bytes under their `name`, or a frame."""
-        from evenhand.campaign.intake import as_delivery
+        from evenhand.campaign.deliveries import as_delivery
         from evenhand.tables.reading import read
 
         frame = read(data, name=name)
@@ -254,7 +253,7 @@ class Looking:
         """The final model's predictions for the rows in a file: the table, labels, and how sure it is, if known."""
         import numpy as np
 
-        from evenhand.campaign.intake import features_in
+        from evenhand.campaign.deliveries import features_in
         from evenhand.tables.reading import read
 
         # the final model first: without labels there is none, whatever the file holds
@@ -266,7 +265,7 @@ class Looking:
 
     def ids_in(self, path: str | PathLike[str]) -> list[str]:
         """The ids in a file."""
-        from evenhand.campaign.intake import ids_in
+        from evenhand.campaign.deliveries import ids_in
         from evenhand.tables.reading import read
 
         frame = read(Path(path))
@@ -275,7 +274,7 @@ class Looking:
 
     def labels_in(self, data: object, *, name: str | None = None) -> tuple[list[str], list[object], Frame]:
         """The ids in a file, or in its bytes, their labels (None where a label is missing), and the table."""
-        from evenhand.campaign.intake import cells, ids_in, need_column
+        from evenhand.campaign.deliveries import cells, ids_in, need_column
         from evenhand.tables.reading import read
 
         frame, settings = read(data, name=name), self.settings
@@ -289,7 +288,7 @@ class Looking:
 
         `show` names the columns to show beside the ids; by default all that the campaign keeps of its rows.
         """
-        from evenhand.campaign.features import schema_of
+        from evenhand.campaign.examples import schema_of
         from evenhand.ledger.text import from_text
         from evenhand.tables.problems import missing_column
 
@@ -317,7 +316,7 @@ class Looking:
 
     def labelled(self) -> tuple[list[str], Any, list[Any]]:
         """All labelled examples: ids, a frame of all columns, and the role, group, request and label of each."""
-        from evenhand.campaign.features import decode, schema_of, typed_rows
+        from evenhand.campaign.examples import decode, schema_of, typed_rows
         from evenhand.campaign.labels import as_label
         from evenhand.tables.stored import as_frame
 
@@ -343,7 +342,7 @@ class Looking:
         """The campaign as one self-contained HTML page, as the server shows it."""
         from evenhand.campaign.history import History
         from evenhand.campaign.requests import as_time
-        from evenhand.campaign.viewing import view_of
+        from evenhand.campaign.view import view_of
         from evenhand.report.pages import campaign_report
 
         with self.store.ledger.reading(self.store.number) as reader:
@@ -352,7 +351,7 @@ class Looking:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write this campaign to a ledger file; `Campaign.open(f"sqlite:///{path}", name)` continues from it."""
-        from evenhand.campaign.files import save
+        from evenhand.campaign.export import save
 
         save(self.store.ledger, self.name, path)
 

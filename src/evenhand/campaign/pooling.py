@@ -9,19 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evenhand.campaign.altering import Altering
-from evenhand.campaign.answering import Options
-from evenhand.campaign.correcting import check_reason, leaving
+from evenhand.campaign.corrections import check_reason, leaving
 from evenhand.campaign.deciding import Chooser
 from evenhand.campaign.deliveries import Delivery, refusal
-from evenhand.campaign.facts import ORDER_BY_SEED
-from evenhand.campaign.features import Rows
+from evenhand.campaign.examples import Rows
+from evenhand.campaign.intake import Intake
 from evenhand.campaign.labels import check_text
-from evenhand.campaign.pool_tables import PoolTable, read_pool
-from evenhand.campaign.pools import fetch_ahead, register
-from evenhand.campaign.requests import Receipt
+from evenhand.campaign.pool import PoolTable, fetch_ahead, read_pool, register
+from evenhand.campaign.requests import Options, Receipt
 from evenhand.campaign.settings import Parts
-from evenhand.campaign.state import MADE, State
-from evenhand.campaign.telling import Intake
+from evenhand.campaign.state import MADE, ORDER_BY_SEED, State
 from evenhand.engine.settings import as_population, check_settings, forced_warning
 from evenhand.errors import Conflict, InputError, NotFound
 from evenhand.ledger import Writer

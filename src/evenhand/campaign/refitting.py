@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from evenhand.campaign.fitting import Fitter, FixedReader
 from evenhand.campaign.past import Past
+from evenhand.campaign.scores import Fitter, FixedReader
 from evenhand.campaign.settings import Parts
 from evenhand.campaign.state import State
 from evenhand.errors import EvenhandError

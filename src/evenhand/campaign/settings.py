@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.campaign.labels import Classes, check_text, plain_list, read_label
-from evenhand.campaign.learners import learner_from_text, wants_numbers
+from evenhand.campaign.scores import learner_from_text, wants_numbers
 from evenhand.engine.settings import MOST_LABELS, as_population, as_seed, check_settings
 from evenhand.errors import InputError
 from evenhand.notation import JsonMapping, JsonObject

@@ -83,7 +83,7 @@ def _proof(state: State) -> JsonObject | None:
     """The certify phase: its target, what it still needs, or how it ended."""
     if state.proving is None:
         return None if state.outcome is None else {**state.outcome, "running": False}
-    from evenhand.campaign.proving import allowed, expected
+    from evenhand.campaign.proof import allowed, expected
 
     names = ("target", "delta", "most", "by_rule")
     return {

@@ -13,11 +13,11 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evenhand.campaign.deciding import Chooser, Proposal, why_nothing
+from evenhand.campaign.intake import Intake, Step
 from evenhand.campaign.labels import check_text
 from evenhand.campaign.requests import Receipt
 from evenhand.campaign.settings import Parts
 from evenhand.campaign.state import State
-from evenhand.campaign.telling import Intake, Step
 from evenhand.errors import Conflict, InputError, NothingToAsk, Repeated
 from evenhand.ledger import Event, Example, Ledger, Reader, Writer
 from evenhand.ledger.base import Busy

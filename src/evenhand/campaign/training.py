@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from typing import TypeVar
 
 from evenhand.campaign.certifying import Certifier, Moment, Write
-from evenhand.campaign.fitting import Fitter, FixedReader
-from evenhand.campaign.proving import indicated
+from evenhand.campaign.proof import indicated
+from evenhand.campaign.scores import Fitter, FixedReader
 from evenhand.campaign.settings import Parts
 from evenhand.campaign.state import State
 from evenhand.claims.stopping import ErrorBelow, Seen

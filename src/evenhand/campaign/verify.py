@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 
 from evenhand.campaign.deciding import Chooser, offered
 from evenhand.campaign.deliveries import digest_of, label_digest
-from evenhand.campaign.pools import check_file
-from evenhand.campaign.proving import conclude
+from evenhand.campaign.pool import check_file
+from evenhand.campaign.proof import conclude
 from evenhand.campaign.refitting import refit_scores
 from evenhand.campaign.settings import Parts
 from evenhand.campaign.state import LETTERS, State

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 
 from evenhand.campaign.evidence import FrozenModel
-from evenhand.campaign.proving import weighed
+from evenhand.campaign.proof import weighed
 from evenhand.campaign.settings import Parts
 from evenhand.campaign.state import State
 from evenhand.claims.certificates import spent_by

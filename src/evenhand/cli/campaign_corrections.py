@@ -40,7 +40,7 @@ def correct(
                 "every example is already labelled so; nothing changed.",
             )
         else:
-            from evenhand.campaign.correcting import unchanged
+            from evenhand.campaign.corrections import unchanged
 
             changed = campaign.correct_written(str(id), str(label), reason=reason, by=user_name(by))
             words = unchanged(str(id), str(label))

@@ -19,7 +19,7 @@ def backup(
 ) -> None:
     """Write all campaigns to a file while they run."""
     with handled(as_json):
-        from evenhand.campaign.files import backup as write
+        from evenhand.campaign.export import backup as write
         from evenhand.ledger import open_ledger
 
         with open_ledger(db, read_only=True) as ledger:
@@ -35,8 +35,8 @@ def restore(
 ) -> None:
     """Put campaigns of a backup into a database that does not have them."""
     with handled(as_json):
-        from evenhand.campaign.files import open_backup
-        from evenhand.campaign.files import restore as read
+        from evenhand.campaign.export import open_backup
+        from evenhand.campaign.export import restore as read
         from evenhand.ledger import open_ledger
 
         with open_backup(file) as kept:

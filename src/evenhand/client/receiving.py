@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from evenhand.campaign.fitting import as_examples
 from evenhand.campaign.requests import Examples, Receipt, Refused, Request
+from evenhand.campaign.scores import as_examples
 from evenhand.campaign.state import State
 from evenhand.learners import Model
 from evenhand.learners.choosing import Choice, FinalModel

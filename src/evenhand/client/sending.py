@@ -12,7 +12,7 @@ import orjson
 
 from evenhand.arrays import Features, is_frame, is_missing
 from evenhand.campaign.deliveries import Delivery
-from evenhand.campaign.features import Rows
+from evenhand.campaign.examples import Rows
 from evenhand.campaign.labels import plain_list, read_id, read_label
 from evenhand.campaign.settings import make_settings
 from evenhand.campaign.state import State

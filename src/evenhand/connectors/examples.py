@@ -158,7 +158,7 @@ class PoolOfTasks:
         """Tasks' data as the campaign stores rows, by task; those that cannot be stored are left out."""
         if not tasks or columns is None or columns["kind"] != "table":
             return {}
-        from evenhand.campaign.features import schema_of
+        from evenhand.campaign.examples import schema_of
         from evenhand.tables.stored import to_text
 
         schema, table = schema_of(columns), self._table(tasks, str(self._campaign.settings["id"]))

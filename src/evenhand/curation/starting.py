@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.campaign import Campaign
-from evenhand.campaign.pool_files import digest_of_files, stamp
+from evenhand.campaign.pool import digest_of_files, stamp
 from evenhand.curation.checkpoint import checkpoint_path
 from evenhand.curation.files import check_output, write_text
 from evenhand.curation.labelling import Labelling, todo_path

@@ -11,6 +11,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from evenhand.learners.logistic.table import Encoding, TableLearner
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
@@ -18,7 +19,6 @@ from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 
 import evenhand as eh
 from evenhand.errors import InputError
-from evenhand.learners.logistic.table import Encoding, TableLearner
 from evenhand.learners.parsing import describe_learner, parse_learner
 from evenhand.learners.storing import dump_model, load_model
 

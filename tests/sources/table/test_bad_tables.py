@@ -9,8 +9,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-
 from evenhand.sources.table.problems import TableError
+
 from evenhand.sources.table.table import Table
 
 

@@ -7,6 +7,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from evenhand.sources.table.problems import TableError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
@@ -15,7 +16,6 @@ from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardSca
 from evenhand.risks import ERROR, Costs, as_risk
 from evenhand.sources.base import RiskStream, Source, Stream
 from evenhand.sources.table import stream as table_stream
-from evenhand.sources.table.problems import TableError
 from evenhand.sources.table.stream import TableStream
 from evenhand.sources.table.table import Table
 

@@ -11,8 +11,7 @@ from fastapi import Request
 from fastapi.responses import Response
 from pydantic import Field
 
-from evenhand.campaign.answering import not_open
-from evenhand.campaign.requests import as_time
+from evenhand.campaign.requests import as_time, not_open
 from evenhand.server.access import Collecting, Viewing
 from evenhand.server.api.shared import Body, Name, Number, Reason, new_router
 from evenhand.server.bodies import Json, Key, as_once

@@ -13,8 +13,7 @@ from fastapi import Query, Request
 from fastapi.responses import Response
 from pydantic import Field, ValidationError
 
-from evenhand.campaign.deliveries import Delivery
-from evenhand.campaign.intake import as_delivery
+from evenhand.campaign.deliveries import Delivery, as_delivery
 from evenhand.campaign.requests import Receipt
 from evenhand.errors import InputError
 from evenhand.server.access import Collecting, Leading, Seat

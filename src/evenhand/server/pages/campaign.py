@@ -9,7 +9,7 @@ from fastapi.responses import Response
 from starlette.background import BackgroundTask
 
 from evenhand.campaign.requests import as_time
-from evenhand.campaign.viewing import view_of
+from evenhand.campaign.view import view_of
 from evenhand.report.pages import campaign_report
 from evenhand.report.view import CampaignView
 from evenhand.server.access import Seat, Viewing

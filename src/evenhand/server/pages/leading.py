@@ -10,7 +10,7 @@ import anyio.to_thread
 from fastapi import Form, Request
 from fastapi.responses import Response
 
-from evenhand.campaign.correcting import unchanged
+from evenhand.campaign.corrections import unchanged
 from evenhand.campaign.requests import as_time
 from evenhand.errors import EvenhandError, InputError, LedgerError
 from evenhand.server import jobs

@@ -14,7 +14,7 @@ from evenhand.campaign.requests import as_time
 from evenhand.campaign.settings import Limits
 from evenhand.campaign.state import State
 from evenhand.campaign.status import running
-from evenhand.campaign.viewing import RATES, SOON
+from evenhand.campaign.view import RATES, SOON
 from evenhand.errors import InputError
 from evenhand.report.view import written
 from evenhand.server.access import grant_of, parts_of

@@ -9,9 +9,9 @@ import orjson
 from fastapi import Form, Request
 from fastapi.responses import Response
 
-from evenhand.campaign.features import feature_names
+from evenhand.campaign.examples import feature_names
 from evenhand.campaign.requests import as_time
-from evenhand.campaign.viewing import colours_of, why_of
+from evenhand.campaign.view import colours_of, why_of
 from evenhand.errors import EvenhandError, InputError, LedgerError, NotFound, NothingToAsk
 from evenhand.server.access import Collecting, Seat
 from evenhand.server.api.asking import Ask, ask

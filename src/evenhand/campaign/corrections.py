@@ -1,9 +1,4 @@
-"""Labels changed or taken back after they were told: corrected, withdrawn, erased.
-
-Counts and example sets change at once, scores at the next refit. The first label stays beside the corrected one, and a
-withdrawn row stays in the ledger, so that evidence on a frozen model cannot be improved afterwards. Erasing deletes
-features and labels for good and leaves a row that says so.
-"""
+"""Labels changed or taken back after they were told: corrected, withdrawn, erased."""
 
 from __future__ import annotations
 
@@ -17,8 +12,6 @@ from evenhand.campaign.state import LETTERS, State
 from evenhand.errors import InputError
 from evenhand.ledger.base import Example, Reader, Writer
 from evenhand.notation import JsonObject
-
-__all__ = ["Alteration", "check_reason", "correct", "erase", "leaving", "unchanged", "withdraw"]
 
 # what was paid for can be refunded; data added for free cannot
 _CHARGED = ("asked", "extra", "charged")

@@ -1,9 +1,4 @@
-"""The certify phase: asks for the labels a proof needs most, until the target is certified, refuted, or out of reach.
-
-A sampling rule starves the easy groups, and a certificate needs fresh labels of every group. So the phase asks for the
-group whose upper bound is furthest above the target. It decides by the newest `weighed` event, so that a ledger can be
-replayed and verified without the model.
-"""
+"""The certify phase: asks for the labels a proof needs most, until the target is certified, refuted, or out of reach."""
 
 from __future__ import annotations
 
@@ -19,8 +14,6 @@ from evenhand.errors import NothingToAsk
 from evenhand.notation import JsonObject
 from evenhand.strategies.base import CERTIFY, pick
 from evenhand.strategies.decision import Decision
-
-__all__ = ["CERTIFIED", "NOT_REACHED", "REFUTED", "choose", "conclude", "expected", "indicated", "weighed"]
 
 CERTIFIED, REFUTED, NOT_REACHED = "certified", "refuted", "not reached"
 _BENEFIT = 2.0

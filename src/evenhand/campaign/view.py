@@ -6,8 +6,8 @@ from collections import Counter
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from evenhand.campaign.reasons import explain, reason, term_names
 from evenhand.campaign.requests import as_time
-from evenhand.campaign.words import explain, reason, term_names
 from evenhand.errors import InputError, NothingToAsk
 from evenhand.report.view import Alert, CampaignView, Collector, GroupRow, Next, colours_for, written
 from evenhand.risks import RATES
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from evenhand.campaign.history import Past
     from evenhand.campaign.looking import Looking
 
-__all__ = ["RATES", "SOON", "colours_of", "view_of", "why_of"]
 
 _DAY = 86400.0
 _PACE_DAYS = 7

@@ -1,21 +1,18 @@
-"""The learner fitted on the examples in the ledger, and its scores.
-
-A `Fitter` is a cache: it takes in examples as they come, so that a refit costs only what is new. After a correction, or
-with a class never seen before, it reads everything again.
-"""
+"""The learner fitted on the examples in the ledger, and its scores."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
-from typing import Any
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.campaign.features import decode
+from evenhand.campaign.examples import decode
 from evenhand.campaign.labels import as_label
-from evenhand.campaign.learners import encodes, learner_digest
 from evenhand.campaign.past import Past
 from evenhand.campaign.requests import Examples
 from evenhand.campaign.settings import Parts
@@ -31,8 +28,10 @@ from evenhand.learners.logistic.learner import numeric
 from evenhand.learners.weights import fit_learner
 from evenhand.ledger.base import Event, Example, Reader
 from evenhand.notation import JsonObject
+from evenhand.risks import ERROR, Risk
 
-__all__ = ["Fitter", "FixedReader", "as_examples", "learner_errors", "matrix"]
+if TYPE_CHECKING:
+    from evenhand.learners.base import Learner
 
 
 LEARNED_FROM = ("train", "validate", "certify")
@@ -324,3 +323,41 @@ def learner_errors(state: State) -> Iterator[None]:
         raise LearnerError(f"{error} (after {state.examples} examples)") from error
     except Exception as error:
         raise LearnerError(f"the learner failed in fit after {state.examples} examples: {error}") from error
+
+
+def learner_from_text(text: str | None, risk: Risk = ERROR) -> Any:
+    """The learner a text describes, ready for the risk; None where somebody else trains."""
+    if text is None:
+        return None
+    from evenhand.learners import as_learner
+    from evenhand.learners.parsing import parse_learner
+
+    return as_learner(parse_learner(text), risk)
+
+
+def wants_numbers(learner: Learner) -> bool:
+    """Whether a learner fails on text and missing values."""
+    from evenhand.learners import Logistic, SklearnLearner
+    from evenhand.learners.columns import needs_columns
+    from evenhand.learners.torch.learner import TorchLearner
+
+    if needs_columns(learner):
+        return False
+    if isinstance(learner, SklearnLearner):
+        from sklearn.utils import get_tags
+
+        # a pipeline may impute and encode in its first step, but its tags describe the last
+        composed = hasattr(learner.estimator, "steps")
+        return not composed and not get_tags(learner.estimator).input_tags.allow_nan
+    return isinstance(learner, Logistic | TorchLearner)
+
+
+def encodes(learner: Any) -> bool:
+    """Whether a learner encodes all columns it is given, so that free text must not be among them."""
+    return bool(getattr(learner, "encodes", False))
+
+
+def learner_digest(text: str | None, seed: int) -> str:
+    """A fingerprint of what fits: the learner's text, its seed, and the versions of the libraries behind it."""
+    parts = (text, seed, version("evenhand"), version("scikit-learn"), version("numpy"))
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]

@@ -6,8 +6,6 @@ import numpy as np
 
 from evenhand.strategies.decision import Decision
 
-__all__ = ["explain", "reason", "term_names"]
-
 _TERMS = {
     "loss": "its {risk} on validation examples",
     "confidence": "for how few examples it has",

@@ -1,9 +1,4 @@
-"""Feature rows of any kind that users hold, as the ledger stores them row by row, and back again.
-
-A row is JSON text (a list of values in the order of the columns), or the bytes of an array in NumPy's format. The first
-delivery of a campaign sets what the columns are, and later ones have to match it. Tables are read by `evenhand.tables`;
-their columns are a schema.
-"""
+"""Feature rows of any kind that users hold, as the ledger stores them row by row, and back again."""
 
 from __future__ import annotations
 
@@ -26,7 +21,6 @@ if TYPE_CHECKING:
     from evenhand.tables.frame import Frame
     from evenhand.tables.schema import Columns, Schema
 
-__all__ = ["LARGEST", "Rows", "as_rows", "decode", "feature_names", "schema_of", "table_rows", "typed_rows"]
 
 LARGEST = 1e100
 """Numbers beyond this overflow in any model's arithmetic: squares of it are still finite, sums of squares too."""
