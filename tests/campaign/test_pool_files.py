@@ -22,6 +22,7 @@ from tests.helpers import Shell, label_of, new_schema, pool_frame
 from typer.testing import CliRunner
 
 import evenhand as eh
+import evenhand.campaign.pool as pool_module
 from evenhand.campaign.state import State
 from evenhand.cli.campaign import app
 from evenhand.cli.campaign_pool import write_todo
@@ -292,7 +293,7 @@ BLOCK = re.compile(r"^```(python|sh|text)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 def test_the_guide_says_what_happens(shell: PoolShell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every command of the page, in order, prints what the page says; `…` is a time."""
-    monkeypatch.setattr(pool, "draw_order", lambda settings, event, salt: RowOrder(event, "0"))  # that of the page
+    monkeypatch.setattr(pool_module, "draw_order", lambda settings, event, salt: RowOrder(event, "0"))  # that of the page
     said, told = "", 0
     for kind, block in BLOCK.findall(PAGE.read_text(encoding="utf-8")):
         if kind == "python" and "to_csv" in block:
@@ -652,7 +653,7 @@ def shape(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def few_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     """Copy few rows at a time, so that small files are read in several goes."""
-    monkeypatch.setattr(pool, "AHEAD", 3)
+    monkeypatch.setattr(pool_module, "AHEAD", 3)
 
 
 @pytest.mark.usefixtures("few_ahead")

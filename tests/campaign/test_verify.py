@@ -18,7 +18,7 @@ from sqlalchemy import text
 
 import evenhand as eh
 from evenhand.campaign.reasons import explain
-from evenhand.campaign.scores import learner_from_text
+from evenhand.campaign.settings import learner_from_text
 from evenhand.campaign.state import State
 from evenhand.ledger import Event, Ledger, MemoryLedger
 from evenhand.ledger.database import DatabaseLedger

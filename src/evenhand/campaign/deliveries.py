@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from evenhand.campaign.examples import Rows, as_rows, decode, schema_of, table_rows
 from evenhand.campaign.labels import Classes, Label, label_text, plain_list, read_id, read_label
 from evenhand.campaign.requests import Refused
-from evenhand.campaign.scores import encodes
+from evenhand.campaign.settings import encodes
 from evenhand.campaign.state import State
 from evenhand.errors import Conflict, InputError
 from evenhand.ledger.base import Event, Example, Reader

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +13,7 @@ from evenhand.campaign.examples import decode
 from evenhand.campaign.labels import as_label
 from evenhand.campaign.past import Past
 from evenhand.campaign.requests import Examples
-from evenhand.campaign.settings import Parts
+from evenhand.campaign.settings import Parts, encodes, learner_digest
 from evenhand.campaign.state import State
 from evenhand.engine.labels import Labels
 from evenhand.engine.memories.base import Memory
@@ -28,10 +26,9 @@ from evenhand.learners.logistic.learner import numeric
 from evenhand.learners.weights import fit_learner
 from evenhand.ledger.base import Event, Example, Reader
 from evenhand.notation import JsonObject
-from evenhand.risks import ERROR, Risk
 
 if TYPE_CHECKING:
-    from evenhand.learners.base import Learner
+    pass
 
 
 LEARNED_FROM = ("train", "validate", "certify")
@@ -323,41 +320,3 @@ def learner_errors(state: State) -> Iterator[None]:
         raise LearnerError(f"{error} (after {state.examples} examples)") from error
     except Exception as error:
         raise LearnerError(f"the learner failed in fit after {state.examples} examples: {error}") from error
-
-
-def learner_from_text(text: str | None, risk: Risk = ERROR) -> Any:
-    """The learner a text describes, ready for the risk; None where somebody else trains."""
-    if text is None:
-        return None
-    from evenhand.learners import as_learner
-    from evenhand.learners.parsing import parse_learner
-
-    return as_learner(parse_learner(text), risk)
-
-
-def wants_numbers(learner: Learner) -> bool:
-    """Whether a learner fails on text and missing values."""
-    from evenhand.learners import Logistic, SklearnLearner
-    from evenhand.learners.columns import needs_columns
-    from evenhand.learners.torch.learner import TorchLearner
-
-    if needs_columns(learner):
-        return False
-    if isinstance(learner, SklearnLearner):
-        from sklearn.utils import get_tags
-
-        # a pipeline may impute and encode in its first step, but its tags describe the last
-        composed = hasattr(learner.estimator, "steps")
-        return not composed and not get_tags(learner.estimator).input_tags.allow_nan
-    return isinstance(learner, Logistic | TorchLearner)
-
-
-def encodes(learner: Any) -> bool:
-    """Whether a learner encodes all columns it is given, so that free text must not be among them."""
-    return bool(getattr(learner, "encodes", False))
-
-
-def learner_digest(text: str | None, seed: int) -> str:
-    """A fingerprint of what fits: the learner's text, its seed, and the versions of the libraries behind it."""
-    parts = (text, seed, version("evenhand"), version("scikit-learn"), version("numpy"))
-    return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from evenhand.campaign.labels import Classes, check_text, plain_list, read_label
-from evenhand.campaign.scores import learner_from_text, wants_numbers
 from evenhand.engine.settings import MOST_LABELS, as_population, as_seed, check_settings
 from evenhand.errors import InputError
 from evenhand.notation import JsonMapping, JsonObject
-from evenhand.risks import Costs, OwnRisk, Risk, as_risk
+from evenhand.risks import ERROR, Costs, OwnRisk, Risk, as_risk
 from evenhand.strategies import Strategy, describe_strategy, parse_strategy, strategy_text
 
 if TYPE_CHECKING:
@@ -384,3 +385,44 @@ def _strategy_text(strategy: str | Strategy) -> str:
     # an object with own terms is given again when the campaign is opened, whatever this machine allows texts to name
     text = None if getattr(strategy, "terms", ()) else describe_strategy(strategy, in_full=True)
     return text or f"{_OWN}{getattr(strategy, '__name__', type(strategy).__name__)}"
+
+
+# -------------------------------------------------------------------- learners
+
+
+def learner_from_text(text: str | None, risk: Risk = ERROR) -> Any:
+    """The learner a text describes, ready for the risk; None where somebody else trains."""
+    if text is None:
+        return None
+    from evenhand.learners import as_learner
+    from evenhand.learners.parsing import parse_learner
+
+    return as_learner(parse_learner(text), risk)
+
+
+def wants_numbers(learner: Any) -> bool:
+    """Whether a learner fails on text and missing values."""
+    from evenhand.learners import Logistic, SklearnLearner
+    from evenhand.learners.columns import needs_columns
+    from evenhand.learners.torch.learner import TorchLearner
+
+    if needs_columns(learner):
+        return False
+    if isinstance(learner, SklearnLearner):
+        from sklearn.utils import get_tags
+
+        # a pipeline may impute and encode in its first step, but its tags describe the last
+        composed = hasattr(learner.estimator, "steps")
+        return not composed and not get_tags(learner.estimator).input_tags.allow_nan
+    return isinstance(learner, Logistic | TorchLearner)
+
+
+def encodes(learner: Any) -> bool:
+    """Whether a learner encodes all columns it is given, so that free text must not be among them."""
+    return bool(getattr(learner, "encodes", False))
+
+
+def learner_digest(text: str | None, seed: int) -> str:
+    """A fingerprint of what fits: the learner's text, its seed, and the versions of the libraries behind it."""
+    parts = (text, seed, version("evenhand"), version("scikit-learn"), version("numpy"))
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
