@@ -107,8 +107,8 @@ def conclude(state: State, available: Sequence[bool]) -> JsonObject | None:
     low = found.lower(spent)
     if (low > target).any():
         group = state.groups[int(np.argmax(low))]
-        why = f"the risk of {group!r} is above {target:g}, with {sure}"
-        return {"outcome": REFUTED, "why": why, "group": group, **about}
+        above = f"the risk of {group!r} is above {target:g}, with {sure}"
+        return {"outcome": REFUTED, "why": above, "group": group, **about}
     why = _out_of_reach(state, found, available)
     if why is None:
         return None
