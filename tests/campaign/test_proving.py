@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from scipy.stats import binomtest
 import evenhand as eh
 from evenhand.claims.certificates import Evidence, spent_by
 from evenhand.claims.findings import Answered, Findings
+from evenhand.claims.planning import labels_for_width
 from evenhand.claims.sequences import error_rate
 from evenhand.claims.stopping import ErrorBelow, LabelsSpent
 
@@ -360,3 +362,94 @@ def selected(seed: int) -> bool:
 
 def test_who_leaves_errors_open_forges_nothing() -> None:
     assert sum(selected(seed) for seed in range(5)) <= 1
+
+
+# -------------------------------------------------------------------- the confidence
+
+
+def outcome(c: eh.Campaign) -> dict[str, Any]:
+    found: dict[str, Any] = c.status()["proof"]
+    return found
+
+
+def test_every_outcome_says_how_sure_it_is() -> None:
+    world = World(8, {"u": 0.02, "v": 0.02})
+    c = begun(world)
+    c.certify(0.2, delta=0.01)
+    assert play(c, world) == "certified"
+    assert outcome(c)["why"] == "no group's risk is above 0.2, with 99 % confidence"
+    with pytest.raises(eh.NothingToAsk, match="99 % confidence"):
+        c.ask()
+    c.certify(0.001, most=10)
+    assert play(c, world) == "not reached"
+    assert outcome(c)["why"].endswith("0.001 is not proven with 99 % confidence"), (
+        "that of the freeze, if none is given"
+    )
+    assert "99 % confidence" in str(c.certificate())
+    world = World(9, {"u": 0.3, "v": 0.02})
+    c = begun(world)
+    c.certify(0.29, delta=0.001)
+    c.certify(0.1, delta=0.001)
+    assert play(c, world) in ("refuted", "not reached")
+    assert outcome(c)["why"].endswith("with 99.9 % confidence")
+    assert "99.9 % confidence" in str(c.certificate()), "and not 100 %"
+
+
+def test_nothing_is_proven_with_less_confidence_than_the_freeze_had() -> None:
+    """Else `certify(delta=.01)` and then `certify(.2, delta=.5)` would call certified what is half sure."""
+    world = World(8, {"u": 0.02, "v": 0.02})
+    c = begun(world)
+    c.certify(delta=0.01)
+    with pytest.raises(eh.InputError, match=r"frozen with 99 % confidence.*delta=0\.01"):
+        c.certify(0.2, delta=0.5)
+    assert outcome(c) is None
+    c.certify(0.2, delta=0.001)
+    assert play(c, world) == "certified"
+    assert outcome(c)["why"].endswith("with 99.9 % confidence"), "more is allowed"
+
+
+def test_the_claims_of_a_campaign_share_its_delta() -> None:
+    world = World(8, {"u": 0.02, "v": 0.02})
+    c = begun(world)
+    seen = []
+    for _ in range(3):
+        c.certify()
+        for _ in range(10):
+            world.tell(c, c.ask())
+        found = c.certificate()
+        errors = [round(mean * n) for mean, n in zip(found.mean, found.n, strict=True)]
+        share = 0.05 / (found.version * (found.version + 1))
+        bounds = [float(error_rate(e, n, share)[1]) for e, n in zip(errors, found.n, strict=True)]
+        seen.append((found.version, found.worst_at_most == pytest.approx(max(bounds))))
+    assert seen == [(1, True), (2, True), (3, True)], "δ/2, δ/6, δ/12: each is dearer than the one before"
+    assert sum(spent_by(k, 0.05) for k in range(1, 2000)) == pytest.approx(0.05, abs=1e-4)
+
+
+@pytest.mark.parametrize("delta", [0.9, 0.51, 0, 1, -0.1, float("nan")])
+def test_a_claim_is_more_likely_true_than_false(delta: float) -> None:
+    world = World(8)
+    c = begun(world, 40)
+    c.certify()
+    for refused in (
+        lambda: c.certify(delta=delta),
+        lambda: c.certificate(delta),
+        lambda: c.running(delta),
+        lambda: ErrorBelow(0.2, confidence=1 - delta),
+        lambda: labels_for_width(0.1, 0.05, delta=delta),
+    ):
+        with pytest.raises(eh.InputError, match=r"delta must be above 0 and at most 0\.5|confidence must"):
+            refused()
+
+
+def test_a_rule_is_as_sure_as_the_freeze() -> None:
+    world = World(8, {"u": 0.02, "v": 0.02})
+    c = begun(world, 40, budget=2000)
+    c.certify(delta=0.01)
+    c.change(stop="target=0.2")
+    while c.status()["nothing_to_ask"] is None:
+        with suppress(eh.NothingToAsk):
+            world.tell(c, c.ask())
+    assert outcome(c)["outcome"] == "certified"
+    assert outcome(c)["delta"] <= 0.05
+    frozen = [e["facts"]["delta"] for e in c.events() if e["kind"] in ("frozen", "proving")]
+    assert frozen == sorted(frozen, reverse=True), "never at more than its freeze"

@@ -349,7 +349,7 @@ def test_certificates(shell: Shell) -> None:
     assert "accuracy steers the choice: an indication, no claim" in words
     assert "error so far: the error on new labels, averaged over the models of the time" in words
     bound = found["certificate"]["worst_at_most"]
-    assert f"no group's error is above {bound:.3f}, with 90% confidence" in words
+    assert f"no group's error is above {bound:.3f}, with 90 % confidence" in words
     for group, each in found["certificate"]["groups"].items():
         assert f"{group}      {each['low']:.3f} and {each['high']:.3f}  80" in words
     assert "the worst is one of u, v" in words

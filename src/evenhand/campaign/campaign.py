@@ -308,7 +308,7 @@ class Campaign(Asking):
         *,
         model: Any = "final",
         most: int | None = None,
-        delta: float = 0.05,
+        delta: float | None = None,
         distinct: bool | None = None,
         by: str | None = None,
     ) -> Certificate:
@@ -324,7 +324,9 @@ class Campaign(Asking):
             target: the risk that no group may exceed.
             model: `"final"`, what `final_model` returns now; `"current"`, fitted on the training examples; or your own.
             most: labels the proof may take; by default what is left of the budget.
-            delta: the largest probability that the certificate is wrong; version k of the frozen model gets δ/(k(k+1)).
+            delta: the largest probability that the certificate is wrong, at most 0.5; version k of the frozen model gets
+                δ/(k(k+1)). By default that of the model frozen before, or 0.05; a model that is frozen already can be
+                proven with as much confidence or more.
             distinct: your word that every row told without an id is a different example; by default the campaign's
                 setting.
             by: who freezes it.

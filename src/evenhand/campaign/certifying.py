@@ -30,6 +30,10 @@ Moment = Callable[[], AbstractContextManager[tuple[Reader, State]]]
 """Opens a reader of the campaign at one moment, with a copy of its state."""
 
 
+DELTA = 0.05
+"""The probability that a certificate is wrong, if nobody says another."""
+
+
 class Certifier:
     """The frozen model of one campaign as a cache, and the steps that freeze it and prove a target.
 
@@ -60,13 +64,13 @@ class Certifier:
         *,
         model: Any = "final",
         most: int | None = None,
-        delta: float = 0.05,
+        delta: float | None = None,
         distinct: bool | None = None,
         by: str | None = None,
         by_rule: bool = False,
     ) -> Certificate:
         """Freeze a model and store it, and with a target begin the phase that proves it; gives the certificate so far."""
-        delta = checks.probability("delta", _number("delta", delta))
+        delta = None if delta is None else checks.level(_number("delta", delta))
         if target is not None:
             target = checks.probability("target", _number("target", target))
         if most is not None and (_number("most", most) < 1 or most != int(most)):
@@ -89,10 +93,13 @@ class Certifier:
                     "rows were told without ids, so nobody can know whether one came twice: certify(distinct=True) is your "
                     "word that every row is a different example; or give every row its id"
                 )
+            was = DELTA if state.frozen is None else float(state.frozen["delta"])
+            # a rule says how sure it wants to be at least, and being surer costs it nothing but labels
+            delta = was if delta is None else min(delta, was) if by_rule and state.frozen is not None else delta
         if target is not None and not by_rule:
             self._refit()  # the labels to expect are estimated from scores, even if the rule needs none
         stored, facts = self._stored(model, delta, vouched)
-        phase = None if target is None else {"target": target, "delta": float(delta), "most": most, "by_rule": by_rule}
+        phase = None if target is None else {"target": target, "delta": delta, "most": most, "by_rule": by_rule}
 
         def step(now: State, writer: Writer) -> None:
             if now.closed is not None:
@@ -102,6 +109,12 @@ class Certifier:
                 # under the lock: labels that came meanwhile may
                 # have made the old model the cheaper one to prove
                 anew, compared = self._anew(writer, now, phase, stored.digest, model)
+            if not anew and now.frozen is not None and delta > now.frozen["delta"]:
+                kept = now.frozen["delta"]
+                raise InputError(
+                    f"the model was frozen with {checks.confidence(kept)}, and nothing can be proven of it with less: give "
+                    f"delta={kept:g} or a smaller one, or leave it out"
+                )
             if anew:
                 version = 1 + (now.frozen["version"] if now.frozen else 0)
                 writer.put_model(stored._replace(version=version))
@@ -124,7 +137,7 @@ class Certifier:
         # a frozen model is a fact that has to be read for
         # years: one that cannot be read back is refused now
         load_model(form, data, self._parts.learner if form == "torch" else None)
-        facts = {"digest": digest, "format": form, "delta": float(delta), "distinct": vouched, "versions": _versions()}
+        facts = {"digest": digest, "format": form, "delta": delta, "distinct": vouched, "versions": _versions()}
         facts["model"] = model if isinstance(model, str) else "own"
         return StoredModel(0, digest, form, data), facts
 

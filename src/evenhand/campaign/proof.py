@@ -9,6 +9,7 @@ import numpy as np
 from evenhand.arrays import Floats, Ints, Mask
 from evenhand.campaign.state import State
 from evenhand.claims.certificates import spent_by
+from evenhand.claims.checks import confidence
 from evenhand.claims.findings import Findings
 from evenhand.errors import NothingToAsk
 from evenhand.notation import JsonObject
@@ -92,15 +93,19 @@ def conclude(state: State, available: Sequence[bool]) -> JsonObject | None:
     bound = 1.0 if state.weighed is None else state.weighed["worst_at_most"]
     about = {"target": target, "delta": state.proving["delta"], "worst_at_most": bound}
     about |= {"labels": state.labels_used - state.proving["labels"]}
+    sure = confidence(state.proving["delta"])
     # in this order: a proof that is complete counts, whatever else could be said of a group
     if bound <= target:
-        return {"outcome": CERTIFIED, "why": f"no group's risk is above {target:g}", **about}
+        return {"outcome": CERTIFIED, "why": f"no group's risk is above {target:g}, with {sure}", **about}
     low = found.lower(spent)
     if (low > target).any():
         group = state.groups[int(np.argmax(low))]
-        return {"outcome": REFUTED, "why": f"the risk of {group!r} is above {target:g}", "group": group, **about}
+        above = f"the risk of {group!r} is above {target:g}, with {sure}"
+        return {"outcome": REFUTED, "why": above, "group": group, **about}
     why = _out_of_reach(state, found, available)
-    return None if why is None else {"outcome": NOT_REACHED, "why": why, **about}
+    if why is None:
+        return None
+    return {"outcome": NOT_REACHED, "why": f"{why}, so {target:g} is not proven with {sure}", **about}
 
 
 def _out_of_reach(state: State, found: Findings, available: Sequence[bool]) -> str | None:

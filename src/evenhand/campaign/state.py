@@ -567,7 +567,7 @@ class State:
             bound = 1.0 if self.weighed is None else self.weighed["worst_at_most"]
             about = {"target": self.proving["target"], "delta": self.proving["delta"], "worst_at_most": bound}
             about |= {"labels": self.labels_used - self.proving["labels"], "event": event.seq, "by_rule": False}
-            self.outcome = {"outcome": "not reached", "why": "the campaign was closed", **about}
+            self.outcome = {"outcome": "not reached", "why": "the campaign was closed before it was proven", **about}
             self.proving = None
         for number in list(self.open):
             self._give_up(self._close(number))

@@ -62,7 +62,7 @@ class VCBound:
     def __post_init__(self) -> None:
         if self.d < 1:
             raise InputError(f"d, the VC dimension, must be at least 1, got {self.d!r}")
-        checks.probability("delta", self.delta)
+        checks.level(self.delta)
 
     def __call__(self, n: ArrayLike, groups: int | None = None) -> Floats:
         """e(N), 1 where it says nothing."""
@@ -96,7 +96,7 @@ class RademacherBound:
     delta: float = 0.05
 
     def __post_init__(self) -> None:
-        checks.probability("delta", self.delta)
+        checks.level(self.delta)
         if self.B < 0:
             raise InputError(f"B must not be negative, got {self.B!r}")
         if self.alpha <= 0:

@@ -101,7 +101,7 @@ class Certificate:
         return cls(groups=tuple(record["groups"]), worst_groups=tuple(record["worst_groups"]), **found)
 
     def __str__(self) -> str:
-        notes = [f"confidence {self.confidence:.0%}", f"{sum(self.n):,} labels since it was frozen"]
+        notes = [checks.confidence(1 - self.confidence), f"{sum(self.n):,} labels since it was frozen"]
         notes += [f"{sum(self.corrected):,} of them corrected or taken back"] if sum(self.corrected) else []
         notes += [f"{sum(self.missing):,} missing, counted as errors"] if sum(self.missing) else []
         notes += [f"{sum(self.open):,} still open"] if sum(self.open) else []
@@ -226,7 +226,7 @@ class Evidence:
 
 def spent_by(version: int, delta: float) -> float:
     """δ/(k(k+1)): what version k may use; over all versions that sums to δ."""
-    checks.probability("delta", delta)
+    checks.level(delta)
     if version < 1:
         raise InputError(f"versions count from 1, got {version!r}")
     return delta / (version * (version + 1))

@@ -29,7 +29,7 @@ def labels_for_width(
     """
     if not 0 < width < 0.5:
         raise InputError(f"width must lie between 0 and 0.5, got {width!r}")
-    checks.probability("delta", delta)
+    checks.level(delta)
     if not 0 <= error <= 1:
         raise InputError(f"error must lie in [0, 1], got {error!r}")
     if groups < 1:

@@ -17,7 +17,7 @@ def running_half_width(n: ArrayLike, delta: float = 0.05, *, best_at: float = 50
     >>> running_half_width([0, 100, 500]).round(3)
     array([1.   , 0.168, 0.068])
     """
-    checks.probability("delta", delta)
+    checks.level(delta)
     if not best_at > 0:
         raise InputError(f"best_at must be positive, got {best_at!r}")
     size = np.asarray(n, dtype=float)
@@ -68,8 +68,8 @@ def upper_rate(errors: ArrayLike, n: ArrayLike, delta: ArrayLike = 0.05) -> Floa
 def _checked(errors: ArrayLike, n: ArrayLike, delta: ArrayLike) -> tuple[Floats, Floats, Floats]:
     """The counts and the limit of the evidence, checked and in one shape."""
     level = np.asarray(delta, dtype=float)
-    if not ((level > 0) & (level < 1)).all():
-        raise InputError(f"delta must lie strictly between 0 and 1, got {delta!r}")
+    if not ((level > 0) & (level <= checks.MOST_DELTA)).all():
+        raise InputError(f"delta must be above 0 and at most {checks.MOST_DELTA}, got {delta!r}")
     s, size, limit = np.broadcast_arrays(np.asarray(errors, dtype=float), np.asarray(n, dtype=float), np.log(1 / level))
     if np.any(s < 0) or np.any(s > size):
         raise InputError(f"errors must lie between 0 and n, got {errors!r} of {n!r}")

@@ -94,6 +94,8 @@ class ErrorBelow(Rule):
     def __post_init__(self) -> None:
         checks.probability("target", self.target)
         checks.probability("confidence", self.confidence)
+        if self.confidence < 1 - checks.MOST_DELTA:
+            raise InputError(f"confidence must be at least {1 - checks.MOST_DELTA}, got {self.confidence!r}")
 
     @property
     def needs_certificate(self) -> bool:
@@ -111,7 +113,7 @@ class ErrorBelow(Rule):
         # a proof of something weaker, which certify() may have been asked for, is not this one
         if found["target"] > self.target or found["delta"] > 1 - self.confidence + 1e-12:
             return None
-        return f"no group's {seen.risk} is above {self.target:g} (confidence {self.confidence:.0%})"
+        return f"no group's {seen.risk} is above {self.target:g}, with {checks.confidence(1 - self.confidence)}"
 
     def to_prove(self, seen: Seen) -> ErrorBelow | None:
         """The target, once a model as good as the scores show could be certified with the remaining labels."""

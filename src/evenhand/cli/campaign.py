@@ -308,7 +308,10 @@ def certify(
     model: Annotated[
         str, typer.Option(help="final: fitted on every label; current: on the training examples")
     ] = "final",
-    delta: Annotated[float, typer.Option(help="the probability with which the certificate may be wrong")] = 0.05,
+    delta: Annotated[
+        float | None,
+        typer.Option(help="the probability with which the certificate may be wrong; that of the frozen model, or 0.05"),
+    ] = None,
     distinct: Annotated[
         bool, typer.Option("--distinct", help="you vouch that every row told without an id is a different example")
     ] = False,

@@ -102,6 +102,8 @@ def verify(name: Name, db: Database = DEFAULT, as_json: AsJson = False) -> None:
 
 def certificate_text(found: JsonObject) -> str:
     """What is certain about the frozen model, in words."""
+    from evenhand.claims import checks
+
     groups = found["groups"].values()
     n, corrected, missing = (sum(group[key] for group in groups) for key in ("n", "corrected", "missing"))
     head = f"certificate, version {found['version']} (frozen at {found['frozen_at_labels']} labels): "
@@ -115,7 +117,7 @@ def certificate_text(found: JsonObject) -> str:
     notes += ["on your word that all rows told without an id differ"] if found["distinct"] else []
     notes += [f"{found['equal']} rows equal an earlier one"] if found["equal"] else []
     said = (
-        f"no group's {found['risk']} is above {found['worst_at_most']:.3f}, with {found['confidence']:.0%} confidence"
+        f"no group's {found['risk']} is above {found['worst_at_most']:.3f}, with {checks.confidence(1 - found['confidence'])}"
         if found["worst_at_most"] < 1
         else f"nothing is certain yet about {', '.join(g for g, f in found['groups'].items() if f['high'] >= 1)}"
     )
@@ -123,7 +125,7 @@ def certificate_text(found: JsonObject) -> str:
     rows += [(group, f"{g['low']:.3f} and {g['high']:.3f}", f"{g['n']:,}") for group, g in found["groups"].items()]
     wide = columns()
     table = [f"  {line}" for line in aligned(rows, None if wide is None else wide - 2)]
-    both = f"  (for all groups at once, with {found['confidence']:.0%} confidence; the worst is one of {', '.join(found['worst_groups'])})"
+    both = f"  (for all groups at once, with {checks.confidence(1 - found['confidence'])}; the worst is one of {', '.join(found['worst_groups'])})"
     return "\n".join([f"{head}{said} ({', '.join(notes)})", *table, both])
 
 
@@ -213,7 +215,7 @@ def _status_text(found: JsonObject) -> str:
     running = found["running"]
     line(
         f"error so far: the {title_of(running['risk'])} on new labels, averaged over the models of the time; it lies between these "
-        f"numbers with {running['confidence']:.0%} confidence, however often you look"
+        f"numbers with {round(100 * running['confidence'], 6):g} % confidence, however often you look"
     )
     if found["certificate"]:
         line(certificate_text(found["certificate"]))

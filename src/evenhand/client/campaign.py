@@ -170,7 +170,7 @@ class RemoteCampaign(RemoteLooking):
         *,
         model: str = "final",
         most: int | None = None,
-        delta: float = 0.05,
+        delta: float | None = None,
         distinct: bool | None = None,
     ) -> Certificate:
         """Freeze a model, `"final"` or `"current"`, and with a target begin to prove that no risk is above it."""

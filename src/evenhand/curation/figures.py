@@ -9,6 +9,7 @@ import numpy as np
 
 from evenhand.arrays import Floats, Ints
 from evenhand.claims.intervals import bounded_mean, clopper_pearson
+from evenhand.claims.paired import together
 from evenhand.notation import JsonObject
 from evenhand.risks import Measure, Outcomes, Risk, Tally
 
@@ -57,17 +58,17 @@ def positive_place(given: Any, risk: Risk, labels: list[Any]) -> int | None:
     return int(np.flatnonzero(Risk("fnr", positive=wanted).for_classes(labels).relevant)[0])
 
 
-def by_group(tested: Predictions, least: int, delta: float = DELTA) -> list[Row]:
+def by_group(tested: Predictions, least: int) -> list[Row]:
     """A row of figures for each group.
 
-    `low` to `high` is around the accuracy and holds for all groups at once, with probability 1 − delta: the exact interval
-    at delta divided by the number of groups. `risk_low` to `risk_high` is the same for the risk. A group with fewer than
+    `low` to `high` is around the accuracy and holds for all groups at once, with probability 1 − DELTA: the exact interval
+    at DELTA divided by the number of groups. `risk_low` to `risk_high` is the same for the risk. A group with fewer than
     `least` relevant test rows is marked `few`.
     """
     tally = tested.tally()
     # all groups are looked at and the worst is named: an interval that is meant to hold for it must hold for all (Bonferroni)
-    low, high = clopper_pearson(tally.n - tally.wrong, tally.n, 1 - delta / len(tested.groups))
-    risk_low, risk_high = risk_intervals(tested.measure, tally, tested, delta)
+    low, high = clopper_pearson(tally.n - tally.wrong, tally.n, together(len(tested.groups), DELTA))
+    risk_low, risk_high = risk_intervals(tested.measure, tally, len(tested.groups))
     rows = []
     for z, name in enumerate(tested.groups):
         n, behind = int(tally.n[z]), int(tally.behind[z])
@@ -110,16 +111,16 @@ def worst_off(rows: list[Row], *, with_few: bool = False) -> JsonObject | None:
     return {"low": max(low for low, _ in ends), "high": max(high for _, high in ends), "groups": len(known)}
 
 
-def risk_intervals(measure: Measure, tally: Tally, tested: Predictions, delta: float = DELTA) -> tuple[Floats, Floats]:
+def risk_intervals(measure: Measure, tally: Tally, groups: int) -> tuple[Floats, Floats]:
     """Intervals of the groups' risks, simultaneous over groups; NaN for the log loss, which has no upper limit.
 
-    Means of class means (`balanced`) have an interval for each class, at delta over groups and classes; a class without
+    Means of class means (`balanced`) have an interval for each class, at DELTA over groups and classes; a class without
     test rows counts as anything between 0 and 1.
     """
     if measure.risk.name == "log":
-        nothing = np.full(len(tested.groups), np.nan)
+        nothing = np.full(groups, np.nan)
         return nothing, nothing
-    level = 1 - delta / (len(tested.groups) * measure.strata)
+    level = together(groups * measure.strata, DELTA)
     # by the values that losses may have, not by those seen; for a user's function they are not known
     if measure.table is not None and np.isin(measure.table[measure.relevant], (0.0, 1.0)).all():
         low, high = clopper_pearson(np.rint(tally.total), tally.relevant, level)

@@ -18,20 +18,6 @@ from evenhand.simulation.metrics import spread, worst
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = [
-    "PAIRED",
-    "coloured",
-    "draw_ahead",
-    "draw_band",
-    "draw_groups",
-    "draw_mixture",
-    "draw_share",
-    "draw_worst",
-    "footnote",
-    "panels",
-    "watermark",
-]
-
 # more points cannot be seen, and would make an SVG of megabytes
 _POINTS = 200
 
@@ -101,9 +87,13 @@ def draw_worst(ax: Axes, runs: Mapping[str, Record], *, by: str = "labels") -> N
     """Test accuracy of the worst group, a line for each strategy."""
     for label, record, colour in coloured(runs):
         rounds = tested_rounds(record)
-        x = record.labels[rounds].max(axis=1) if by == "labels" else rounds + 1
-        draw_band(ax, x, worst(record.accuracy[rounds]), label, colour)
+        draw_band(ax, _spent(record, rounds, by), worst(record.accuracy[rounds]), label, colour)
     _legend(ax, "lower right")
+
+
+def _spent(record: Record, rounds: Ints, by: str) -> Ints:
+    """Where these rounds stand on the axis: by the labels they have spent, or by their number."""
+    return np.asarray(record.labels[rounds].max(axis=1) if by == "labels" else rounds + 1)
 
 
 def draw_ahead(ax: Axes, runs: Mapping[str, Record], base: str, *, by: str = "labels") -> None:
@@ -113,20 +103,17 @@ def draw_ahead(ax: Axes, runs: Mapping[str, Record], base: str, *, by: str = "la
             ax.axhline(0, color=colour, linewidth=1.6)
             continue
         rounds, found = leads(runs, label, base)
-        x = record.labels[rounds].max(axis=1) if by == "labels" else rounds + 1
         mean, high = (100 * np.array([getattr(one, end) for one in found]) for end in ("mean", "high"))
-        band(ax, x, mean, high - mean, label, colour)
+        band(ax, _spent(record, rounds, by), mean, high - mean, label, colour)
     ax.set_ylabel("percentage points")
 
 
-def draw_groups(ax: Axes, record: Record, *, by: str = "labels", legend: bool = True) -> None:
-    """Test accuracy of every group of one strategy."""
+def draw_groups(ax: Axes, record: Record) -> None:
+    """Test accuracy of every group of one strategy, against the round."""
     rounds = tested_rounds(record)
-    x = record.labels[rounds].max(axis=1) if by == "labels" else rounds + 1
     for z, (group, colour) in enumerate(zip(record.groups, COLOURS, strict=False)):
-        draw_band(ax, x, record.accuracy[rounds, :, z], group, colour)
-    if legend:
-        _legend(ax, "lower right")
+        draw_band(ax, rounds + 1, record.accuracy[rounds, :, z], group, colour)
+    _legend(ax, "lower right")
 
 
 def watermark(figure: Figure, text: str) -> None:

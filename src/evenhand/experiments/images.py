@@ -127,7 +127,7 @@ def find_groups(name: str, runs: Runs, scale: str) -> Findings:
     found = {label: runs[name][label] for label in ("A_opt", "Uniform")}
     figure, axes = panels(list(found), "round", "test accuracy")
     for ax, record in zip(axes, found.values(), strict=True):
-        draw_groups(ax, record, by="round")
+        draw_groups(ax, record)
     gaps = {label: final_gap(record) for label, record in found.items()}
     numbers = [mean_number(f"best less worst group, {label}", values) for label, values in gaps.items()]
     ours, long = found["A_opt"], length(found["A_opt"])

@@ -67,7 +67,7 @@ def exploration(
     >>> exploration(0.5, [0.2, 0.8]).share
     0.225
     """
-    checks.probability("delta", delta)
+    checks.level(delta)
     check_epsilon(epsilon)
     fair = np.asarray(pi_star, dtype=float)
     p = np.full(len(fair), 1 / len(fair)) if shares is None else checked_shares(shares, len(fair))

@@ -192,7 +192,7 @@ def abernethy(counts: ArrayLike, d: int, delta: float = 0.05) -> float:
     >>> round(abernethy([400, 600], d=3), 4), round(abernethy([1, 999], d=3), 2)
     (0.2352, 4.7)
     """
-    checks.probability("delta", delta)
+    checks.level(delta)
     n = np.asarray(counts, dtype=float)
     if n.size == 0 or not (n >= 1).all():
         raise InputError(f"counts must be at least 1 example of every group, got {counts!r}")

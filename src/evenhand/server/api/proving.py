@@ -26,7 +26,9 @@ class Certify(Body):
     target: Annotated[float, Field(gt=0, lt=1)] | None = Field(None, description="no group's risk is to be above this")
     model: Literal["final", "current"] = "final"
     most: Annotated[int, Field(ge=1)] | None = None
-    delta: Annotated[float, Field(gt=0, lt=1)] = 0.05
+    delta: Annotated[float, Field(gt=0, le=0.5)] | None = Field(
+        None, description="how probably it may be wrong; that of the frozen model, or 0.05"
+    )
     distinct: bool | None = Field(None, description="your word that rows told without ids are all different")
 
 
@@ -39,7 +41,7 @@ async def certify(body: Certify, seat: Leading) -> Response:
 
 
 @router.get("/campaigns/{name}/certificate")
-def certificate(seat: Viewing, delta: Annotated[float | None, Query(gt=0, lt=1)] = None) -> Response:
+def certificate(seat: Viewing, delta: Annotated[float | None, Query(gt=0, le=0.5)] = None) -> Response:
     """What is certified about the frozen model now."""
     found = seat.campaign.certificate(delta)
     if found is None:
@@ -48,6 +50,6 @@ def certificate(seat: Viewing, delta: Annotated[float | None, Query(gt=0, lt=1)]
 
 
 @router.get("/campaigns/{name}/running")
-def running(seat: Viewing, delta: Annotated[float, Query(gt=0, lt=1)] = 0.05) -> Response:
+def running(seat: Viewing, delta: Annotated[float, Query(gt=0, le=0.5)] = 0.05) -> Response:
     """The running statement: the average risk of the models so far, in every group."""
     return Json(seat.campaign.running(delta).as_dict())

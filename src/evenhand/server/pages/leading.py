@@ -138,14 +138,14 @@ async def _wrong(
 
 @router.post("/campaigns/{name}/certify")
 async def certify(
-    http: Request, seat: Leading, target: Text = "", most: Text = "", delta: Text = "0.05", distinct: Text = ""
+    http: Request, seat: Leading, target: Text = "", most: Text = "", delta: Text = "", distinct: Text = ""
 ) -> Response:
     """Freeze a model, and with a target begin to prove it."""
     typed = {"target": target, "most": most, "delta": delta, "distinct": distinct}
     try:
         settings = {
             "model": "final", "most": _whole(most, "the most labels") if most.strip() else None,
-            "delta": _number(delta, "delta"), "distinct": True if distinct == "yes" else None, "by": seat.grant.name,
+            "delta": _number(delta, "delta") if delta.strip() else None, "distinct": True if distinct == "yes" else None, "by": seat.grant.name,
         }  # fmt: skip
         aim = _number(target, "the target") if target.strip() else None
     except InputError as error:
