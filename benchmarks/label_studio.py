@@ -156,7 +156,7 @@ def check(lead: Lead, project: int, campaign: eh.Campaign) -> dict[str, Any]:
     """Compare both sides at the end."""
     said, problems = project_labels(lead, project), []
     there = {str(task["id"]) for task in lead.tasks(project)}
-    with campaign.store.moment() as (reader, _):
+    with campaign.moment() as (reader, _):
         known = reader.find(list(there | said.keys()))
         labelled = {row.id: row for row in reader.changed() if row.label is not None}
     counted = {name: row.label for name, row in labelled.items() if row.counts}

@@ -256,7 +256,7 @@ def test_terms(shop: Path, monkeypatch: pytest.MonkeyPatch):
     with eh.Campaign.create("sqlite:///c.db", "s", ["u", "v"], text, None, budget=20) as c:
         assert c.status()["strategy"] == text
     with eh.Campaign.open("sqlite:///c.db", "s") as c:
-        assert c.store.parts.strategy == rule
+        assert c._log.parts.strategy == rule
         c.tell(c.ask(), n=2)
         assert c.verify().problems == []
     # an object is one's own on every machine, so that a script which gives it again works wherever it runs

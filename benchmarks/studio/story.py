@@ -81,7 +81,7 @@ class RealPeople:
 
 
 def labels(campaign: eh.Campaign) -> dict[str, str]:
-    with campaign.store.moment() as (reader, _):
+    with campaign.moment() as (reader, _):
         return {row.id: str(row.label) for row in reader.changed() if row.counts}
 
 

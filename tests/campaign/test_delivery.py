@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import evenhand as eh
-from evenhand.campaign.deciding import Chooser
 from evenhand.campaign.settings import make_settings
 from evenhand.ledger import MemoryLedger
 from evenhand.strategies.decision import KINDS, Decision
@@ -299,9 +298,9 @@ def test_roles_do_not_depend_on_how_deliveries_are_cut(seed: int, group: int, sh
         ["u", "v", "w"], "uniform", None, budget=10, batch=1, warmup=None, validation=share, classes=None,
         population=None, seed=seed, stop=None, refit="always", lease=None,
     )[1]  # fmt: skip
-    chooser, found, dealt = Chooser(parts), list[bool](), 0
+    found, dealt = list[bool](), 0
     for size in sizes:
-        found += chooser.roles(group, dealt, size).tolist()
+        found += parts.roles(group, dealt, size).tolist()
         dealt += size
     assert found == Roles(seed, [0], [group], share).of(0, 0, np.arange(dealt)).tolist()
 

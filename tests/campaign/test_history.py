@@ -20,7 +20,7 @@ def told(rounds: int) -> eh.Campaign:
 
 
 def history(c: eh.Campaign) -> Past:
-    with c.store.ledger.reading(c.store.number) as reader:
+    with c.reading() as reader:
         return History().follow(reader).past()
 
 
@@ -30,7 +30,7 @@ def test_points_are_few_and_the_ends_are_exact() -> None:
     assert len(found) <= 401
     assert [point.seq for point in found] == sorted({point.seq for point in found})
     assert (found[0].seq, found[0].labels) == (1, 0)
-    assert (found[-1].seq, found[-1].labels) == (c.store.state.seq, c.labels_used)
+    assert (found[-1].seq, found[-1].labels) == (c.seen.seq, c.labels_used)
     assert found[-1].train == tuple(c.counts.values())
     # every point is what the ledger says of that moment, counted by hand
     for point in found[:: len(found) // 10]:
@@ -45,11 +45,11 @@ def test_points_are_few_and_the_ends_are_exact() -> None:
 def test_in_parts_it_is_the_same_as_at_once() -> None:
     c = told(60)
     early = History()
-    with c.store.ledger.reading(c.store.number) as reader:
+    with c.reading() as reader:
         first = early.follow(reader).past()
     for _ in range(50):
         c.tell(c.ask("chi"), n=2)
-    with c.store.ledger.reading(c.store.number) as reader:
+    with c.reading() as reader:
         early.follow(reader)
     whole = history(c)
     assert early.past() == whole

@@ -12,7 +12,6 @@ import pytest
 from tests.helpers import Clock
 
 import evenhand as eh
-from evenhand.campaign import training
 from evenhand.campaign.state import State
 from evenhand.ledger import Event, Ledger, MemoryLedger
 from evenhand.ledger.database import DatabaseLedger

@@ -118,7 +118,7 @@ def test_a_pool_that_comes_after_the_freeze_may_not_be_ordered_by_a_seed() -> No
 
 
 def order_of(c: eh.Campaign, group: str = "u") -> list[str]:
-    with c.store.moment() as (reader, _):
+    with c.moment() as (reader, _):
         return [e.id for e in reader.next_in_pool(group, 10**6)]
 
 
@@ -202,7 +202,7 @@ def test_a_saved_campaign_goes_on_in_its_order(tmp_path: Path) -> None:
 
 def secrets_of(c: Any) -> list[str]:
     """Every salt, and the places of the rows that were not handed out, as they would be written."""
-    with c.store.moment() as (reader, state):
+    with c.moment() as (reader, state):
         rows = [e for g in state.groups for e in reader.next_in_pool(g, 10**6)]
         salts = list(reader.orders().values())
         assert [row.place for row in rows] == [places(salts[0], [row.id])[0] for row in rows]
@@ -272,7 +272,7 @@ def test_a_row_moved_by_hand_is_found(tmp_path: Path) -> None:
     with eh.Campaign.create(url, "c", ["u", "v"], "uniform", None, budget=40) as c:
         c.pool(pool_frame())
         last = order_of(c)[-1]
-        with c.store.ledger.transaction(writing=True) as connection:
+        with c._log.ledger.transaction(writing=True) as connection:
             connection.execute(text("UPDATE examples SET place = 0 WHERE id = :name"), {"name": last})
         while last not in (names := c.ask().examples):
             pass

@@ -102,11 +102,11 @@ def rest(c: eh.Campaign) -> list[str]:
 
 
 def sound(c: eh.Campaign) -> None:
-    with c.store.moment() as (reader, state):
+    with c.moment() as (reader, state):
         assert State().fold(reader.events()).expire(reader.now) == state
         assert state.pool == [len(reader.next_in_pool(group, 10**6)) for group in state.groups]
     assert c.verify().problems == []
-    again = eh.Campaign.open(c.store.ledger, c.name)
+    again = eh.Campaign.open(c._log.ledger, c.name)
     assert again.events() == c.events()
     assert everything(again) == everything(c)
 
@@ -293,7 +293,9 @@ BLOCK = re.compile(r"^```(python|sh|text)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 def test_the_guide_says_what_happens(shell: PoolShell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every command of the page, in order, prints what the page says; `…` is a time."""
-    monkeypatch.setattr(pool_module, "draw_order", lambda settings, event, salt: RowOrder(event, "0"))  # that of the page
+    monkeypatch.setattr(
+        pool_module, "draw_order", lambda settings, event, salt: RowOrder(event, "0")
+    )  # that of the page
     said, told = "", 0
     for kind, block in BLOCK.findall(PAGE.read_text(encoding="utf-8")):
         if kind == "python" and "to_csv" in block:
@@ -583,7 +585,7 @@ def test_a_decimal_comma_anywhere(tmp_path: Path, first: str) -> None:
     (tmp_path / "pool.csv").write_text("\n".join(["id;group;x;w", f"e0;u;{first}", "e1;v;1,5;2,5", *lines]))
     c = made(learner="table")
     c.pool(tmp_path / "pool.csv")
-    columns = c.store.refresh().columns
+    columns = c.state.columns
     assert dict(zip(columns["names"], columns["types"], strict=True)) == {"group": "text", "x": "number", "w": "number"}
 
 
@@ -674,7 +676,7 @@ def test_rows_are_copied_little_by_little(ledger: Ledger, tmp_path: Path) -> Non
     c.pool(path)
 
     def copied() -> int:
-        with c.store.moment() as (reader, _):
+        with c.moment() as (reader, _):
             return sum(e.features is not None for e in reader.find(list(pool_frame()["id"])).values())
 
     assert copied() <= 2 * 4
@@ -719,7 +721,7 @@ def test_a_changed_file_is_refused_until_pool_is_called_again(ledger: Ledger, tm
     found = c.pool(path)
     assert (sum(found.groups.values()), found.known) == (2, 36)
     sound(c)
-    with c.store.moment() as (reader, _):
+    with c.moment() as (reader, _):
         pool = {e.id for group in ("u", "v") for e in reader.next_in_pool(group, 100)}
     assert pool == set(changed["id"]) - handed_out
     assert len(pool) - len(rest(c)) <= 2, "one example of a group is no pair"
@@ -841,7 +843,7 @@ def test_extra_labels_bring_their_rows(ledger: Ledger, tmp_path: Path, shape: st
     path = write_parquet(pool_frame(), tmp_path, shape)
     c = made(ledger, learner="table")
     c.pool(path)
-    with c.store.moment() as (reader, _):
+    with c.moment() as (reader, _):
         far = [e.id for e in reader.next_in_pool("u", 40) if e.features is None][-3:]
     assert len(far) == 3
     c.tell_labels({name: label_of(name) for name in far}, extra=True)
@@ -853,7 +855,7 @@ def test_extra_labels_bring_their_rows(ledger: Ledger, tmp_path: Path, shape: st
             continue
         assert found.X["x"].tolist() == rows.loc[found.ids, "x"].tolist()
     sound(c)
-    with c.store.moment() as (reader, _):
+    with c.moment() as (reader, _):
         other = next(e.id for e in reader.next_in_pool("v", 40)[::-1] if e.features is None)
     write_parquet(pool_frame().assign(x=7.0), tmp_path, shape)
     with pytest.raises(InputError, match="has changed"):

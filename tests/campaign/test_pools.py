@@ -124,7 +124,7 @@ def in_pools(c: eh.Campaign) -> dict[str, int]:
     """How many examples of every group the ledger would hand out: the state has to agree."""
     if not isinstance(c, eh.Campaign):
         return {group: about["left"] for group, about in c.status()["groups"].items()}
-    with c.store.moment() as (reader, _):
+    with c.moment() as (reader, _):
         state = State().fold(reader.events())
         found = {group: len(reader.next_in_pool(group, 10**6)) for group in state.groups}
         assert state.pool == list(found.values())
@@ -136,7 +136,7 @@ def sound(c: eh.Campaign) -> None:
     if not isinstance(c, eh.Campaign):  # on a server: the ledger itself is not at hand
         assert c.verify().problems == []
         return
-    with c.store.moment() as (reader, state):
+    with c.moment() as (reader, state):
         replayed = State()
         for event in reader.events():
             replayed.fold([event])
@@ -152,7 +152,7 @@ def sound(c: eh.Campaign) -> None:
         assert all(rows[name].held and rows[name].label is None and rows[name].fate is None for name in held)
     if state.pool is not None:
         in_pools(c)
-    again = eh.Campaign.open(c.store.ledger, c.name)
+    again = eh.Campaign.open(c._log.ledger, c.name)
     assert standing(again) == standing(c)
     assert c.verify().problems == []
 
@@ -274,7 +274,7 @@ def test_without_a_seed_every_campaign_has_its_own(make: Make, monkeypatch: pyte
 
 
 def order_of(c: eh.Campaign, group: str = "u") -> list[str]:
-    with c.store.moment() as (reader, _):
+    with c.moment() as (reader, _):
         return [e.id for e in reader.next_in_pool(group, 10**6)]
 
 
@@ -295,7 +295,7 @@ def test_every_table_draws_a_salt_of_its_own(make: Make) -> None:
     c = make(seed=None)
     c.pool(pool_frame(40))
     c.pool(pool_frame(80))
-    with c.store.moment() as (reader, _):
+    with c.moment() as (reader, _):
         salts = reader.orders()
         rows = reader.find(["e0", "e79"])
     assert len(set(salts.values())) == 2
@@ -518,7 +518,7 @@ def test_a_bad_table_is_refused_and_nothing_is_stored(make: Make, spoil: Any, me
         c.pool(spoil(pool_frame(20)))
     same()
     if isinstance(c, eh.Campaign):
-        with c.store.moment() as (reader, _):
+        with c.moment() as (reader, _):
             assert not reader.find(list(pool_frame()["id"]))
 
 
@@ -912,7 +912,7 @@ def test_a_lease_that_ends_in_the_middle_of_an_ask(make: Make, clock: Clock, mon
         clock.now += 3600
         fetch_ahead(*given)
 
-    monkeypatch.setattr("evenhand.campaign.asking.fetch_ahead", slowly)
+    monkeypatch.setattr("evenhand.campaign.chooser.fetch_ahead", slowly)
     c.ask()
     monkeypatch.undo()
     in_pools(c)
@@ -1067,7 +1067,7 @@ def test_a_skipped_example_is_missing_in_a_certificate(make: Make) -> None:
 def test_an_example_taken_out_before_its_turn_is_missing(make: Make, verb: str) -> None:
     """Otherwise whoever knows the labels takes out what the model gets wrong."""
     c = certified(make)
-    with c.store.moment() as (reader, _):
+    with c.moment() as (reader, _):
         name = reader.next_in_pool("u", 50)[-1].id
     if verb == "extra":
         c.tell_labels({name: label_of(name)}, extra=True)
@@ -1104,7 +1104,7 @@ def test_a_pool_replaced_after_the_freeze_is_missing(make: Make) -> None:
     assert missing(c) == 0, "the same rows again"
     c.pool(pool_frame(10, 200))
     assert missing(c) == 0, "more rows"
-    with c.store.moment() as (reader, _):
+    with c.moment() as (reader, _):
         one, two, three = [e.id for e in reader.next_in_pool("u", 30) if e.id in set(pool_frame(80)["id"])][:3]
     rows = pool_frame(80)
     rows.loc[rows["id"] == one, "x"] = 7.0
@@ -1168,7 +1168,7 @@ def test_late_labels_are_no_longer_missing(make: Make, clock: Clock) -> None:
 
 def test_extra_labels_are_no_evidence(make: Make) -> None:
     c = certified(make)
-    with c.store.moment() as (reader, _):
+    with c.moment() as (reader, _):
         name = reader.next_in_pool("u", 50)[-1].id
     c.tell_labels({name: "yes"}, extra=True)
     certificate = c.certificate()
@@ -1187,7 +1187,7 @@ def test_a_row_nobody_labelled_can_be_erased(make: Make) -> None:
     c.pool(pool_frame(8))
     request = c.ask()
     c.erase(request.examples[0], reason="asked for it")
-    with c.store.moment() as (reader, _):
+    with c.moment() as (reader, _):
         row = reader.find([request.examples[0]])[request.examples[0]]
         assert (row.features, row.held, row.fate) == (None, False, "erased")
     assert [(r.size, r.examples) for r in c.open_requests] == [(1, request.examples[1:])]
@@ -1197,7 +1197,7 @@ def test_a_row_nobody_labelled_can_be_erased(make: Make) -> None:
     with pytest.raises(InputError, match="was erased"):
         c.tell_labels({free: "yes"}, extra=True)
     c.pool(pool_frame(8))
-    with c.store.moment() as (reader, _):
+    with c.moment() as (reader, _):
         assert reader.find([free])[free].features is None, "an erased row came back"
     run(c)
     sound(c)
@@ -1340,7 +1340,7 @@ def test_a_snapshot_holds_no_pool(ledger: Ledger) -> None:
         c.pool(pool_frame(rows))
         for _ in range(5):
             tell(c, c.ask())
-        sizes.append(len(c.store.state.as_text()))
+        sizes.append(len(c.seen.as_text()))
         assert max(len(str(event["facts"])) for event in c.events()) < 2000
     assert abs(sizes[1] - sizes[0]) < 100
 
@@ -1355,7 +1355,7 @@ def test_opening_from_a_snapshot(make: Make) -> None:
             c.tell_labels({request.examples[1]: "yes"})
         else:
             tell(c, request)
-    with c.store.moment() as (reader, _):
+    with c.moment() as (reader, _):
         assert reader.snapshot() is not None
     sound(c)
 
@@ -1462,7 +1462,7 @@ def test_eight_processes_with_short_leases(database: str, tmp_path: Path) -> Non
             for name in line.split()[2:]
         }
         assert handed_out == set(roles)
-        with c.store.moment() as (reader, _):
+        with c.moment() as (reader, _):
             replayed = State()
             for event in reader.events():
                 replayed.fold([event])
@@ -1569,12 +1569,12 @@ class AnyOrder(RuleBasedStateMachine):
 
     @rule()
     def reopen(self) -> None:
-        self.campaigns = [eh.Campaign.open(c.store.ledger, c.name) for c in self.campaigns]
+        self.campaigns = [eh.Campaign.open(c._log.ledger, c.name) for c in self.campaigns]
 
     @invariant()
     def agree(self) -> None:
         for c in self.campaigns:
-            state = c.store.refresh()
+            state = c.state
             assert state.labels_used == len(self.labels)
             assert state.labels_used + state.outstanding <= 24
             held = [name for request in state.open.values() for name in request["left"]]

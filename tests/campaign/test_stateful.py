@@ -267,7 +267,7 @@ class AnySteps(RuleBasedStateMachine):
             assert again.status() == first["status"], f"a new process sees it otherwise in {reader.name}"
             with reader.reading(reader.find(self.name)) as moment:
                 events = moment.events()
-            state = campaign.store.refresh()
+            state = campaign.state
             assert State().fold(events) == state
             assert State.from_text(state.as_text()) == state
             assert state.labels_used + state.outstanding <= state.settings["budget"]

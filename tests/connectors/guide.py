@@ -72,7 +72,7 @@ def follow_guide(url: str, key: str, people: Any, folder: Path, monkeypatch: pyt
     for database, name in (("sqlite:///evenhand.db", "reviews"), ("sqlite:///texts.db", "texts")):
         with eh.Campaign.open(database, name, read_only=True) as campaign:
             assert campaign.labels_used == 60
-            with campaign.store.moment() as (reader, _):
+            with campaign.moment() as (reader, _):
                 labels = {row.id: row.label for row in reader.changed()}
         assert len(labels) == 60
     assert all(thoughts[task] == label for task, label in labels.items())

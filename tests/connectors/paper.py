@@ -81,7 +81,7 @@ def campaign(**settings):
 
 
 def labels(c):
-    with c.store.moment() as (reader, _):
+    with c.moment() as (reader, _):
         return {row.id: row.label for row in reader.changed() if row.counts}
 
 

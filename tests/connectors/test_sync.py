@@ -372,7 +372,7 @@ def test_whatever_people_do_both_agree_in_the_end(seed):
     for _ in range(2):
         Sync(c, tool, features=["age"]).once()
     said = answered(tool)
-    with c.store.moment() as (reader, _):
+    with c.moment() as (reader, _):
         asked = {
             name: row for name, row in reader.find(list(said)).items() if row.role is not None and row.fate is None
         }

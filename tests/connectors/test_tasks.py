@@ -83,7 +83,7 @@ def test_gaps_and_large_numbers_are_numbers():
     late = tool.add({"group": "u", "age": "", "size": 1, "sum": 1, "note": ""})
     report = Sync(c, tool).once()
     assert (report.tasks, report.problems) == (1, {})
-    columns = c.store.refresh().columns
+    columns = c.state.columns
     assert dict(zip(columns["names"], columns["types"], strict=True)) == {
         "group": "text", "age": "number", "note": "text", "size": "number", "sum": "number"
     }  # fmt: skip

@@ -26,7 +26,7 @@ def seen(groups: list[str], rounds: int, strategy: str = "optimistic", **setting
         c.tell(r, rng.normal(size=(r.size, 2)) + y[:, None], y)
     if rounds:
         c.certify()
-    with c.store.ledger.reading(c.store.number) as reader:
+    with c.reading() as reader:
         return view_of(c, History().follow(reader).past())
 
 
@@ -72,7 +72,7 @@ def test_an_interval_past_the_proven_bound_is_explained() -> None:
             c.certify()
     certificate = c.certificate()
     assert max(certificate.high) > certificate.worst_at_most
-    with c.store.ledger.reading(c.store.number) as reader:
+    with c.reading() as reader:
         view = view_of(c, History().follow(reader).past())
     assert "and both hold" in campaign_report(view, "2027-01-01T00:00:00Z")
     alone = replace(view, status=view.status | {"certificate": view.status["certificate"] | {"worst_at_most": 0.99}})
@@ -94,7 +94,7 @@ def test_a_page_of_many_groups_stays_small() -> None:
         c.tell(c.ask("ann"), n=2)
         if k > 200:
             c.tell_losses({name: (float(x), 1 - float(x), 40) for name, x in zip(names, rng.random(200), strict=True)})
-    with c.store.ledger.reading(c.store.number) as reader:
+    with c.reading() as reader:
         view = view_of(c, History().follow(reader).past())
     assert sum(any(point.risk) for point in view.points or ()) > 50
     assert len(campaign_report(view, "2027-01-01T00:00:00Z").encode()) < 1_000_000
@@ -116,7 +116,7 @@ def test_one_score_alone_is_drawn_beside_its_name() -> None:
     for _ in range(2):
         c.tell(c.ask("ann"), n=4)
     c.tell_losses({"u": (0.2, 0.8, 4), "v": (0.3, 0.7, 4)})
-    with c.store.ledger.reading(c.store.number) as reader:
+    with c.reading() as reader:
         view = view_of(c, History().follow(reader).past())
     drawn = CHARTS["risk"].draw(view, 980)
     starts, ends = zip(*re.findall(r'class="lead [^"]*" d="M([\d.]+) [\d.]+L([\d.]+)', drawn), strict=True)

@@ -23,7 +23,7 @@ from evenhand.server.worker import Worker
 
 SLOW = """
 import time
-from evenhand.campaign import training
+from evenhand.campaign import models
 from sklearn.linear_model import LogisticRegression
 
 training.LEASE_SECONDS = 2.0  # of a worker that is killed; a test would wait for 30 s too long

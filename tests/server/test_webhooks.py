@@ -208,8 +208,8 @@ def test_a_server_that_looked_before_another_tried_sends_nothing(
     with eh.Campaign.create(
         f"sqlite:///{tmp_path / 'ledger.db'}", "late", ["u", "v"], learner=None, budget=80
     ) as campaign:
-        servers = [Webhooks(campaign.store.ledger) for _ in range(2)]
-        servers[0].create(campaign.store.number, receiver.url, ["request.opened"], 0, allowed=["localhost"])
+        servers = [Webhooks(campaign._log.ledger) for _ in range(2)]
+        servers[0].create(campaign.number, receiver.url, ["request.opened"], 0, allowed=["localhost"])
         campaign.ask()
         ((first,), (second,)) = (server.due() for server in servers)
         sent = [
@@ -219,7 +219,7 @@ def test_a_server_that_looked_before_another_tried_sends_nothing(
         assert sent == [(1, 0) if answer == 204 else (0, 1), (0, 0)]
         assert len(receiver.messages) == 1
         # the failed message is tried again by whoever looks when its time has come
-        assert servers[1].due() == ([second._replace(seq=campaign.store.state.seq)] if answer == 204 else [])
+        assert servers[1].due() == ([second._replace(seq=campaign.seen.seq)] if answer == 204 else [])
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ class FrozenModel:
     """The frozen model of a campaign and what it predicts; a cache, read from the ledger when it is wanted."""
 
     def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+        self.parts = parts
         self._version = 0
         self._model: Model | None = None
         # a frozen model answers the same row the same way for ever, and rows come a few at a time
@@ -64,7 +64,7 @@ class FrozenModel:
             return None
         level = state.frozen["delta"] if delta is None else delta
         found = self.findings(reader, state)
-        risk = self._parts.risk.claimed.title
+        risk = self.parts.risk.claimed.title
         return found.certificate(state.frozen["version"], level, risk, equal_rows(reader))
 
     def findings(self, reader: Reader, state: State) -> Findings:
@@ -171,14 +171,14 @@ class FrozenModel:
     def _measure(self, state: State, rows: Sequence[Example]) -> Measure:
         """The certified risk for all classes there are: given, told or predicted."""
         if state.settings["classes"] is not None:
-            return self._parts.risk.claimed.for_classes(sorted(state.settings["classes"]))
+            return self.parts.risk.claimed.for_classes(sorted(state.settings["classes"]))
         texts = {label for row in rows for label in (row.first_label, row.label) if label is not None}
         texts |= set(self._predicted.values())
         if self._model is not None:
             texts |= {label_text(label) for label in np.asarray(self._model.classes).tolist()}
         classes = sorted(as_label(text, state.label_kind) for text in texts)
         # more classes may come: what depends on their number is not claimed yet
-        return self._parts.risk.claimed.for_classes(classes, final=False)
+        return self.parts.risk.claimed.for_classes(classes, final=False)
 
     # ---------------------------------------------------------------- predicting
 
@@ -198,10 +198,10 @@ class FrozenModel:
         """Features as the frozen model takes them."""
         if hasattr(self._model, "feature_names_in_"):  # fitted on a frame: it checks the columns itself
             return X
-        return matrix(self._parts.learner if state.settings["learner"] else None, X)
+        return matrix(self.parts.learner if state.settings["learner"] else None, X)
 
     def _learner(self, form: str) -> Any:
-        return self._parts.learner if form == "torch" else None
+        return self.parts.learner if form == "torch" else None
 
 
 def _rows_since(reader: Reader, state: State) -> list[Example]:

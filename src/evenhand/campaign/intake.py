@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
 
-from evenhand.campaign.deciding import Chooser
+from evenhand.campaign.corrections import Alteration, check_reason, correct, erase, leaving, withdraw
 from evenhand.campaign.deliveries import (
     Delivery,
     NewLabel,
@@ -26,7 +27,8 @@ from evenhand.campaign.deliveries import (
 )
 from evenhand.campaign.examples import LARGEST, Rows
 from evenhand.campaign.labels import Classes, as_label, check_text, label_text
-from evenhand.campaign.pool import fetch
+from evenhand.campaign.log import Log, Once
+from evenhand.campaign.pool import Pooled, PoolTable, fetch, labelled_rows, register_event
 from evenhand.campaign.requests import (
     Options,
     Receipt,
@@ -37,11 +39,13 @@ from evenhand.campaign.requests import (
     room_for,
     too_many,
 )
-from evenhand.campaign.settings import Parts
 from evenhand.campaign.state import LETTERS, OUTSIDE, ROLES, State
-from evenhand.errors import Conflict, InputError
-from evenhand.ledger.base import Event, Example, Reader, Writer
+from evenhand.errors import Conflict, InputError, NotFound, Repeated
+from evenhand.ledger.base import Busy, Event, Example, Reader, Writer
 from evenhand.notation import JsonMapping, JsonObject
+
+_LISTED = 100
+"""How many disagreements the ledger lists by id; of the others it keeps only the number."""
 
 
 @dataclass(frozen=True)
@@ -64,23 +68,167 @@ class Step:
 
 
 class Intake:
-    """Takes deliveries in; it keeps nothing but the classes it has seen, which the ledger has too."""
+    """Takes in what comes: labelled rows, counts, labels by id, corrections, losses, and tables of a pool.
 
-    def __init__(self, parts: Parts, chooser: Chooser) -> None:
-        self._parts, self._chooser = parts, chooser
+    Each verb decides under the write lock and stores all of it or nothing. It keeps nothing but the classes it has seen,
+    which the ledger has too.
+    """
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
         self._seen: tuple[int, set[str]] = (0, set())
 
-    def remember(self, examples: Sequence[Example]) -> None:
+    # ---------------------------------------------------------------- labelled rows
+
+    def tell(self, number: int, delivery: Delivery, options: Options, *, dry_run: bool = False) -> Receipt:
+        """Rows that answer a request."""
+        return self._deliver(lambda s, r: [self._told(s, r, number, delivery, options)], dry_run)
+
+    def count(self, number: int, n: int, options: Options, *, dry_run: bool = False) -> Receipt:
+        """How many rows came, where somebody else keeps them; it closes the request."""
+        return self._deliver(lambda s, r: [self._counted(s, r, number, n, options)], dry_run)
+
+    def label(
+        self, labels: Mapping[str, object], options: Options, *, written: bool = False, dry_run: bool = False
+    ) -> Receipt:
+        """Labels of pool examples by id, whichever requests they fill."""
+        return self._deliver(lambda s, r: self._labelled(s, r, labels, options, written=written), dry_run)
+
+    def add(self, delivery: Delivery, options: Options, *, charge: bool, dry_run: bool = False) -> Receipt:
+        """Labelled rows that the user already had."""
+        return self._deliver(lambda s, r: [self._added(s, r, delivery, charge, options)], dry_run)
+
+    def _deliver(self, decide: Callable[[State, Reader], list[Step]], dry_run: bool) -> Receipt:
+        """Store a delivery, or with `dry_run` only say what would be stored."""
+        if dry_run:
+            with self._log.moment() as (reader, state):
+                return replace(_together([step.receipt for step in decide(state, reader)]), dry_run=True)
+        found: list[Receipt] = []
+
+        def write(state: State, writer: Writer) -> None:
+            steps = decide(state, writer)
+            found.append(_together([step.write(writer) for step in steps]))
+            for step in steps:
+                self._remember(step.examples)
+
+        self._write(write)
+        return found[0]
+
+    def _write(self, step: Callable[[State, Writer], object], *, still_open: bool = False) -> None:
+        try:
+            self._log.write(step, still_open=still_open)
+        except Busy:  # no step was begun; to read the classes anew costs a scan of all labels
+            raise
+        except BaseException:
+            # read the classes anew the next time: what was about to be stored was not
+            self._seen = (0, set())
+            raise
+
+    def _remember(self, examples: Sequence[Example]) -> None:
         """Know the classes of rows that are being stored, so that the next delivery need not look them up."""
         if examples:
-            # with the event that brings them: `classes` reads on from there
+            # with the event that brings them: `_classes` reads on from there
             self._seen = (examples[0].changed, self._seen[1] | {e.label for e in examples if e.label is not None})
 
-    def forget(self) -> None:
-        """Read the classes anew the next time: what was about to be stored was not."""
-        self._seen = (0, set())
+    # ---------------------------------------------------------------- labels changed or taken back
 
-    def tell(self, state: State, reader: Reader, number: int, delivery: Delivery, options: Options) -> Step:
+    def correct(
+        self, labels: Mapping[str, object], reason: str | None, by: str | None, *, written: bool = False
+    ) -> int:
+        """Other labels for examples, all or none; returns how many changed."""
+        return self._alter(lambda s, r: correct(s, r, labels, self._classes(s, r), reason, written=written), by)
+
+    def withdraw(self, ids: Sequence[str], reason: str | None, by: str | None, *, refund: bool) -> int:
+        """Examples taken back for good; returns how many."""
+        return self._alter(lambda s, r: withdraw(s, r, ids, reason, refund=refund), by)
+
+    def erase(self, ids: Sequence[str], reason: str | None, by: str | None) -> int:
+        """Features and labels deleted for good; returns of how many examples."""
+        changed = self._alter(lambda s, r: erase(s, r, ids, reason), by)
+        # until then the erased values are still in SQLite's log
+        self._log.ledger.checkpoint()
+        self._seen = (0, set())
+        return changed
+
+    def _alter(self, decide: Callable[[State, Reader], Alteration], by: str | None) -> int:
+        changed: list[int] = []
+        # a campaign that has ended accepts these too: somebody may ask to be forgotten at any time
+        self._write(lambda s, w: changed.append(decide(s, w).write(w, by)))
+        return changed[0]
+
+    # ---------------------------------------------------------------- pools
+
+    def register(self, table: PoolTable, id: str, by: str | None, salt: str | None) -> Pooled:
+        """The examples of a table that are not labelled yet, and those that are."""
+        found: list[Pooled] = []
+
+        def write(state: State, writer: Writer) -> None:
+            event, known, taken = register_event(self._log.parts, state, writer, table, id, by, salt)
+            labelled = 0
+            if taken.labels:
+                labelled = self._take_labelled(state.copy().fold([event]), writer, taken, by)
+            found.append(Pooled(known.new, known.known, labelled, event.seq))
+
+        self._write(write, still_open=True)
+        return found[0]
+
+    def _take_labelled(self, state: State, writer: Writer, table: PoolTable, by: str | None) -> int:
+        """Take in the rows of a table that have a label already; returns their number."""
+        rows = list(table.labels)
+        try:
+            step = self._added(state, writer, labelled_rows(table), False, Options(by))
+        except InputError as error:
+            if not error.refused:
+                raise
+            refused = [row._replace(row=rows[row.row]) for row in error.refused]
+            raise refusal(refused, len(table), advice="Correct them.") from None
+        return step.write(writer).rows
+
+    def skip(self, id: str, reason: str | None, by: str | None) -> None:
+        """Leave out an example that nobody can label."""
+
+        def write(state: State, writer: Writer) -> None:
+            example = writer.find([id]).get(id)
+            if example is None or example.place is None or example.fate == "gone":
+                raise NotFound(f"there is no example {id!r} in the pool")
+            if example.label is not None:
+                raise Conflict(f"the example {id!r} has a label already: withdraw it instead")
+            if example.fate is not None:
+                return
+            facts = {"id": id, "reason": check_reason(reason), **leaving(state, example)}
+            event = writer.append("skipped", facts, request=facts["request"], actor=by)
+            writer.put([example._replace(fate="skipped", held=False, changed=event.seq)])
+
+        self._write(write, still_open=True)
+
+    # ---------------------------------------------------------------- what others report
+
+    def report_losses(self, losses: Mapping[str, Sequence[float]], by: str | None, once: Once | None) -> None:
+        """The losses of somebody who trains elsewhere."""
+
+        def step(state: State, writer: Writer) -> None:
+            writer.append("losses", {"groups": check_losses(state, losses)}, actor=by)
+
+        with suppress(Repeated):
+            self._log.write(step, still_open=True, once=once)
+
+    def note_disagreements(self, ids: Sequence[str], by: str) -> None:
+        """All examples whose answers in a labelling tool now contradict each other."""
+        facts = {"count": len(ids), "ids": list(ids)[:_LISTED]}
+
+        def known(state: State) -> bool:
+            return state.disagreements.get(by, {"count": 0, "ids": []}) == facts
+
+        def write(state: State, writer: Writer) -> None:
+            if not known(state):
+                writer.append("disagreed", facts, actor=by)
+
+        if not known(self._log.state):
+            self._log.write(write)
+
+    # ---------------------------------------------------------------- decisions
+
+    def _told(self, state: State, reader: Reader, number: int, delivery: Delivery, options: Options) -> Step:
         """Rows that answer a request."""
         # a request without any labels yet has no earlier deliveries to look up: the usual case costs no query
         none_yet = number in state.open and not state.open[number]["told"]
@@ -123,7 +271,7 @@ class Intake:
         names = partial(made_ids, first=made + 1, prefix=f"r{number}", taken=reader.find if state.lookalikes else _none)
         return self._step(state, "told", receipt, facts, found, rows, groups, names, options.actor or request.get("by"))
 
-    def add(self, state: State, reader: Reader, delivery: Delivery, charge: bool, options: Options) -> Step:
+    def _added(self, state: State, reader: Reader, delivery: Delivery, charge: bool, options: Options) -> Step:
         """Labelled rows that the user already had."""
         rows = delivery.rows(state)
         added = reader.events(kinds=("added",))
@@ -142,7 +290,7 @@ class Intake:
         )
         return self._step(state, "added", Receipt(0, 0, 0, 0), facts, found, rows, groups, names, options.actor)
 
-    def count(self, state: State, reader: Reader, number: int, n: int, options: Options) -> Step:
+    def _counted(self, state: State, reader: Reader, number: int, n: int, options: Options) -> Step:
         """How many rows came, where somebody else keeps them; it closes the request."""
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
             raise InputError(f"n must be a number of rows from 1 up, not {n!r}: nothing came? abandon the request")
@@ -167,7 +315,7 @@ class Intake:
             validating, training = 0, 0
             facts["roles"] = letter * int(n)
         else:
-            validating = int(self._chooser.roles(z, state.dealt[z], int(n)).sum())
+            validating = int(self._log.parts.roles(z, state.dealt[z], int(n)).sum())
             training = int(n) - validating
             facts["validating"] = validating
         receipt = Receipt(number, int(n), training, validating, surplus=surplus, late=late)
@@ -176,13 +324,13 @@ class Intake:
         actor = options.actor or request.get("by")
         return Step(receipt, "told", facts | {"late": late, "closes": True}, actor=actor)
 
-    def label(
+    def _labelled(
         self, state: State, reader: Reader, labels: Mapping[str, object], options: Options, *, written: bool = False
     ) -> list[Step]:
         """Labels of pool examples by id: a step for every request they fill."""
         if not labels:
             raise InputError("no labels given: tell at least one")
-        classes = self.classes(state, reader)
+        classes = self._classes(state, reader)
         found = sort_labels(labels, reader, classes, extra=options.extra, written=written)
         if any(new.example.features is None for new in found.new):
             # extra labels of examples whose rows still lie in a file: a label without its row could not be learned from
@@ -256,10 +404,12 @@ class Intake:
     # ---------------------------------------------------------------- within
 
     def _sorted(self, state: State, reader: Reader, delivery: Delivery, rows: Rows) -> SortedRows:
-        classes = self.classes(state, reader)
-        return sort_out(delivery, rows, classes, reader, needs_numbers=self._parts.needs_numbers, groups=state.groups)
+        classes = self._classes(state, reader)
+        return sort_out(
+            delivery, rows, classes, reader, needs_numbers=self._log.parts.needs_numbers, groups=state.groups
+        )
 
-    def classes(self, state: State, reader: Reader) -> Classes:
+    def _classes(self, state: State, reader: Reader) -> Classes:
         """The classes so far: those given, or the labels in the ledger."""
         if state.settings["classes"] is not None:
             return Classes(state.settings["classes"])
@@ -327,7 +477,7 @@ class Intake:
 
     def _drawn(self, z: int, dealt: int, count: int) -> str:
         """The roles of a group's next ordinary examples."""
-        return "".join("v" if validates else "t" for validates in self._chooser.roles(z, dealt, count).tolist())
+        return "".join("v" if validates else "t" for validates in self._log.parts.roles(z, dealt, count).tolist())
 
 
 def _with_rows(receipt: Receipt, roles: str) -> Receipt:
@@ -379,3 +529,21 @@ def check_losses(state: State, losses: JsonMapping) -> dict[str, dict[str, float
             )
         found[group] = {"n": int(n), "loss_sum": mean * n, "accuracy": right}
     return found
+
+
+def _together(receipts: Sequence[Receipt]) -> Receipt:
+    """One receipt for all requests that a delivery filled."""
+    if len(receipts) == 1:
+        return receipts[0]
+    total = {
+        name: sum(getattr(r, name) for r in receipts)
+        for name in ("rows", "training", "validation", "known", "surplus", "outstanding")
+    }
+    return Receipt(
+        request=0,
+        **total,
+        refused=tuple(row for r in receipts for row in r.refused),
+        late=any(r.late for r in receipts),
+        new_classes=tuple(dict.fromkeys(c for r in receipts for c in r.new_classes)),
+        event=max((r.event for r in receipts), default=0),
+    )

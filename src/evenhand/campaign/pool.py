@@ -8,23 +8,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from evenhand.campaign.deciding import Chooser, Proposal
-from evenhand.campaign.examples import schema_of
+from evenhand.campaign.deliveries import Delivery
+from evenhand.campaign.examples import Rows, schema_of
 from evenhand.campaign.labels import check_text, read_id
-from evenhand.campaign.state import OUTSIDE, ROLES, State
+from evenhand.campaign.log import Log
+from evenhand.campaign.requests import Proposal
+from evenhand.campaign.settings import Parts
+from evenhand.campaign.state import MADE, ORDER_BY_SEED, OUTSIDE, ROLES, State
+from evenhand.engine.settings import as_population, check_settings
 from evenhand.errors import InputError
-from evenhand.ledger.base import Example, Reader, RowOrder, Writer
+from evenhand.ledger.base import Event, Example, Reader, RowOrder, Writer
 from evenhand.notation import JsonMapping, JsonObject
 from evenhand.uniforms import places
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from evenhand.campaign.store import CampaignStore
     from evenhand.tables.frame import Frame
     from evenhand.tables.groups import GroupRule
     from evenhand.tables.schema import Columns, Schema
@@ -174,14 +177,14 @@ def _entries(
         )  # fmt: skip
 
 
-def assign(state: State, reader: Reader, chooser: Chooser, proposal: Proposal, seq: int) -> tuple[list[Example], int]:
+def assign(state: State, reader: Reader, parts: Parts, proposal: Proposal, seq: int) -> tuple[list[Example], int]:
     """The examples of a proposed request with their roles, and how many of them are handed out for the first time."""
     group = proposal.decision.group
     z = state.groups.index(group)
     examples = reader.next_in_pool(group, proposal.size)
     outside = OUTSIDE.get(proposal.decision.kind)
     if outside is None:
-        roles = iter(["validate" if v else "train" for v in chooser.roles(z, state.dealt[z], len(examples)).tolist()])
+        roles = iter(["validate" if v else "train" for v in parts.roles(z, state.dealt[z], len(examples)).tolist()])
         new = sum(example.role is None for example in examples)
     else:  # these labels are outside the validation share, so they do not change the next ordinary example's role
         roles, new = iter([ROLES[outside]] * len(examples)), 0
@@ -218,13 +221,13 @@ def fetch(state: State, examples: Sequence[Example]) -> list[Example]:
     return [e._replace(features=found.get(e.id, e.features)) for e in examples]
 
 
-def fetch_ahead(store: CampaignStore, wanted: int = 1) -> None:
+def fetch_ahead(log: Log, wanted: int = 1) -> None:
     """Copy rows of Parquet files for the next places of every group, outside the write lock."""
-    if not store.state.files:
+    if not log.state.files:
         return
-    for file in store.refresh().files:  # another process may have registered it anew
+    for file in log.refresh().files:  # another process may have registered it anew
         check_file(file)
-    with store.moment() as (reader, state):
+    with log.moment() as (reader, state):
         short = [g for g in state.groups if any(e.features is None for e in reader.next_in_pool(g, wanted))]
         missing = [e for g in short for e in reader.next_in_pool(g, AHEAD + wanted) if e.features is None]
     if not missing:
@@ -236,7 +239,7 @@ def fetch_ahead(store: CampaignStore, wanted: int = 1) -> None:
         still = writer.find(list(rows)).values()
         writer.put([e._replace(features=rows[e.id]) for e in still if e.features is None])
 
-    store.write(write)
+    log.write(write)
 
 
 def check_file(file: JsonMapping, *, thoroughly: bool = False) -> None:
@@ -457,20 +460,20 @@ def file_facts(path: Path) -> JsonObject:
     return {"path": str(path), **stamp(path), "digest": digest_of_files(path)}
 
 
-def _files(path: Path) -> list[Path]:
+def _parts_of(path: Path) -> list[Path]:
     return sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
 
 
 def stamp(path: Path) -> JsonObject:
     """The size and time of the files, which show whether one has changed."""
-    stats = [file.stat() for file in _files(path)]
+    stats = [file.stat() for file in _parts_of(path)]
     return {"size": sum(s.st_size for s in stats), "mtime": max((s.st_mtime_ns for s in stats), default=0)}
 
 
 def digest_of_files(path: Path) -> str:
     """A fingerprint of the files' names and content."""
     found = hashlib.blake2b(digest_size=16)
-    for file in _files(path):
+    for file in _parts_of(path):
         if path.is_dir():
             # names and sizes too: else rows moved from one file to the next would go unnoticed
             found.update(f"{file.relative_to(path).as_posix()}\0{file.stat().st_size}\0".encode())
@@ -478,3 +481,67 @@ def digest_of_files(path: Path) -> str:
             while block := opened.read(1 << 22):
                 found.update(block)
     return found.hexdigest()
+
+
+def register_event(
+    parts: Parts, state: State, writer: Writer, table: PoolTable, id: str, by: str | None, salt: str | None
+) -> tuple[Event, Registered, PoolTable]:
+    """Store the examples of a table and the event that brings them; gives the table with the schema of earlier ones."""
+    settings, groups = state.settings, state.groups or list(table.groups)
+    population = settings["population"]
+    if not state.groups:
+        check_settings(
+            groups, parts.strategy, **{name: settings[name] for name in ("budget", "batch", "warmup", "validation")}
+        )
+        population = _shares(parts, table, population)
+    if state.frozen is not None and settings["order"] == "seed":
+        raise InputError(f"a model is frozen, and a pool would end its proof: {ORDER_BY_SEED}")
+    table = table.like(state)  # another process may have brought columns or groups since
+    found = register(table, state, writer, groups, salt)
+    facts = {
+        "groups": groups, "population": population, "counts": [found.change[g] for g in groups],
+        "removed": [found.removed[g] for g in groups],
+        "columns": table.columns, "files": _files(state, writer, table), "id": id,
+        "last_row": state.last_row + (len(table) if table.file is not None else 0),
+        "lookalikes": any(MADE.fullmatch(name) for name in table.ids.to_pylist()),
+    }  # fmt: skip
+    return writer.append("pooled", facts, actor=by), found, table
+
+
+def _shares(parts: Parts, table: PoolTable, given: Any) -> list[float] | None:
+    """The population's shares where the rule needs them: those of the pool, if none were given."""
+    if given is not None or not getattr(parts.strategy, "needs_population", False):
+        return None if given is None else list(given)
+    counts = [int((table.codes == z).sum()) for z in range(len(table.groups))]
+    share = as_population(counts, table.groups, parts.strategy)
+    return None if share is None else share.tolist()
+
+
+class Pooled(NamedTuple):
+    """What registering a pool brought: new examples by group, ids known already, and labelled rows taken in."""
+
+    groups: dict[str, int]
+    known: int
+    labelled: int
+    event: int
+
+
+def _files(state: State, writer: Writer, table: PoolTable) -> list[JsonObject]:
+    """The Parquet files that rows of the pool lie in, once a table is registered."""
+    new = [] if table.file is None else [table.file]
+    known = [
+        file
+        for file in state.files
+        if not any(file["path"] == other["path"] for other in new)
+        and writer.pool_counts(file["first"], file["first"] + file["rows"] - 1)
+    ]
+    return [*known, *({**f, "first": state.last_row + 1, "rows": len(table), "columns": table.columns} for f in new)]
+
+
+def labelled_rows(table: PoolTable) -> Delivery:
+    """The rows of a pool's table that have a label already."""
+    rows, ids = list(table.labels), table.ids
+    groups = [table.groups[int(table.codes[row])] for row in rows]
+    names = [ids[row].as_py() for row in rows]
+    features = Rows(table.columns, list(table.stored_at(rows)))
+    return Delivery(features, list(table.labels.values()), names, groups, table.written)

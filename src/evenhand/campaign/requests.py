@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from evenhand.arrays import Values
 from evenhand.campaign.state import State
 from evenhand.errors import Conflict, InputError, NotFound
-from evenhand.ledger.base import Event, Reader
-from evenhand.notation import JsonObject
+from evenhand.ledger.base import Event, Example, Reader
+from evenhand.notation import JsonMapping, JsonObject
 from evenhand.strategies.decision import Decision
+from evenhand.strategies.standing import offered as can_give
 
 if TYPE_CHECKING:
     from evenhand.arrays import Features
@@ -246,3 +247,34 @@ def too_many(state: State, number: int, count: int, most: int, *, extra: bool) -
     if extra:
         return f"{count} rows for request {number}, which waits for {left}, but the budget has only {max(state.unspent, 0)} more"
     return f"{count} rows for request {number}, which waits for {left}: tell {left}, or take them all with extra=True"
+
+
+def returned(reader: Reader, request: JsonMapping, seq: int) -> list[Example]:
+    """The examples of a request that go back to the pool."""
+    found = reader.find(list(request.get("left", ()))) if "left" in request else {}
+    return [example._replace(held=False, changed=seq) for example in found.values()]
+
+
+def why_nothing(state: State, size: int) -> str | None:
+    """Why no request of `size` labels can be made; None if one can."""
+    if state.closed is not None:
+        return "closed"
+    if not any(offered(state)):
+        return "groups used up" if state.groups else "no pool yet"
+    if not size:
+        return "waiting for open requests" if state.open else "budget spent"
+    return None
+
+
+def offered(state: State) -> list[bool]:
+    """Which groups can be asked for: those that are not retired and have enough left."""
+    there = can_give(None if state.pool is None else np.array(state.pool), (len(state.groups),)).tolist()
+    retired = set(state.retired)
+    return [group not in retired and enough for group, enough in zip(state.groups, there, strict=True)]
+
+
+class Proposal(NamedTuple):
+    """A request about to be made: which group and why, and how many labels."""
+
+    decision: Decision
+    size: int

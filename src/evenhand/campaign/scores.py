@@ -11,7 +11,6 @@ import numpy as np
 
 from evenhand.campaign.examples import decode
 from evenhand.campaign.labels import as_label
-from evenhand.campaign.past import Past
 from evenhand.campaign.requests import Examples
 from evenhand.campaign.settings import Parts, encodes, learner_digest
 from evenhand.campaign.state import State
@@ -132,10 +131,7 @@ class Fitter:
         # the model here is the one of the newest scores and
         # no row it saw has changed: new rows are enough
         follows = self.fitted == last and state.altered <= self.upto
-        if state.altered > last and not follows:
-            steps = reader.events()
-        else:
-            steps = reader.events(kinds=("scored",)) if self.incremental else []
+        steps = reader.events(kinds=("scored",)) if self.incremental else []
         return FixedReader(reader.changed(min(self.upto, last) if follows else 0), steps)
 
     def scores(self, reader: Reader, state: State) -> JsonObject:
@@ -237,31 +233,20 @@ class Fitter:
         return {group: [n, total] for group, n, total in sums if n}
 
     def fit_as_scored(self, reader: Reader, state: State) -> None:
-        """Bring the model to the one that the newest scores stand for.
+        """Bring the model to the one that the newest scores stand for, with the labels as they are now.
 
-        Rows altered since are as they were then. A learner that continues its last model takes all its steps again.
+        A learner that continues its last model takes all its steps again.
         """
         last = state.scores_rest_on
         if self.fitted == last or not last or state.columns is None:
             return
         self._start_again()
-        then = [row for row in self._then(reader, state, last) if row.counts and row.features is not None]
+        then = [row for row in reader.changed() if (row.told or 0) <= last and row.counts]
         with learner_errors(state):
             self._feed(state, then)
             if self._memory is not None:
                 self._refit_all(reader, then, last)
         self.upto, self.fitted = last, last
-
-    def _then(self, reader: Reader, state: State, last: int) -> list[Example]:
-        """The rows that had been told by event `last`, as they were then."""
-        rows = [row for row in reader.changed() if (row.told or 0) <= last]
-        if state.altered <= last:
-            return rows
-        events = reader.events()
-        past = Past(events, rows, self.parts.settings["classes"])
-        past.fold(event for event in events if event.seq <= last)
-        # a label that one correction set and another replaced may be stored nowhere: the first label stands in for it
-        return [row._replace(label=row.label or row.first_label) for row in past.rows.values()]
 
     def _refit_all(self, reader: Reader, rows: Sequence[Example], last: int) -> None:
         memory: Any = self._memory

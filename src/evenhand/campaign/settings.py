@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from evenhand.arrays import Mask
 from evenhand.campaign.labels import Classes, check_text, plain_list, read_label
 from evenhand.engine.settings import MOST_LABELS, as_population, as_seed, check_settings
 from evenhand.errors import InputError
 from evenhand.notation import JsonMapping, JsonObject
 from evenhand.risks import ERROR, Costs, OwnRisk, Risk, as_risk
 from evenhand.strategies import Strategy, describe_strategy, parse_strategy, strategy_text
+from evenhand.uniforms import Roles
 
 if TYPE_CHECKING:
     from evenhand.claims.stopping import Rule as StopRule
@@ -116,6 +118,11 @@ class Parts:
         text = self.settings["learner"]
         # the most usual learner is recognised by its name, without importing anything
         return text is not None and (text.partition(":")[0] == "logistic" or wants_numbers(self.learner))
+
+    def roles(self, z: int, dealt: int, count: int) -> Mask:
+        """Which of a group's next `count` examples are for validation, after the first `dealt`."""
+        drawn = Roles(int(self.settings["seed"]), [self.settings["trial"]], [z], self.settings["validation"])
+        return drawn.of(0, 0, dealt + np.arange(count))
 
     def _own(self, name: str) -> Any:
         text = self.settings[name]

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evenhand.campaign.deciding import offered
-from evenhand.campaign.requests import as_time
+from evenhand.campaign.requests import as_time, offered
 from evenhand.campaign.settings import shown_strategy
 from evenhand.campaign.state import State
 from evenhand.claims.certificates import Evidence, Running
@@ -16,20 +15,18 @@ from evenhand.ledger.base import Event, Reader
 from evenhand.notation import JsonObject
 
 if TYPE_CHECKING:
-    from evenhand.campaign.training import Trainer
+    from evenhand.campaign.models import Models
 
 __all__ = ["as_event", "overview", "running", "status"]
 
 _SETTINGS = ("learner", "risk", "positive", "refit", "batch", "stop", "distinct", "test_labels")
 
 
-def status(
-    name: str, state: State, reader: Reader, *, nothing: str | None, trainer: Trainer | None, failure: str | None
-) -> JsonObject:
+def status(name: str, state: State, reader: Reader, *, nothing: str | None, models: Models) -> JsonObject:
     """Budget, every group, requests, collectors, the age of the scores, and whether there is anything left to ask."""
     # counted by the database: the state has no labels, and a ledger may have millions of rows
     classes = reader.class_counts()
-    certificate, unknown = (None, []) if trainer is None else _certificate(state, reader, trainer)
+    certificate, unknown = _certificate(state, reader, models)
     return {
         **overview(name, state),
         "strategy": shown_strategy(state.settings["strategy"]),
@@ -39,7 +36,7 @@ def status(
         "promised": state.outstanding,
         "unspent": state.unspent,
         "nothing_to_ask": nothing,
-        "stopped": None if trainer is None else trainer.reason_to_stop(reader, state),
+        "stopped": None if state.settings["stop"] is None else models.reason_to_stop(reader, state),
         "groups": {group: _group(state, z, classes.get(group, {})) for z, group in enumerate(state.groups)},
         "running": running(state).as_dict(),
         "certificate": certificate,
@@ -65,7 +62,11 @@ def status(
             "rest_on": state.scores_rest_on,
         },
         "learner_failed": state.failure
-        and {**state.failure, "at": as_time(state.failure["at"]), "message": failure or _failed(state.failure)},
+        and {
+            **state.failure,
+            "at": as_time(state.failure["at"]),
+            "message": models.last_failure or _failed(state.failure),
+        },
     }
 
 
@@ -170,13 +171,15 @@ def _left(state: State, z: int) -> JsonObject:
     return {"left": state.pool[z], "lasts_labels": round(state.pool[z] / share) if share else None}
 
 
-def _certificate(state: State, reader: Reader, trainer: Trainer) -> tuple[JsonObject | None, list[str]]:
+def _certificate(state: State, reader: Reader, models: Models) -> tuple[JsonObject | None, list[str]]:
     """The certificate, or a warning if it cannot be computed: the rest of the status does not need it."""
+    if state.frozen is None:
+        return None, []
     try:
-        found = trainer.certifier.certificate_at(reader, state)
+        found = models.certificate_at(reader, state)
     except RiskError as error:
         return None, [f"the certificate cannot be computed: {error}"]
-    if found is None or state.frozen is None:
+    if found is None:
         return None, []
     kept = {key: state.frozen[key] for key in ("digest", "model", "distinct")}
     return {

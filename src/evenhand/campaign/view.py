@@ -14,8 +14,8 @@ from evenhand.risks import RATES
 from evenhand.strategies.decision import Decision
 
 if TYPE_CHECKING:
+    from evenhand.campaign.campaign import Campaign
     from evenhand.campaign.history import Past
-    from evenhand.campaign.looking import Looking
 
 
 _DAY = 86400.0
@@ -26,18 +26,18 @@ _LATEST = 300
 """How many of the last events are searched for new classes."""
 
 
-def view_of(campaign: Looking, past: Past | None) -> CampaignView:
+def view_of(campaign: Campaign, past: Past | None) -> CampaignView:
     """The campaign as it stands now; without `past`, its past is left out."""
     from evenhand.campaign.status import running
 
     status = campaign.status()
-    with campaign.store.moment() as (reader, state):
+    with campaign.moment() as (reader, state):
         now, recent = reader.now, reader.events(max(state.seq - _LATEST, 0), kinds=("told",))[-8:]
         labels = Counter(row.label for event in recent for row in reader.told_by(event.seq) if row.counts)
         # a union bound over the groups, so that the worst one may be picked out
         average = running(state, 0.05 / max(len(state.groups), 1)).as_dict()["groups"]
         last, population = as_time(state.at), state.settings["population"]
-    risk, is_rate = campaign.store.parts.risk.title, status["risk"] in RATES
+    risk, is_rate = campaign.risk.title, status["risk"] in RATES
     coming = _next(campaign, status)
     rows = _groups(status, average, population, coming)
     known = [row for row in rows if row.risk is not None]
@@ -65,7 +65,7 @@ def view_of(campaign: Looking, past: Past | None) -> CampaignView:
     )
 
 
-def _next(campaign: Looking, status: dict[str, Any]) -> Next | None:
+def _next(campaign: Campaign, status: dict[str, Any]) -> Next | None:
     try:
         proposal = campaign.propose()
     except (NothingToAsk, InputError):  # the user's own strategy may be missing here
@@ -74,16 +74,16 @@ def _next(campaign: Looking, status: dict[str, Any]) -> Next | None:
     plain, kind = decision.as_dict(), decision.kind
     unscored = status["scores"]["labels_behind"] if status["learner"] and kind in ("warm-up", "forced", "score") else 0
     return Next(
-        plain["group"], proposal.size, kind, why_of(campaign, plain, status), explain(decision, campaign.store.parts.risk.title),
+        plain["group"], proposal.size, kind, why_of(campaign, plain, status), explain(decision, campaign.risk.title),
         unscored, plain["terms"], plain["probability"],
     )  # fmt: skip
 
 
-def why_of(campaign: Looking, decision: dict[str, Any], status: dict[str, Any] | None = None) -> str:
+def why_of(campaign: Campaign, decision: dict[str, Any], status: dict[str, Any] | None = None) -> str:
     """Why a decision's group is chosen, in one sentence that stands below its name; with `status` its newest risk is said."""
     found = None if status is None else status["groups"][decision["group"]]["mean_loss"]
     shown = None if found is None else written(found, campaign.settings["risk"] in RATES)
-    return reason(Decision.from_dict(campaign.groups, decision), campaign.store.parts.risk.title, shown)
+    return reason(Decision.from_dict(campaign.groups, decision), campaign.risk.title, shown)
 
 
 def _groups(

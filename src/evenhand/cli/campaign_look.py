@@ -86,12 +86,11 @@ def list_all(db: Database = DEFAULT, as_json: AsJson = False) -> None:
 
 
 def verify(name: Name, db: Database = DEFAULT, as_json: AsJson = False) -> None:
-    """Replay the ledger, check every row, refit every score, choose every request again; exits with 1 if one differs."""
+    """Replay the ledger, check every row, choose every request again; exits with 1 if one differs."""
     with opened(db, name, as_json, read_only=True) as campaign:
         found = campaign.verify()
         done = (
             f"{counted(found.events, 'event')} replayed, {counted(found.examples, 'row')} checked, "
-            f"{counted(found.scores_refitted, 'score')} refitted, "
             f"{counted(found.requests_chosen_again, 'request')} chosen again: "
         )
         done += f"({len(found.erased)} rows were erased on purpose) " if found.erased else ""

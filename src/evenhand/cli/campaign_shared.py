@@ -37,7 +37,7 @@ Reason = Annotated[str | None, typer.Option(help="why; do not put personal data 
 
 def user_name(given: str | None) -> str | None:
     """Who does something: as given, else the user of this machine."""
-    from evenhand.campaign.store import user_name as current
+    from evenhand.campaign.log import user_name as current
 
     return given or current()
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from evenhand.arrays import Features
 from evenhand.campaign.labels import plain_list
-from evenhand.campaign.pooling import Pooled
+from evenhand.campaign.pool import Pooled
 from evenhand.campaign.requests import Receipt, Request, number_of
 from evenhand.claims.certificates import Certificate
 from evenhand.client.looking import FIT_SECONDS, RemoteLooking

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from evenhand.campaign.requests import Examples, Request, number_of
-from evenhand.campaign.verify import Verification
+from evenhand.campaign.verification import Verification
 from evenhand.claims.certificates import Certificate, Running
 from evenhand.client.connection import Connection
 from evenhand.client.receiving import examples_of, final_model_of, model_of, request_of

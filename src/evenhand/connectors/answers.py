@@ -96,8 +96,7 @@ class Answers:
         """Whether the label was asked for in this tool: what came another way is not this tool's to take back."""
         if example.request is None:
             return example.origin == "extra" and self._extra
-        store = self._campaign.store
-        with store.ledger.reading(store.number) as reader:
+        with self._campaign.reading() as reader:
             return any(event.actor == self._by for event in reader.events(kinds=("asked",), request=example.request))
 
     def _tell(self, who: str | None, labels: dict[str, Any], report: Report) -> None:
@@ -122,7 +121,7 @@ class Answers:
         try:
             self._campaign.skip(name, reason=f"skipped in {self._by}", by=self._by)
         except Conflict:
-            if self._campaign.store.refresh().closed is not None:
+            if self._campaign.state.closed is not None:
                 raise
             self.postponed = True  # another sync has told a label since
         else:

@@ -52,7 +52,7 @@ class PoolOfTasks:
         never handed out takes the new data. One that was handed out keeps its old data, and its task becomes one of the
         `strange`: answers to it are about other data. A pool that is not ours may have its data from elsewhere.
         """
-        state = self._campaign.store.refresh()
+        state = self._campaign.state
         if state.pool is None and tasks:
             self._check_fields(tasks)
         named = [task for task in tasks if self._name(task)]
@@ -76,8 +76,7 @@ class PoolOfTasks:
 
     def find(self, names: Sequence[str]) -> dict[str, Example]:
         """The examples with these ids."""
-        store = self._campaign.store
-        with store.ledger.reading(store.number) as reader:
+        with self._campaign.reading() as reader:
             return reader.find(names)
 
     def _name(self, task: Task) -> bool:
@@ -120,7 +119,7 @@ class PoolOfTasks:
 
     def _register(self, tasks: Sequence[Task], by: str) -> int:
         """Register tasks; if some cannot be registered, register all the others. Returns how many."""
-        state = self._campaign.store.refresh()
+        state = self._campaign.state
         first = state.pool is None
         column = self._id or (free_name("task", _fields(tasks)) if first else str(state.settings["id"]))
         try:

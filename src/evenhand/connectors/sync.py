@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from evenhand.campaign import Campaign
-from evenhand.campaign.store import Once
+from evenhand.campaign.log import Once
 from evenhand.connectors.agreeing import GONE, Outcome, agreed, check_rule
 from evenhand.connectors.answers import Answers
 from evenhand.connectors.base import Shown, Task, Tool
@@ -78,7 +78,7 @@ class Sync:
             return replace(rehearsal.once(), dry_run=True)
         report = Report()
         whole = self._passes % _WHOLE_EVERY == 0 or self._cursor is None
-        before = self.campaign.store.refresh()
+        before = self.campaign.state
         read_at, closed = before.seq, before.closed is not None
         tasks, cursor = self.tool.tasks(None if whole else self._cursor)
         origin = self._check_origin()
@@ -96,7 +96,7 @@ class Sync:
             self._answers.take(dict(self._answers.waiting), report, read_at=read_at, closed=closed)
         except Conflict:
             # closed meanwhile: nothing is taken any more, but people have to stop
-            if self.campaign.store.refresh().closed is None:
+            if self.campaign.state.closed is None:
                 raise
             report.nothing_to_ask = "closed"
         report.unasked = len(self._answers.waiting)
@@ -120,7 +120,7 @@ class Sync:
         """Which project the tasks belong to; refuses a project that the pool does not come from."""
         origin = str(getattr(self.tool, "origin", self.tool.name))
         kind = self.tool.name.partition(":")[0]
-        with self.campaign.store.moment() as (reader, _):
+        with self.campaign.moment() as (reader, _):
             by = {str(event.actor) for event in reader.events(kinds=("pooled",))}
         self._sole = by <= {origin}
         if others := {name for name in by - {origin} if name.partition(":")[0] == kind and ":" in name}:
@@ -152,7 +152,7 @@ class Sync:
         if not self._sole:  # the pool came from a file: what the tool lacks, it may never have had
             return {}
         names = {name for task, name in self._pool.names.items() if task in there}
-        with self.campaign.store.moment() as (reader, state):
+        with self.campaign.moment() as (reader, state):
             waiting = [name for request in state.open.values() for name in request.get("left", ())]
             labelled = [row.id for row in reader.changed() if row.counts and row.place is not None]
         found = {*waiting, *labelled} - names
@@ -168,7 +168,7 @@ class Sync:
     def _ask(self, report: Report) -> None:
         """Keep as many requests open as wanted that somebody can still answer."""
         while True:
-            with self.campaign.store.moment() as (_, state):
+            with self.campaign.moment() as (_, state):
                 made, mine = state.asked, [r for r in state.open.values() if r["by"] == self.tool.name]
             if state.pool is None:  # groups may be known before there are tasks
                 report.nothing_to_ask = "no pool yet"

@@ -126,9 +126,9 @@ class Labelling(Reported):
         if isinstance(labels, Mapping):
             return {str(name): label for name, label in labels.items()}, False
         if isinstance(labels, str | PathLike):
-            names, values, table = self.campaign.labels_in(labels)
-            table.refuse_problems()
-            written = table.written
+            names, values, read = self.campaign.labels_in(Path(labels))
+            read.refuse_skipped()
+            written = True
         else:
             frame = nw.from_native(labels, eager_only=True)
             absent = [name for name in self._columns if name not in frame.columns]
@@ -161,7 +161,7 @@ class Labelling(Reported):
     @property
     def begun(self) -> bool:
         """Whether there is a label to train on."""
-        state = self.campaign.store.refresh()
+        state = self.campaign.state
         return sum(state.train) + sum(state.validate) > 0
 
     @cached_property
@@ -191,12 +191,12 @@ class Labelling(Reported):
 
     def _features(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The columns that models see."""
-        return pd.DataFrame(rows[(self.campaign.store.state.columns or {})["features"]])
+        return pd.DataFrame(rows[(self.campaign.seen.columns or {})["features"]])
 
     @property
     def _schema(self) -> Schema:
         """What the columns hold that models see, so that a stored model reads later rows in the same way."""
-        columns = self.campaign.store.state.columns or {}
+        columns = self.campaign.seen.columns or {}
         kinds: dict[str, Kind] = {"number": "number", "bool": "yes/no", "date": "date", "datetime": "date"}
         types = dict(zip(columns["names"], columns["types"], strict=True))
         return Schema(
@@ -211,7 +211,7 @@ class Labelling(Reported):
     @cached_property
     def _predictions(self) -> Predictions:
         groups, classes = self.campaign.groups, np.unique(self._labelled[self._columns[1]].to_numpy())
-        risk: Risk = self.campaign.store.parts.risk
+        risk: Risk = self.campaign.risk
         measure = risk.for_classes(classes)
         trained, test = self.rows, self.test_rows if self.begun else self.test_rows.head(0)
         seen = measure.codes(trained[self._columns[1]].to_numpy())
@@ -233,7 +233,7 @@ class Labelling(Reported):
     @cached_property
     def summary(self) -> JsonObject:
         """Everything the report shows, as plain values."""
-        status, state = self.campaign.status(), self.campaign.store.state
+        status, state = self.campaign.status(), self.campaign.seen
         groups = [status["groups"][group] for group in self.campaign.groups]
         counts = {
             "train": np.array([g["training"] for g in groups]),

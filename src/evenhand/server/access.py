@@ -65,7 +65,7 @@ class Seat:
 
     def check_lease(self, lease: str | float | None) -> None:
         """Refuse a lease longer than collectors may take."""
-        settings = self.campaign.store.refresh().settings
+        settings = self.campaign.state.settings
         longest, seconds = Limits.of(settings).longest(settings["lease"]), as_seconds(lease)
         if self.limited and longest is not None and (seconds is None or seconds > longest):
             raise InputError(
@@ -77,7 +77,7 @@ class Seat:
         """Refuse a request that was given to somebody else, unless the grant is a lead's."""
         if not self.limited:
             return
-        with self.campaign.store.ledger.reading(self.campaign.store.number) as reader:
+        with self.campaign.reading() as reader:
             # a request that was never made passes here: the campaign refuses it in its own words
             asked = reader.events(kinds=("asked",), request=number)
         if asked and asked[0].actor != self.grant.name:
@@ -87,7 +87,7 @@ class Seat:
         """Refuse examples that were handed out to somebody else, unless the grant is a lead's."""
         if not self.limited:
             return
-        with self.campaign.store.ledger.reading(self.campaign.store.number) as reader:
+        with self.campaign.reading() as reader:
             # by the ledger, not by what the collector claims: ids of others' requests could be guessed
             found = reader.find(ids)
         for number in {example.request for example in found.values() if example.request is not None}:

@@ -13,7 +13,7 @@ from fastapi.responses import Response
 from fastapi.routing import APIRoute
 from starlette.requests import Request as StarletteRequest
 
-from evenhand.campaign.store import Once
+from evenhand.campaign.log import Once
 from evenhand.server.incoming import Incoming
 from evenhand.server.parquet import Limits, rehearse
 from evenhand.server.problems import Problem

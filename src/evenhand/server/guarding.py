@@ -16,7 +16,7 @@ from starlette.requests import HTTPConnection
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from evenhand.campaign.store import user_name
+from evenhand.campaign.log import user_name
 from evenhand.errors import LedgerError
 from evenhand.server.incoming import SMALL, Incoming, Room
 from evenhand.server.observing import Observer

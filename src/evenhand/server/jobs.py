@@ -10,7 +10,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from evenhand.campaign import Campaign
-from evenhand.campaign.store import Once
+from evenhand.campaign.log import Once
 from evenhand.errors import LedgerError
 from evenhand.ledger.database import DatabaseLedger
 
@@ -47,7 +47,7 @@ def _campaign(url: str, name: str) -> Campaign:
 
 def refit(url: str, name: str) -> bool:
     """Fit and score; a learner that fails leaves an event that says so."""
-    return _campaign(url, name).store.trainer_now().refit(record_failure=True)
+    return _campaign(url, name).refit(record_failure=True)
 
 
 def certify(url: str, name: str, target: float | None, settings: dict[str, Any]) -> None:
@@ -62,7 +62,7 @@ def close(url: str, name: str, reason: str, by: str | None, once: Once | None) -
 
 def verify(url: str, name: str) -> dict[str, Any]:
     """Check a campaign's ledger; one so damaged that the campaign cannot be opened is a finding, too."""
-    from evenhand.campaign.verify import Verification
+    from evenhand.campaign.verification import Verification
 
     try:
         campaign = _campaign(url, name)

@@ -37,7 +37,7 @@ class Newest:
 
     async def of(self, campaign: Campaign) -> int:
         """The number of the newest event, at most a second old."""
-        found: int = await self._fresh(campaign.store.number, _POLL_SECONDS, lambda: campaign.store.refresh().seq)
+        found: int = await self._fresh(campaign.number, _POLL_SECONDS, lambda: campaign.state.seq)
         return found
 
     async def of_all(self, ledger: DatabaseLedger) -> dict[int, int]:

@@ -73,14 +73,16 @@ class _Looking:
 
     def _look_after(self, campaign: Campaign) -> None:
         """Record leases that have ended, and refit if the campaign is refitted in the background."""
-        store = campaign.store
-        state = store.refresh()
-        if state.closed is None and state.overdue(store.now()):
-            store.write(lambda state, writer: None)
+        state = campaign.state
+        if state.closed is None and state.overdue(campaign.now()):
+            campaign.settle()
         if state.settings["refit"] == "background" and self._parts.worker.begin_refit(campaign):
             return  # until the fit is done
         ends = [request["until"] for request in state.open.values() if request["until"] is not None]
-        self._quiet[store.number] = (store.state.seq, min(ends, default=math.inf) if state.closed is None else math.inf)
+        self._quiet[campaign.number] = (
+            campaign.seen.seq,
+            min(ends, default=math.inf) if state.closed is None else math.inf,
+        )
 
 
 class _Sending:

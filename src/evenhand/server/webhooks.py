@@ -157,7 +157,7 @@ class Webhooks:
         return sent, int(failure is not None)
 
     def _begin(self, due: Due, campaign: Campaign) -> bool:
-        return campaign.store.refresh().seq > due.seq and self._hold(due)
+        return campaign.state.seq > due.seq and self._hold(due)
 
     def _hold(self, due: Due) -> bool:
         """Whether this server may send to a webhook now; if so, no other server does meanwhile."""
@@ -186,8 +186,7 @@ class Webhooks:
 
 def _new_messages(campaign: Campaign, due: Due) -> tuple[list[Message], int]:
     """The messages for the next events of a campaign, and the last of these events."""
-    store = campaign.store
-    with store.ledger.reading(store.number) as reader:
+    with campaign.reading() as reader:
         found = reader.events(due.seq, limit=_AT_ONCE)
         waiting: dict[int, int] = {}
         for number in {int(event.request) for event in found if event.request is not None}:
@@ -208,17 +207,16 @@ def _new_messages(campaign: Campaign, due: Due) -> tuple[list[Message], int]:
 
 def _ended(campaign: Campaign, events: Sequence[Event]) -> tuple[Event, str, str] | None:
     """The event that left nothing to ask, an empty name, and why; None if there is more to ask or it ended earlier."""
-    with campaign.store.moment() as (reader, state):
-        if not events or events[-1].seq < state.seq or state.open:
-            return None
-        try:
-            campaign.store.proposed(state, reader)
-        except NothingToAsk as nothing:
-            kinds = _SCORING if nothing.reason == "stopping rule" else _SPENDING
-            last = [event for event in events if event.kind in kinds]
-            return (last[-1], "", nothing.reason) if last and nothing.reason != "closed" else None
-        except EvenhandError:
-            return None  # a strategy or a rule that this process may not import
+    if not events or events[-1].seq < campaign.state.seq or campaign.seen.open:
+        return None
+    try:
+        campaign.propose()
+    except NothingToAsk as nothing:
+        kinds = _SCORING if nothing.reason == "stopping rule" else _SPENDING
+        last = [event for event in events if event.kind in kinds]
+        return (last[-1], "", nothing.reason) if last and nothing.reason != "closed" else None
+    except EvenhandError:
+        return None  # a strategy or a rule that this process may not import
     return None
 
 

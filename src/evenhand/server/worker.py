@@ -63,9 +63,9 @@ class Worker:
 
     async def refit_now(self, campaign: Campaign) -> bool:
         """Refit a campaign and wait for it; False if there was nothing to do or the learner failed."""
-        from evenhand.campaign.training import LEASE_SECONDS
+        from evenhand.campaign.models import LEASE_SECONDS
 
-        state = await asyncio.to_thread(campaign.store.refresh)
+        state = await asyncio.to_thread(lambda: campaign.state)
         if not state.fresh:
             return False
         wanted = max(state.arrived)
@@ -103,19 +103,19 @@ class Worker:
 
     def begin_refit(self, campaign: Campaign) -> bool:
         """Begin a refit if labels came since the last one; False if there is nothing to fit."""
-        wanted = _newest(campaign.store.refresh())
+        wanted = _newest(campaign.state)
         if wanted is not None:
             self.refit_soon(campaign)
         return wanted is not None
 
     def wanted(self, campaign: Campaign) -> int | None:
         """The event that scores should rest on before the next ask; None, after starting it, for a background refit."""
-        state = campaign.store.refresh()
+        state = campaign.state
         if state.settings["refit"] == "background":
             self.begin_refit(campaign)
             return None
         wanted = _newest(state)
-        return wanted if wanted is not None and campaign.store.trainer.due(state) else None
+        return wanted if wanted is not None and campaign.refit_due(state) else None
 
     async def wait_for_scores(self, campaign: Campaign, wanted: int, seconds: float) -> None:
         """Wait until the scores rest on this event or a later one, but no longer than `seconds`."""
@@ -157,7 +157,7 @@ def _newest(state: State) -> int | None:
 
 def _is_unscored(campaign: Campaign, wanted: int) -> bool:
     """Whether this event has neither scores that rest on it nor a failure in place of them."""
-    state = campaign.store.refresh()
+    state = campaign.state
     failed = state.failure is not None and state.failure["rests_on"] >= wanted
     idle = state.closed is not None or state.settings["learner"] is None or state.columns is None
     return state.scores_rest_on < wanted and not failed and not idle
@@ -165,4 +165,4 @@ def _is_unscored(campaign: Campaign, wanted: int) -> bool:
 
 def _is_behind(campaign: Campaign, wanted: int) -> bool:
     """Whether the next ask should wait for such scores."""
-    return _is_unscored(campaign, wanted) and campaign.store.trainer.due(campaign.store.state)
+    return _is_unscored(campaign, wanted) and campaign.refit_due(campaign.seen)

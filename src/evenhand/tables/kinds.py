@@ -28,6 +28,7 @@ __all__ = [
     "kind_of",
     "look",
     "read_as",
+    "time_text",
 ]
 
 Kind = Literal["number", "yes/no", "date", "category", "text", "image", "vector", "other"]

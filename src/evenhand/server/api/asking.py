@@ -88,7 +88,7 @@ def rows(request: Number, seat: Collecting) -> Response:
     seat.check_own(request)
     found = [one for one in seat.campaign.open_requests if one.id == request]
     if not found:
-        with seat.campaign.store.moment() as (reader, state):
+        with seat.campaign.moment() as (reader, state):
             raise not_open(state, reader, request)
     if not found[0].examples:
         return Response("", 200, media_type="text/csv")

@@ -70,7 +70,7 @@ def revoke_token(id: TokenId, grant: Admin, request: Request) -> Response:
 @router.get("/campaigns/{name}/shares")
 def shares(seat: Leading) -> Response:
     """The share links of a campaign, without their secrets."""
-    return Json({"shares": seat.parts.tokens.known(seat.campaign.store.number, ("share",))})
+    return Json({"shares": seat.parts.tokens.known(seat.campaign.number, ("share",))})
 
 
 @router.post("/campaigns/{name}/shares", status_code=201)
@@ -88,7 +88,7 @@ def new_share(seat: Seat, name: str, expires: str | float | None) -> tuple[JsonO
             "`evenhand token create NAME --role admin`, after which everybody needs one"
         )
     text, about = seat.parts.tokens.create(
-        name, Role.viewer, campaign=seat.campaign.store.number, seconds=as_seconds(expires), kind="share"
+        name, Role.viewer, campaign=seat.campaign.number, seconds=as_seconds(expires), kind="share"
     )
     return about, f"{seat.parts.settings.root_path}/share/{text}"
 
@@ -96,7 +96,7 @@ def new_share(seat: Seat, name: str, expires: str | float | None) -> tuple[JsonO
 @router.delete("/campaigns/{name}/shares/{id}")
 def revoke_share(id: TokenId, seat: Leading) -> Response:
     """End a share link."""
-    known = seat.parts.tokens.known(seat.campaign.store.number, ("share",))
+    known = seat.parts.tokens.known(seat.campaign.number, ("share",))
     if not any(one["id"] == id for one in known):
         raise NotFound(f"this campaign has no share link {id!r}")
     seat.parts.tokens.revoke(id)

@@ -39,10 +39,10 @@ def status_of(seat: Viewing) -> dict[str, Any]:
 @router.get("/campaigns/{name}", responses={304: {"description": "not changed"}})
 def status(seat: Viewing, request: Request) -> Response:
     """Budget, groups, requests, collectors, scores, claims. Send the `ETag` back to learn whether anything changed."""
-    state = seat.campaign.store.refresh()
-    overdue = state.overdue(seat.campaign.store.now())
+    state = seat.campaign.state
+    overdue = state.overdue(seat.campaign.now())
     # the last event's number shows every change except leases that ended, since time passes without events
-    tag = f"{seat.campaign.store.number}-{state.seq}-{len(overdue)}"
+    tag = f"{seat.campaign.number}-{state.seq}-{len(overdue)}"
     if (answer := unchanged(request, tag)) is not None:
         return answer
     return Json(status_of(seat), headers={"ETag": f'W/"{tag}"', "Cache-Control": "no-cache"})
@@ -65,7 +65,7 @@ def events(
     seat: Viewing, request: Request, after: After = 0, limit: Annotated[int, Query(ge=1, le=10_000)] = 1000
 ) -> Response:
     """The events after an event's number."""
-    tag = f"{seat.campaign.store.number}-{seat.campaign.store.refresh().seq}-{after}-{limit}"
+    tag = f"{seat.campaign.number}-{seat.campaign.state.seq}-{after}-{limit}"
     if (answer := unchanged(request, tag)) is not None:
         return answer
     found = {"events": seat.campaign.events(after, limit)}
@@ -85,7 +85,7 @@ async def stream(
     # browsers send it by themselves when they reconnect, so it takes precedence over the address
     first = int(last) if last is not None and last.isdecimal() and int(last) < 2**31 else after
     stopping: asyncio.Event = request.app.state.stopping
-    most = Limits.of(seat.campaign.store.state.settings).streams
+    most = Limits.of(seat.campaign.seen.settings).streams
     return open_stream(request, news(seat, first, stopping, request.app.state.newest), most)
 
 
@@ -119,7 +119,7 @@ def examples(seat: Leading, role: Literal["train", "validate", "test"] = "train"
     """The labelled examples of one role: rows as they are stored, labels, groups and ids."""
     from evenhand.ledger.text import from_text
 
-    with seat.campaign.store.moment() as (reader, state):
+    with seat.campaign.moment() as (reader, state):
         # read at one moment, so that rows and columns belong to the same state
         rows = [row for row in reader.changed() if row.counts and row.role == role]
     columns = state.columns

@@ -149,7 +149,7 @@ async def close(body: Close, seat: Leading, request: Request, key: Key = None) -
     """End the campaign; the model to deploy is chosen now."""
     once = as_once(key, seat.grant, request, body)
     await seat.parts.worker.on(jobs.close, seat.campaign, body.reason, seat.grant.name, once)
-    state = await anyio.to_thread.run_sync(seat.campaign.store.refresh)
+    state = await anyio.to_thread.run_sync(lambda: seat.campaign.state)
     return Json({"closed": state.closed})
 
 

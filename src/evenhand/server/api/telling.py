@@ -194,7 +194,7 @@ async def _body(request: Request) -> Path | bytes:
 
 def _check_event(seat: Seat, number: int, event: int | None) -> None:
     # numbers begin at 1 in every campaign: a client with the wrong name would answer somebody else's request
-    known = seat.campaign.store.refresh().open.get(number)
+    known = seat.campaign.state.open.get(number)
     if event is not None and known is not None and known["event"] != event:
         raise InputError(
             f"request {number} of event {event} is another campaign's: here it was made by {known['event']}"
@@ -205,7 +205,7 @@ async def _answer(seat: Seat, store: Any) -> Response:
     receipt: Receipt = await anyio.to_thread.run_sync(store)
     if not receipt.dry_run:
         seat.parts.observer.labels.inc(receipt.rows)
-        settings = seat.campaign.store.state.settings
+        settings = seat.campaign.seen.settings
         if receipt.rows and settings["refit"] == "background" and settings["learner"] is not None:
             # begun now, so that the next ask finds new scores rather than waits for them
             seat.parts.worker.refit_soon(seat.campaign)
@@ -235,7 +235,7 @@ def _delivery(rows: Rows, seat: Seat, *, grouped: bool) -> Delivery:
     problems = {int(row): why for row, why in rows.problems.items() if row.isdecimal()}
     if rows.X is not None:
         return replace(Delivery.of(rows.X, rows.y, rows.ids, groups), problems=problems)
-    state, parts = seat.campaign.store.refresh(), seat.campaign.store.parts
+    state = seat.campaign.state
     columns: dict[str, list[Any]] = {**(rows.columns or {}), state.settings["label"]: list(rows.y)}
     if rows.ids is not None:
         columns[state.settings["id"]] = list(rows.ids)
@@ -246,7 +246,7 @@ def _delivery(rows: Rows, seat: Seat, *, grouped: bool) -> Delivery:
     arrays = {name: _column(name, values) for name, values in columns.items()}
     arrays |= {name: arrays[name].cast(pa.string()).dictionary_encode() for name in rows.categories if name in arrays}
     frame = InMemory(plain(pa.table(arrays)), "the body")
-    found = as_delivery(frame, state, needs_numbers=parts.needs_numbers, group=None if grouped else "")
+    found = as_delivery(frame, state, needs_numbers=seat.campaign.needs_numbers, group=None if grouped else "")
     return replace(found, problems={**found.problems, **problems})
 
 

@@ -28,15 +28,15 @@ class NewWebhook(Body):
 @router.get("/campaigns/{name}/webhooks")
 def webhooks(seat: Leading) -> Response:
     """The campaign's webhooks, the last event each has sent, and its last error."""
-    return Json({"webhooks": Webhooks(seat.parts.campaigns.ledger).of(seat.campaign.store.number)})
+    return Json({"webhooks": Webhooks(seat.parts.campaigns.ledger).of(seat.campaign.number)})
 
 
 @router.post("/campaigns/{name}/webhooks", status_code=201)
 def create(body: NewWebhook, seat: Leading) -> Response:
     """Make a webhook for events from now on; its signing secret is shown only once."""
-    store = seat.campaign.store
+    campaign = seat.campaign
     made = Webhooks(seat.parts.campaigns.ledger).create(
-        store.number, body.url, body.kinds, store.refresh().seq, allowed=seat.parts.settings.webhook_hosts
+        campaign.number, body.url, body.kinds, campaign.state.seq, allowed=seat.parts.settings.webhook_hosts
     )
     return Json(made, 201)
 
@@ -44,5 +44,5 @@ def create(body: NewWebhook, seat: Leading) -> Response:
 @router.delete("/campaigns/{name}/webhooks/{id}")
 def delete(id: Annotated[int, Path(ge=1, lt=2**31)], seat: Leading) -> Response:
     """Delete a webhook: nothing more is sent to its address."""
-    Webhooks(seat.parts.campaigns.ledger).delete(seat.campaign.store.number, id)
+    Webhooks(seat.parts.campaigns.ledger).delete(seat.campaign.number, id)
     return Json({"id": id, "deleted": True})

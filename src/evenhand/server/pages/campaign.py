@@ -38,7 +38,7 @@ def show(request: Request, seat: Seat, status: int = 200, panel: str | None = No
     view = seen(request, seat, patient="wait" in request.query_params)
     is_there = view.status["pool"] if panel == "upload" else panel in _ALWAYS or view.status["closed"] is None
     root = seat.parts.settings.root_path
-    verified = request.app.state.verified.get(seat.campaign.store.number)
+    verified = request.app.state.verified.get(seat.campaign.number)
     about = {
         "v": view, "base": root + address(seat.campaign), "api": f"{root}/api{address(seat.campaign)}",
         "verified": verified, "settings": seat.campaign.settings, "panel": panel if is_there else None,

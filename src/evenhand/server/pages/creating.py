@@ -66,7 +66,7 @@ def _make(request: Request, grant: Grant, given: dict[str, str], pool: tuple[str
         if pool[1]:
             _rehearse(parts, grant, settings, given, pool)
         made = Campaign.create(parts.campaigns.ledger, **settings)
-        seat = Seat(parts.campaigns.by_number(made.store.number), grant, parts)
+        seat = Seat(parts.campaigns.by_number(made.number), grant, parts)
         if pool[1]:
             pool_from(seat, *pool, given["id"], given["group"], given["ignore"])
     except LedgerError:

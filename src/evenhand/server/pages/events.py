@@ -36,7 +36,7 @@ def events(
     before: Annotated[int | None, Query(ge=1, lt=2**31)] = None,
 ) -> Response:
     """The event log, fifty events at a time."""
-    last = seat.campaign.store.refresh().seq
+    last = seat.campaign.state.seq
     first = min(before or last + 1, last + 1)
     found, lowest = _newest(seat, first, kind if kind in KINDS else "", actor, int(about) if about else None)
     rows = [{**as_event(event), "said": _said(event.kind, event.facts)} for event in found]
@@ -49,8 +49,7 @@ def events(
 def _newest(seat: Seat, before: int, kind: str, actor: str, about: int | None) -> tuple[list[Any], int]:
     """Events before a number, newest first, and the number for the next page."""
     found: list[Any] = []
-    store = seat.campaign.store
-    with store.ledger.reading(store.number) as reader:
+    with seat.campaign.reading() as reader:
         for _ in range(_MOST_WINDOWS):
             low = max(before - 1 - _WINDOW, 0)
             some = reader.events(low, kinds=(kind,) if kind else (), request=about, limit=_WINDOW)

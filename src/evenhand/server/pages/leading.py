@@ -157,7 +157,7 @@ async def certify(
 async def verify(http: Request, seat: Leading) -> Response:
     """Verify the ledger, and remember when that was."""
     found = await seat.parts.worker.on(jobs.verify, seat.campaign)
-    http.app.state.verified[seat.campaign.store.number] = {"at": as_time(time.time()), **found}
+    http.app.state.verified[seat.campaign.number] = {"at": as_time(time.time()), **found}
     if not found["ok"]:
         # a page of its own: the campaign's page may not survive what is damaged
         base = seat.parts.settings.root_path + address(seat.campaign)

@@ -14,9 +14,10 @@ from evenhand.campaign.requests import as_time
 from evenhand.campaign.settings import Limits
 from evenhand.campaign.state import State
 from evenhand.campaign.status import running
-from evenhand.campaign.view import RATES, SOON
+from evenhand.campaign.view import SOON
 from evenhand.errors import InputError
 from evenhand.report.view import written
+from evenhand.risks import RATES
 from evenhand.server.access import grant_of, parts_of
 from evenhand.server.pages.shared import address, new_router, render
 from evenhand.server.stream import events_in, news_of_all, open_stream
@@ -83,7 +84,7 @@ async def stream(
 
 
 def _line(campaign: Campaign) -> Line:
-    state = campaign.store.refresh()
+    state = campaign.state
     risks = {z: x / n for z, (x, n) in enumerate(zip(state.loss_sum, state.relevant, strict=True)) if n}
     worst = max(risks, key=lambda z: risks[z]) if risks else None
     low, high, claimed = 0.0, 1.0, False
@@ -92,7 +93,7 @@ def _line(campaign: Campaign) -> Line:
         average = running(state, 0.05 / len(state.groups))
         low, high, claimed = average.low[worst], average.high[worst], bool(state.running[worst][0])
     about: dict[str, Any] = {
-        "number": campaign.store.number, "name": campaign.name, "path": address(campaign), "used": state.labels_used, "promised": state.outstanding,
+        "number": campaign.number, "name": campaign.name, "path": address(campaign), "used": state.labels_used, "promised": state.outstanding,
         "budget": int(state.settings["budget"]), "closed": state.closed, "last": as_time(state.at),
         "worst": None if worst is None else state.groups[worst], "shown": written(None if worst is None else risks[worst], state.settings["risk"] in RATES),
         "n": 0 if worst is None else state.relevant[worst], "low": low, "high": high, "alerts": _alerts(campaign, state),
@@ -107,7 +108,7 @@ def _alerts(campaign: Campaign, state: State) -> list[str]:
     if state.closed is None:
         if state.settings["stop"] is not None and _is_met(campaign):
             found.append("stopping rule met")
-        now = campaign.store.now()
+        now = campaign.now()
         overdue, soon = state.overdue(now), now + SOON * (state.settings["lease"] or 86400.0)
         if late := len(state.expired) + len(overdue):
             found.append(f"{late} expired")
@@ -118,7 +119,6 @@ def _alerts(campaign: Campaign, state: State) -> list[str]:
 
 def _is_met(campaign: Campaign) -> bool:
     try:
-        with campaign.store.moment() as (reader, state):
-            return campaign.store.trainer.reason_to_stop(reader, state) is not None
+        return campaign.reason_to_stop() is not None
     except InputError:  # a user's rule may not be importable here
         return False

@@ -37,14 +37,13 @@ class Histories:
 
     def at_hand(self, campaign: Campaign) -> Past | None:
         """The history up to now; None if it is long and nobody has read it, as reading would hold up what asks for it."""
-        store = campaign.store
         with self._lock:
-            is_new = store.number not in self._known
-        return None if is_new and store.refresh().seq > _SHORT else self.get(campaign)
+            is_new = campaign.number not in self._known
+        return None if is_new and campaign.state.seq > _SHORT else self.get(campaign)
 
     def begin(self, campaign: Campaign) -> Future[Past]:
         """Read the history, or what is new in it, in the background."""
-        number = campaign.store.number
+        number = campaign.number
         with self._lock:
             reading = self._reading.get(number)
             if reading is None or reading.done():
@@ -56,17 +55,16 @@ class Histories:
         self._readers.shutdown(wait=False, cancel_futures=True)
 
     def _follow(self, campaign: Campaign) -> Past:
-        store = campaign.store
         with self._lock:
-            found, lock = self._known.setdefault(store.number, (History(), threading.Lock()))
-            self._known.move_to_end(store.number)
+            found, lock = self._known.setdefault(campaign.number, (History(), threading.Lock()))
+            self._known.move_to_end(campaign.number)
             while len(self._known) > _MOST:
                 self._known.popitem(last=False)
         try:
-            with lock, store.ledger.reading(store.number) as reader:
+            with lock, campaign.reading() as reader:
                 return found.follow(reader).past()
         except LedgerError:
             # a backup was restored, or reading was cut off: start again the next time
             with self._lock:
-                self._known.pop(store.number, None)
+                self._known.pop(campaign.number, None)
             raise

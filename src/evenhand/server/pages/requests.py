@@ -34,7 +34,7 @@ def show_request(
     plain = seat.campaign.explain(number)
     campaign = seat.campaign.status()
     waiting = {r["request"]: r for r in (*campaign["open"], *campaign["expired"])}
-    with seat.campaign.store.ledger.reading(seat.campaign.store.number) as reader:
+    with seat.campaign.reading() as reader:
         asked = reader.events(kinds=("asked",), request=number)
         told = reader.events(kinds=("told",), request=number)
     if not asked:
@@ -42,7 +42,7 @@ def show_request(
     panels = {"skip": campaign["pool"] is not None, "extend": number not in {r["request"] for r in campaign["expired"]}}
     is_there = number in waiting and campaign["closed"] is None and panels.get(panel or "", False)
     root = seat.parts.settings.root_path
-    settings, columns = seat.campaign.settings, seat.campaign.store.state.columns
+    settings, columns = seat.campaign.settings, seat.campaign.seen.columns
     about = {
         "number": number, "name": seat.campaign.name, "words": plain["words"], "why": why_of(seat.campaign, plain["decision"]), "group": plain["decision"]["group"],
         "size": asked[0].facts["size"], "collector": asked[0].actor, "asked": as_time(asked[0].at),

@@ -97,7 +97,7 @@ def address(campaign: Campaign) -> str:
     """A campaign's path below the root, with its number if a path cannot hold the name."""
     name = campaign.name
     odd = "/" in name or "\\" in name or name.startswith("~") or name in (".", "..")
-    return f"/campaigns/{f'~{campaign.store.number}' if odd else quote(name, safe='')}"
+    return f"/campaigns/{f'~{campaign.number}' if odd else quote(name, safe='')}"
 
 
 def render(request: Request, template: str, status: int = 200, **context: Any) -> Response:

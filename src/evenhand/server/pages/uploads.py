@@ -88,13 +88,13 @@ def _look_or_store(
     if not same and not sent_again:
         about: dict[str, Any] = {
             "receipt": receipt, "outcome": _outcome(receipt), "changed": shown is not None,
-            "is_first": seat.campaign.store.state.label_kind is None, "number": number, "name": seat.campaign.name, "file": PurePath(name).name, "extra": extra,
+            "is_first": seat.campaign.seen.label_kind is None, "number": number, "name": seat.campaign.name, "file": PurePath(name).name, "extra": extra,
             "data": base64.b64encode(data).decode(), "base": seat.parts.settings.root_path + address(seat.campaign),
             "shown": receipt.refused[:_SHOWN],
         }  # fmt: skip
         return render(http, "check.html", **about)
     seat.parts.observer.labels.inc(receipt.rows)
-    settings = seat.campaign.store.state.settings
+    settings = seat.campaign.seen.settings
     if receipt.rows and settings["refit"] == "background" and settings["learner"] is not None:
         seat.parts.worker.refit_soon(seat.campaign)
     back = number is not None and receipt.outstanding
@@ -126,7 +126,7 @@ def _tell(seat: Seat, number: int | None, name: str, data: bytes, *, extra: bool
     """Deliver a file; rows that cannot be stored are left out, as the page has shown before."""
     campaign, options = seat.campaign, {"partial": True, "extra": extra, "dry_run": dry_run}
     with _with_file(data, _kind_of(seat, name, data), name) as path:
-        if number is not None and campaign.store.refresh().pool is None:
+        if number is not None and campaign.state.pool is None:
             seat.check_own(number)
             _, delivery = campaign.read(path, number)
             return campaign.tell_delivery(number, delivery, collector=_for_whom(seat, number), **options)
@@ -143,8 +143,7 @@ def _tell(seat: Seat, number: int | None, name: str, data: bytes, *, extra: bool
 
 def _check_request(seat: Seat, number: int, ids: list[str]) -> None:
     """Refuse a file of another request: its page would say that this one was answered."""
-    store = seat.campaign.store
-    with store.ledger.reading(store.number) as reader:
+    with seat.campaign.reading() as reader:
         if not reader.events(kinds=("asked",), request=number):
             raise NotFound(f"request {number} was never made")
         others = {example.request for example in reader.find(ids).values()} - {number, None}
@@ -155,8 +154,8 @@ def _check_request(seat: Seat, number: int, ids: list[str]) -> None:
 
 def _for_whom(seat: Seat, number: int | None) -> str | None:
     """The collector that labels are stored for: the user; for a lead, whoever has the request."""
-    if number is not None and number in seat.campaign.store.state.open:
-        return seat.collector(seat.campaign.store.state.open[number]["by"])
+    if number is not None and number in seat.campaign.seen.open:
+        return seat.collector(seat.campaign.seen.open[number]["by"])
     return seat.collector(None)
 
 

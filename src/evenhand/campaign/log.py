@@ -1,4 +1,7 @@
-"""How a campaign is kept: the folded state, readers at one moment, and steps under the write lock."""
+"""How a campaign is kept: the folded state, readers at one moment, and steps under the write lock.
+
+Here a label becomes durable: what a step has appended is stored when `write` returns.
+"""
 
 from __future__ import annotations
 
@@ -8,26 +11,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
-from evenhand.campaign.deciding import Chooser, Proposal, why_nothing
-from evenhand.campaign.intake import Intake, Step
 from evenhand.campaign.labels import check_text
-from evenhand.campaign.requests import Receipt
+from evenhand.campaign.requests import returned
 from evenhand.campaign.settings import Parts
 from evenhand.campaign.state import State
-from evenhand.errors import Conflict, InputError, NothingToAsk, Repeated
-from evenhand.ledger import Event, Example, Ledger, Reader, Writer
+from evenhand.errors import Conflict, InputError, Repeated
+from evenhand.ledger import Event, Ledger, Reader, Writer
 from evenhand.ledger.base import Busy
-from evenhand.notation import JsonMapping
-from evenhand.strategies.standing import request_size
-
-if TYPE_CHECKING:
-    from evenhand.campaign.training import Trainer
-
-__all__ = ["CampaignStore", "Once", "returned", "user_name"]
 
 SNAPSHOT_EVERY = 100
 """Events between two snapshots of the state; a snapshot is a cache that makes opening quick."""
@@ -54,22 +47,17 @@ def user_name() -> str | None:
         return None
 
 
-def returned(reader: Reader, request: JsonMapping, seq: int) -> list[Example]:
-    """The examples of a request that go back to the pool."""
-    found = reader.find(list(request.get("left", ()))) if "left" in request else {}
-    return [example._replace(held=False, changed=seq) for example in found.values()]
+class Log:
+    """A campaign's ledger, its state as far as it was read, and the objects its settings describe.
 
-
-class CampaignStore:
-    """A campaign's ledger, and its state and objects as far as they were read; several threads may share one.
+    The lowest of a campaign's parts: it knows nothing of the others. Several threads may share one.
 
     Attributes:
         name, number: the campaign's name, and its number in the ledger.
         ledger: where it is kept.
         read_only: whether nothing may be changed.
         state: the fold of the events read so far; `refresh` reads on.
-        parts: strategy, learner and stopping rule.
-        chooser, intake, trainer: what decides requests, takes deliveries in, and fits.
+        parts: strategy, learner, risk and stopping rule, for the settings as they were read.
     """
 
     def __init__(self, ledger: Ledger, name: str, *, read_only: bool = False) -> None:
@@ -80,50 +68,36 @@ class CampaignStore:
         self.state = State()
         with ledger.reading(self.number) as reader:
             self._read_on(reader)
+        self.parts = Parts(dict(self.state.settings), {})
 
     def use(self, parts: Parts) -> None:
-        """Use these objects from now on."""
+        """Use these objects from now on; whoever keeps something of the ones before drops it."""
         self.parts = parts
-        self.chooser = Chooser(parts)
-        # made when first wanted: it imports scikit-learn, and most commands fit nothing
-        self._cached_trainer: Trainer | None = None
-        self.intake = Intake(parts, self.chooser)
 
-    @property
-    def trainer(self) -> Trainer:
-        """What fits and scores; made when it is first wanted."""
-        if self._cached_trainer is None:
-            from evenhand.campaign.training import Trainer
-
-            self._cached_trainer = Trainer(self.ledger, self.number, self.parts, self.write, self.moment)
-        return self._cached_trainer
-
-    def trainer_now(self) -> Trainer:
-        """The trainer for the settings as they are now."""
-        self.refresh()
-        return self.trainer
-
-    @property
-    def last_failure(self) -> str | None:
-        """The learner's last message, where this process saw it."""
-        return None if self._cached_trainer is None else self._cached_trainer.last_failure
+    # ---------------------------------------------------------------- reading
 
     def refresh(self) -> State:
         """The state, with the events that came since folded in."""
-        with self.lock, self.ledger.reading(self.number) as reader:
+        with self.lock, self.reading() as reader:
             return self._folded(reader)
 
     def now(self) -> float:
         """The ledger's time."""
-        with self.ledger.reading(self.number) as reader:
+        with self.reading() as reader:
             return reader.now
+
+    @contextmanager
+    def reading(self) -> Iterator[Reader]:
+        """Read the ledger at one moment."""
+        with self.ledger.reading(self.number) as reader:
+            yield reader
 
     @contextmanager
     def moment(self) -> Iterator[tuple[Reader, State]]:
         """Look at the campaign at one moment without blocking others: a reader, and a copy of the state."""
         with ExitStack() as stack:
             with self.lock:
-                reader = stack.enter_context(self.ledger.reading(self.number))
+                reader = stack.enter_context(self.reading())
                 # a copy, so that the state stays the fold of the events alone:
                 # a lease that ended is an event only once a step writes it
                 state = self._folded(reader).copy().expire(reader.now)
@@ -166,8 +140,10 @@ class CampaignStore:
             self.state = State()
             raise
 
+    # ---------------------------------------------------------------- writing
+
     def write(
-        self, step: Callable[[State, Writer], Any], *, still_open: bool = False, once: Once | None = None
+        self, step: Callable[[State, Writer], object], *, still_open: bool = False, once: Once | None = None
     ) -> list[Event]:
         """Under the campaign's write lock: fold what others wrote, decide, append; the events returned are stored.
 
@@ -186,11 +162,11 @@ class CampaignStore:
                 time.sleep(random.uniform(0.01, 0.1))
 
     def _try_to_write(
-        self, step: Callable[[State, Writer], Any], *, still_open: bool, once: Once | None
+        self, step: Callable[[State, Writer], object], *, still_open: bool, once: Once | None
     ) -> list[Event]:
         # threads of this process queue here; other processes
         # queue at the ledger's own lock, one line below
-        with self.lock, self._forgetting_on_error():
+        with self.lock:
             with self.ledger.writing(self.number, wait=False) as writer:
                 writer.default_actor = user_name()
                 # under the lock nothing more can come: what is decided from here on is decided on the newest state
@@ -218,32 +194,6 @@ class CampaignStore:
             self._follow()
             return writer.appended
 
-    def deliver(self, decide: Callable[[State, Reader], Step], dry_run: bool) -> Receipt:
-        """Store a delivery, or with `dry_run` only say what would be stored."""
-        if dry_run:
-            with self.moment() as (reader, state):
-                return replace(decide(state, reader).receipt, dry_run=True)
-        found: list[Receipt] = []
-
-        def write(state: State, writer: Writer) -> None:
-            step = decide(state, writer)
-            found.append(step.write(writer))
-            self.intake.remember(step.examples)
-
-        self.write(write)
-        return found[0]
-
-    def proposed(self, state: State, reader: Reader) -> Proposal:
-        """The next request; raises `NothingToAsk` with the reason."""
-        size = int(request_size(state.settings["batch"], state.unspent))
-        # these two hold whatever the stopping rule says, and a
-        # closed campaign need not load what the rule rests on
-        if (reason := why_nothing(state, size)) in ("closed", "groups used up"):
-            raise NothingToAsk(str(reason))
-        if self.parts.settings["stop"] is not None and self.trainer.reason_to_stop(reader, state):
-            raise NothingToAsk("stopping rule")
-        return self.chooser.propose(state)
-
     def _with_expired(self, writer: Writer) -> State:
         """The state a step decides on: requests whose lease has ended are recorded as expired first."""
         overdue = self.state.overdue(writer.now)
@@ -253,17 +203,6 @@ class CampaignStore:
             event = writer.append("expired", {}, request=number)
             writer.put(returned(writer, self.state.open[number], event.seq))  # the step's own reads find them there
         return self.state.copy().fold(writer.appended)
-
-    @contextmanager
-    def _forgetting_on_error(self) -> Iterator[None]:
-        """Forget what a step was about to store if it was not stored."""
-        try:
-            yield
-        except Busy:  # no step was begun; to read the classes anew costs a scan of all labels
-            raise
-        except BaseException:
-            self.intake.forget()
-            raise
 
     def _refuse_repeated(self, once: Once) -> None:
         known = self.state.keys.get(once.key)

@@ -1,30 +1,31 @@
-"""Checks a ledger: is it whole, are the rows those that were told, and does fitting and choosing again agree?
+"""Checks a ledger: is it whole, are the rows those that were told, and does choosing again from the recorded scores agree?
 
-A ledger has no witness outside itself. Whoever removes its newest events together with their rows leaves an earlier stage
-of the same campaign, which is as sound as it was then; and whoever writes every event, row and digest anew leaves another
-campaign. Keep backups elsewhere, and compare the number and time of the last event with them.
+No past is fitted again: the scores are taken as they were recorded. A ledger has no witness outside itself. Whoever removes
+its newest events together with their rows leaves an earlier stage of the same campaign, which is as sound as it was then; and
+whoever writes every event, row and digest anew leaves another campaign. Keep backups elsewhere, and compare the number and
+time of the last event with them.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from evenhand.campaign.deciding import Chooser, offered
+from evenhand.campaign.chooser import Decider
 from evenhand.campaign.deliveries import digest_of, label_digest
+from evenhand.campaign.evidence import FrozenModel
 from evenhand.campaign.pool import check_file
-from evenhand.campaign.proof import conclude
-from evenhand.campaign.refitting import refit_scores
+from evenhand.campaign.proof import conclude, weighed
+from evenhand.campaign.requests import offered
 from evenhand.campaign.settings import Parts
 from evenhand.campaign.state import LETTERS, State
-from evenhand.campaign.verify_proofs import frozen_models, weighed_evidence
+from evenhand.claims.certificates import spent_by
 from evenhand.errors import EvenhandError
 from evenhand.ledger.base import Event, Example, Ledger, Reader
 from evenhand.notation import JsonMapping, JsonObject
 from evenhand.uniforms import places
-
-__all__ = ["Verification", "verify"]
 
 # other processors and other builds of BLAS round differently
 _TOLERANCE = 1e-6
@@ -43,9 +44,6 @@ class Verification:
         examples: rows compared with what was told.
         erased: ids of rows erased on purpose.
         requests_chosen_again: requests chosen again from the scores of that time.
-        scores_refitted: scores fitted again, with the labels as they were then.
-        scores_skipped: scores that cannot be fitted again: they rest on rows erased since, on a label that a correction
-            brought and a later one removed, or on an earlier learner that this process does not have.
         problems: what is not as it was recorded.
     """
 
@@ -53,8 +51,6 @@ class Verification:
     examples: int = 0
     erased: list[str] = field(default_factory=list)
     requests_chosen_again: int = 0
-    scores_refitted: int = 0
-    scores_skipped: int = 0
     problems: list[str] = field(default_factory=list)
 
     @property
@@ -68,7 +64,7 @@ class Verification:
 
 
 def verify(ledger: Ledger, campaign: int, parts: Parts) -> Verification:
-    """Replay every event, check every row, choose every request again, refit every score.
+    """Replay every event, check every row, choose every request again.
 
     It cannot notice that the newest events are gone together with what they brought: nothing outside the ledger knows
     that they were there.
@@ -86,11 +82,6 @@ def verify(ledger: Ledger, campaign: int, parts: Parts) -> Verification:
         rows = reader.changed()
         _rows(events, rows, found)
         _steps(events, rows, found)
-        if not found.problems:
-            # what was altered need not be fitted to know that it differs
-            again = refit_scores(events, rows, parts)
-            found.scores_refitted, found.scores_skipped = again.refitted, again.skipped
-            found.problems += again.problems
         _choices(events, parts, found)
         _snapshot(reader, events, found)
         _pool(reader, state, rows, found)
@@ -224,19 +215,19 @@ def _steps(events: list[Event], rows: list[Example], found: Verification) -> Non
 
 def _choices(events: list[Event], parts: Parts, found: Verification) -> None:
     """Requests that would be made differently from the recorded scores."""
-    chooser, state = Chooser(parts), State()
+    decider, state = Decider(parts), State()
     for event in events:
         if event.kind == "asked":
             found.requests_chosen_again += 1
-            wrong = [*_chosen(event, chooser, state), *_asked(event, state)]
+            wrong = [*_chosen(event, decider, state), *_asked(event, state)]
             found.problems += [f"event {event.seq}: request {event.request} {problem}" for problem in wrong]
         state.fold([event])
 
 
-def _chosen(event: Event, chooser: Chooser, state: State) -> Iterator[str]:
+def _chosen(event: Event, decider: Decider, state: State) -> Iterator[str]:
     """How a request differs from the one that would be made."""
     try:
-        again = chooser.propose(state)
+        again = decider.propose(state)
     except EvenhandError as error:
         yield f"was made, now: {error}"
         return
@@ -351,7 +342,7 @@ def _groups_of(before: _Before, names: Iterable[str]) -> list[int]:
 
 
 def _scored(event: Event, before: _Before) -> Iterator[str]:
-    """Scores: which events they may rest on; `refit_scores` fits them again."""
+    """Scores: which events they may rest on."""
     earliest, rests_on = before.state.scores_rest_on, event.facts["rests_on"]
     # scores never go back to older labels, and cannot rest on labels that had not come
     if not earliest <= rests_on < event.seq:
@@ -393,3 +384,30 @@ _CHECKS: dict[str, Callable[[Event, _Before], Iterator[str]]] = {
     "told": _told, "added": _added, "scored": _scored, "expired": _expired, "frozen": _frozen_then, "concluded": _concluded,
     **dict.fromkeys(_ALTERED, _altered),
 }  # fmt: skip
+
+
+def frozen_models(reader: Reader, events: Sequence[Event]) -> Iterator[str]:
+    """Frozen models that are missing or differ from what was recorded."""
+    for event in events:
+        if event.kind == "frozen":
+            facts, stored = event.facts, reader.model(event.facts["version"])
+            named = (facts["digest"], facts["digest"], facts["format"])
+            if stored is None or (stored.digest, hashlib.sha256(stored.data).hexdigest(), stored.format) != named:
+                yield f"event {event.seq}: the frozen model {facts['version']} is missing or altered"
+
+
+def weighed_evidence(reader: Reader, state: State, parts: Parts) -> Iterator[str]:
+    """Evidence of a certify phase that differs from what the frozen model and the rows give, if no label came since."""
+    facts = state.weighed
+    # labels that came since have not been weighed yet: there is nothing to compare with
+    if facts is None or state.frozen is None or facts["rests_on"] < state.evidenced:
+        return
+    phase = state.proving or state.outcome
+    if phase is None:
+        return
+    spent = spent_by(state.frozen["version"], phase["delta"])
+    again = weighed(FrozenModel(parts).findings(reader, state), state, spent)
+    # counts and sums, not bounds: bounds follow from them, and would differ by rounding
+    for name in ("first", "now", "labels", "doubtful"):
+        if facts[name] != again[name]:
+            yield f"the evidence as weighed has {name} {facts[name]}, now {again[name]}"
