@@ -12,6 +12,7 @@ import pytest
 from tests.helpers import Clock
 
 import evenhand as eh
+from evenhand.campaign import models
 from evenhand.campaign.state import State
 from evenhand.ledger import Event, Ledger, MemoryLedger
 from evenhand.ledger.database import DatabaseLedger
@@ -240,7 +241,7 @@ def test_one_refit_at_a_time(tmp_path: Path) -> None:
 def test_the_lease_is_renewed_while_a_fit_lasts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, meanwhile: list[Callable[[], object]]
 ) -> None:
-    monkeypatch.setattr(training, "LEASE_SECONDS", 0.3)
+    monkeypatch.setattr(models, "LEASE_SECONDS", 0.3)
     url = f"sqlite:///{tmp_path / 'ledger.db'}"
     with DatabaseLedger(url, create=True) as ledger, DatabaseLedger(url) as other:
         c = made(ledger, learner=Slow(), budget=100, refit="background")

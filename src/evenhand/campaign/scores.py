@@ -130,7 +130,7 @@ class Fitter:
         last = state.scores_rest_on
         # the model here is the one of the newest scores and
         # no row it saw has changed: new rows are enough
-        follows = self.fitted == last and state.altered <= self.upto
+        follows = self.fitted == last and state.altered <= last
         steps = reader.events(kinds=("scored",)) if self.incremental else []
         return FixedReader(reader.changed(min(self.upto, last) if follows else 0), steps)
 
@@ -238,7 +238,8 @@ class Fitter:
         A learner that continues its last model takes all its steps again.
         """
         last = state.scores_rest_on
-        if self.fitted == last or not last or state.columns is None:
+        # after a correction the model is fitted anew, so that every process counts the same errors
+        if not last or state.columns is None or (self.fitted == last and state.altered <= last):
             return
         self._start_again()
         then = [row for row in reader.changed() if (row.told or 0) <= last and row.counts]
