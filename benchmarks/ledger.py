@@ -243,6 +243,7 @@ def opening(url: str, events: int = 100_000) -> dict[str, float]:
                 asked |= {"rests_on": 0, "scored_at": None, "behind": 0}
                 told = {"group": group, "surplus": 0, "late": False, "rows": 2, "roles": "tv", "made": True}
                 told |= {"ids": [f"r{request}-1", f"r{request}-2"], "digests": ["0" * 32] * 2}
+                told |= {"given": 2, "left_out": [], "why": {}, "columns": None, "label_kind": None}
                 told |= {"columns": {"kind": "dense", "width": 5}, "label_kind": "int"} if request == 1 else {}
                 writer.append("asked", asked, request=request, actor="someone")
                 event = writer.append("told", told, request=request, actor="someone")

@@ -90,8 +90,8 @@ def check(database: str, found: Storm) -> dict[str, Any]:
         events = campaign.events()
         report = campaign.verify()
         used = campaign.labels_used
-    stored = [name for event in events if event["kind"] == "told" for name in event["facts"]["ids"]]
-    asked = [event["request"] for event in events if event["kind"] == "asked"]
+    stored = [name for event in events if event["kind"] in ("told", "labelled") for name in event["facts"]["ids"]]
+    asked = [event["request"] for event in events if event["kind"] in ("asked", "named")]
     return {
         "lost": sorted(set(found.acknowledged) - set(stored)),
         "doubled": sorted(name for name in set(stored) if stored.count(name) > 1)

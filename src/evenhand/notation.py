@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from evenhand.errors import InputError
 
@@ -13,6 +13,7 @@ __all__ = [
     "SEPARATORS",
     "JsonMapping",
     "JsonObject",
+    "JsonValue",
     "free_name",
     "lasting_text",
     "parse_settings",
@@ -21,6 +22,8 @@ __all__ = [
 
 MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null")
 """What a cell of a file may hold to say that its value is missing."""
+JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
+"""A plain value, as JSON has them."""
 JsonObject = dict[str, Any]
 """Plain values by name, as JSON has them: facts of events, settings, summaries, reports."""
 JsonMapping = Mapping[str, Any]

@@ -88,7 +88,7 @@ def test_evidence_by_an_independent_count(url: str) -> None:
         go_on(c, range(4, 10))
         expected = Evidence(("u", "v"))
         for event in c.events(before):
-            if event["kind"] == "told":
+            if event["kind"] in ("told", "labelled"):
                 X, y = examples(event["facts"]["group"], event["request"] - 1, 20)
                 expected.add(["uv".index(event["facts"]["group"])] * 20, np.asarray(frozen.predict(X)) != y)
         for delta in (None, 0.05, 0.3):  # no refit is needed to look
@@ -341,7 +341,7 @@ def test_own_models_and_the_current_one(url: str) -> None:
         assert c.certify(model=own).version == 3
         go_on(c, range(6, 8))
         wrong = {"u": 0, "v": 0}
-        for k, event in enumerate([e for e in c.events() if e["kind"] == "told"][6:], start=6):
+        for k, event in enumerate([e for e in c.events() if e["kind"] in ("told", "labelled")][6:], start=6):
             group = event["facts"]["group"]
             X, y = examples(group, k, 10)
             wrong[group] += int((own.predict(X) != y).sum())

@@ -56,10 +56,12 @@ def test_every_validation_example_is_scored_by_the_model_before() -> None:
     play(c, stream)
     c.refit()
     first = c.events()
-    told = [e["seq"] for e in first if e["kind"] == "told"]
+    told = [e["seq"] for e in first if e["kind"] in ("told", "labelled")]
     scored = [e["seq"] for e in first if e["kind"] == "scored"]
     # those of the first delivery came before there was a model
-    early = sum(e["facts"]["roles"].count("v") for e in first if e["kind"] == "told" and e["seq"] < scored[0])
+    early = sum(
+        e["facts"]["roles"].count("v") for e in first if e["kind"] in ("told", "labelled") and e["seq"] < scored[0]
+    )
     assert told[0] < scored[0]
     assert sum(c.running().n) == len(c.validation_set().y) - early
 

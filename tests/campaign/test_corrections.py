@@ -289,4 +289,3 @@ def test_a_process_that_starts_anew_counts_the_same_errors(tmp_path: Path, learn
     scores = [[e["facts"] for e in c.events() if e["kind"] == "scored"] for c in (kept, anew)]
     assert scores[0] == scores[1]
     assert kept.verify().problems == anew.verify().problems == []
-    assert kept.verify().scores_skipped == 0

@@ -105,15 +105,15 @@ def check_notes(events: list[Event], folder: Path) -> set[int]:
 
 def check_rows(events: list[Event], rows: list[Example], answered: set[int]) -> None:
     """Every request was made once, and every row that was told for it is there once, with its label and its id."""
-    asked = [e.request for e in events if e.kind == "asked"]
+    asked = [e.request for e in events if e.kind in ("asked", "named")]
     assert asked == list(range(1, len(asked) + 1))
     found: dict[int, list[Example]] = defaultdict(list)
     for row in rows:
         found[row.request or 0].append(row)
     assert set(found) == answered
-    deliveries = Counter(e.request for e in events if e.kind == "told")
+    deliveries = Counter(e.request for e in events if e.kind in ("told", "labelled"))
     assert set(deliveries.values()) == {len(crowd.PARTS)}
-    group = {e.request: e.facts["decision"]["group"] for e in events if e.kind == "asked"}
+    group = {e.request: e.facts["decision"]["group"] for e in events if e.kind in ("asked", "named")}
     for request, mine in found.items():
         X, y = crowd.rows(request)
         told = [(from_text(row.features or ""), int(row.label or -1)) for row in mine]

@@ -716,7 +716,7 @@ def test_a_changed_file_is_refused_until_pool_is_called_again(ledger: Ledger, tm
     before = c.events()
     with pytest.raises(InputError, match="has changed: call pool again"):
         rest(c)
-    assert [e["kind"] for e in c.events()[len(before) :] if e["kind"] != "asked"] == []
+    assert [e["kind"] for e in c.events()[len(before) :] if e["kind"] != "named"] == []
     handed_out = {name for r in c.open_requests for name in r.examples}
     found = c.pool(path)
     assert (sum(found.groups.values()), found.known) == (2, 36)

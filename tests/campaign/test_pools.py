@@ -142,12 +142,14 @@ def sound(c: eh.Campaign) -> None:
             replayed.fold([event])
             assert replayed.labels_used + replayed.outstanding <= replayed.settings["budget"]
             assert min(replayed.pool or [0]) >= 0
-            held = [name for request in replayed.open.values() for name in request.get("left", ())]
+            held = [name for request in replayed.open.values() for name in request["left"] or ()]
             assert len(held) == len(set(held))
-            assert all(r["size"] - r["told"] == len(r["left"]) for r in replayed.open.values() if "left" in r)
+            assert all(
+                r["size"] - r["told"] == len(r["left"] or ()) for r in replayed.open.values() if r["left"] is not None
+            )
         assert state == replayed.copy().expire(reader.now)  # a look sees leases that ended, though no event says so yet
         state = replayed
-        held = [name for request in state.open.values() for name in request.get("left", ())]
+        held = [name for request in state.open.values() for name in request["left"] or ()]
         rows = reader.find(held)
         assert all(rows[name].held and rows[name].label is None and rows[name].fate is None for name in held)
     if state.pool is not None:
@@ -790,13 +792,13 @@ def test_expired_ids_are_handed_out_again_with_their_role(make: Make, clock: Clo
     roles = {
         name: role
         for event in c.events()
-        if event["kind"] == "asked"
+        if event["kind"] in ("asked", "named")
         for name, role in zip(event["facts"]["ids"], event["facts"]["roles"], strict=True)
     }
     clock.now += 3600
     again = c.ask_many(4)
     assert sorted(name for r in again for name in r.examples) == sorted(name for r in first for name in r.examples)
-    asked = [event for event in c.events() if event["kind"] == "asked"][4:]
+    asked = [event for event in c.events() if event["kind"] in ("asked", "named")][4:]
     assert {
         n: r for event in asked for n, r in zip(event["facts"]["ids"], event["facts"]["roles"], strict=True)
     } == roles
@@ -1446,12 +1448,12 @@ def test_eight_processes_with_short_leases(database: str, tmp_path: Path) -> Non
     with eh.Campaign.open(database, "crowd") as c:
         events = c.events()
         assert sum(event["kind"] == "expired" for event in events) > 0
-        told = [name for event in events if event["kind"] == "told" for name in event["facts"]["ids"]]
+        told = [name for event in events if event["kind"] in ("told", "labelled") for name in event["facts"]["ids"]]
         assert len(told) == len(set(told)) == c.labels_used
         assert c.labels_used <= 300
         roles: dict[str, str] = {}
         for event in events:
-            if event["kind"] == "asked":
+            if event["kind"] in ("asked", "named"):
                 for name, role in zip(event["facts"]["ids"], event["facts"]["roles"], strict=True):
                     assert roles.setdefault(name, role) == role
         handed_out = {
@@ -1523,7 +1525,7 @@ class AnyOrder(RuleBasedStateMachine):
             assert not set(names) & (self.labels.keys() | self.skipped)
             self.asked += names
         for event in self.campaigns[0].events():
-            if event["kind"] == "asked" and "ids" in event["facts"]:
+            if event["kind"] == "named":
                 for name, role in zip(event["facts"]["ids"], event["facts"]["roles"], strict=True):
                     assert self.roles.setdefault(name, role) == role
 

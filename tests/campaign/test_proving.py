@@ -109,7 +109,7 @@ def test_requests_are_of_kind_certify_and_stand_outside_the_share() -> None:
     status = c.status()
     assert status["groups"][r.group]["certify"] == 10
     assert status["proof"]["running"]
-    roles = {e["facts"]["roles"] for e in c.events() if e["kind"] == "told" and e["request"] == r.id}
+    roles = {e["facts"]["roles"] for e in c.events() if e["kind"] in ("told", "labelled") and e["request"] == r.id}
     assert roles == {"c" * 10}
     assert "where the proof lacks most" in c.explain(r)["words"]
     # later ordinary examples get the role they would have had without the phase
@@ -122,7 +122,7 @@ def test_requests_are_of_kind_certify_and_stand_outside_the_share() -> None:
             a = other.ask()
         X, y, _ = World(9).draw(a.group, a.size)
         other.tell(a, X, y, ids=[f"z{k}" for k in range(a.size)])
-    told = [[e["facts"]["roles"] for e in x.events() if e["kind"] == "told"][-1] for x in (c, plain)]
+    told = [[e["facts"]["roles"] for e in x.events() if e["kind"] in ("told", "labelled")][-1] for x in (c, plain)]
     assert told[0] == told[1]
     assert c.verify().ok
 

@@ -92,7 +92,7 @@ def test_a_group_without_positives_does_not_hold_up_warm_up() -> None:
     assert kinds[0][1] == "warm-up"
     assert kinds[-1][1] != "warm-up"
     assert any("'u'" in note for note in c.status()["warnings"])
-    terms = [e["facts"]["decision"]["terms"] for e in c.events() if e["kind"] == "asked"][-1]
+    terms = [e["facts"]["decision"]["terms"] for e in c.events() if e["kind"] in ("asked", "named")][-1]
     assert terms["loss"]["u"] == terms["loss"]["v"]  # nothing is known of it: as bad as the worst of the others
 
 
@@ -105,10 +105,12 @@ def test_a_certificate_is_about_the_risk() -> None:
     found = c.certificate()
     assert found.risk == "false negative rate"
     worst = []
-    before = {name for e in c.events() if e["kind"] == "told" for name in e["facts"]["ids"]}
+    before = {name for e in c.events() if e["kind"] in ("told", "labelled") for name in e["facts"]["ids"]}
     rows = [(x, y, g, i) for part in (c.training_set(), c.validation_set()) for x, y, g, i in zip(*part, strict=True)]
     freeze = next(e["seq"] for e in c.events() if e["kind"] == "frozen")
-    before = {n for e in c.events() if e["kind"] == "told" and e["seq"] < freeze for n in e["facts"]["ids"]}
+    before = {
+        n for e in c.events() if e["kind"] in ("told", "labelled") and e["seq"] < freeze for n in e["facts"]["ids"]
+    }
     for z, group in enumerate(c.groups):
         new = [(x, y) for x, y, g, i in rows if g == group and i not in before and y == 1]
         missed = int((model.predict(np.array([x for x, _ in new])) != 1).sum())
@@ -126,7 +128,7 @@ def test_a_correction_may_change_who_is_relevant() -> None:
     play(c, 140, seed=2)
     before = c.certificate()
     freeze = next(e["seq"] for e in c.events() if e["kind"] == "frozen")
-    new = {n for e in c.events() if e["kind"] == "told" and e["seq"] > freeze for n in e["facts"]["ids"]}
+    new = {n for e in c.events() if e["kind"] in ("told", "labelled") and e["seq"] > freeze for n in e["facts"]["ids"]}
     rows = [r for part in (c.training_set(), c.validation_set()) for r in zip(*part, strict=True)]
     missed = [i for x, y, _, i in rows if i in new and y == 1 and model.predict(x[None])[0] == 0]
     assert missed
@@ -246,7 +248,10 @@ def test_test_labels_come_first_and_train_nothing(tmp_path: Path) -> None:
     assert sorted(g["test"] for g in groups.values()) == [10, 11]
     assert c.labels_used == 21 + sum(g["training"] + g["validation"] for g in groups.values())
     told = {
-        n for e in c.events() if e["kind"] == "told" and set(e["facts"]["roles"]) == {"x"} for n in e["facts"]["ids"]
+        n
+        for e in c.events()
+        if e["kind"] in ("told", "labelled") and set(e["facts"]["roles"]) == {"x"}
+        for n in e["facts"]["ids"]
     }
     assert len(told) == 21
     assert not told & {*c.training_set().ids.tolist(), *c.validation_set().ids.tolist()}

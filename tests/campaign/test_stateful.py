@@ -23,7 +23,7 @@ from hypothesis.stateful import (
 )
 
 import evenhand as eh
-from evenhand.campaign import asking as campaign_module
+from evenhand.campaign import chooser as campaign_module
 from evenhand.campaign.state import State
 from evenhand.errors import EvenhandError
 from evenhand.ledger import Ledger, MemoryLedger
@@ -111,7 +111,7 @@ class AnySteps(RuleBasedStateMachine):
 
     def number(self, pick: int) -> int:
         """A request that was made, most often; sometimes one that was not."""
-        asked = sum(event["kind"] == "asked" for event in self.using[0].events())
+        asked = sum(event["kind"] in ("asked", "named") for event in self.using[0].events())
         waiting = [request.id for request in self.using[0].open_requests]
         return waiting[pick % len(waiting)] if waiting and pick < 5 else 1 + pick % (asked + 1)
 

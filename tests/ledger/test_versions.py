@@ -121,7 +121,7 @@ def test_it_is_whole(old: str) -> None:
         found = c.verify()
         assert found.problems == []
         assert (found.events, found.examples, found.requests_chosen_again) == (51, 49, 13)
-        assert (found.scores_refitted, found.scores_skipped, found.erased) == (13, 0, ["ä5-3"])
+        assert found.erased == ["ä5-3"]
         counts = eh.Campaign.open(ledger, "counts").status()
         assert (counts["closed"], counts["used"], counts["groups"]["u"]["accuracy"]) == ("enough", 2, 0.75)
         with ledger.reading(ledger.find("survey")) as reader:

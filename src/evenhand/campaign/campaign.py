@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from evenhand.campaign.chooser import Chooser
 from evenhand.campaign.deliveries import Delivery
+from evenhand.campaign.events import CHANGED, CLOSED, CREATED, REQUESTS, Closed, Settings, request_in
 from evenhand.campaign.intake import Intake
 from evenhand.campaign.labels import check_text
 from evenhand.campaign.log import Log, Once, user_name
@@ -19,7 +20,7 @@ from evenhand.campaign.models import Models
 from evenhand.campaign.pool import Pooled, PoolTable, fetch_ahead, order_anew, read_pool
 from evenhand.campaign.requests import Options, Proposal, Receipt, Request, not_open, number_of, request_of
 from evenhand.campaign.settings import Parts, as_seconds, check_change, make_settings, parts_of
-from evenhand.campaign.state import State
+from evenhand.campaign.state import OpenRequest, State
 from evenhand.engine.settings import forced_warning
 from evenhand.errors import EvenhandError, InputError, NotFound, NothingToAsk, Repeated
 from evenhand.ledger import Example, Ledger, MemoryLedger, Reader, Writer, open_ledger
@@ -112,9 +113,9 @@ class Campaign:
         settings, parts = make_settings(
             groups, strategy, learner, budget=budget, batch=batch, warmup=warmup, validation=validation, classes=classes,
             population=population, risk=risk, positive=positive, test_labels=test_labels, seed=seed, stop=stop,
-            refit=refit, lease=lease, distinct=distinct,
+            refit=refit, lease=lease, distinct=distinct, by_seed=seed is not None,
         )  # fmt: skip
-        self._begin(MemoryLedger(), name, settings, parts, by_seed=seed is not None)
+        self._begin(MemoryLedger(), name, settings, parts)
 
     @classmethod
     def create(
@@ -142,14 +143,17 @@ class Campaign:
             "refit": "always", **settings,
         }  # fmt: skip
         try:
-            plain, parts = make_settings(groups, strategy, learner, budget=budget, lease=lease, **given)
+            plain, parts = make_settings(
+                groups, strategy, learner, budget=budget, lease=lease, **given,
+                by_seed=given["seed"] is not None and isinstance(url, MemoryLedger),
+            )  # fmt: skip
         except TypeError as error:
             # an unknown keyword is the caller's mistake, not ours
             raise InputError(f"cannot create the campaign: {error}") from None
         check_text(name, "the campaign's name")
         self = cls.__new__(cls)
         ledger = url if isinstance(url, Ledger) else open_ledger(url, create=True)
-        self._begin(ledger, name, plain, parts, by_seed=given["seed"] is not None and isinstance(ledger, MemoryLedger))
+        self._begin(ledger, name, plain, parts)
         return self
 
     @classmethod
@@ -183,16 +187,15 @@ class Campaign:
         copy_ledger(self._log.ledger, ledger, [self.name])
         found = type(self).__new__(type(self))
         found._compose(Log(ledger, self.name))
-        found._log.use(Parts(dict(found._log.state.settings), self._log.parts.given))
+        found._log.use(Parts(found._log.state.settings.copy(), self._log.parts.given))
         placed = [e for e in ledger.everything(found._log.number) if isinstance(e, Example) and e.place is not None]
         found._log.write(lambda state, writer: order_anew(writer, placed))
         return found
 
-    def _begin(self, ledger: Ledger, name: str, settings: JsonObject, parts: Parts, *, by_seed: bool) -> None:
+    def _begin(self, ledger: Ledger, name: str, settings: Settings, parts: Parts) -> None:
         check_text(name, "the campaign's name")
-        settings["order"] = "seed" if by_seed else "secret"
         with ledger.create(name) as writer:
-            writer.append("created", settings, actor=user_name())
+            CREATED.append(writer, settings, actor=user_name())
         self._compose(Log(ledger, name))
         self._log.use(parts)
         examples = settings["budget"] * (1 - settings["validation"])
@@ -564,25 +567,25 @@ class Campaign:
         changed: list[Parts] = []
 
         def step(state: State, writer: Writer) -> None:
-            facts, parts = check_change(self._log.parts, state.labels_used + state.outstanding, settings)
+            changes, parts = check_change(self._log.parts, state.labels_used + state.outstanding, settings)
             changed[:] = [parts]
-            writer.append("changed", facts, actor=by)
+            CHANGED.append(writer, {"changes": changes}, actor=by)
 
         # the new objects are put to use before another thread decides anything with the old ones
         with self._log.lock:
             self._log.write(step, still_open=True)
-            self._log.use(Parts(dict(self._log.state.settings), changed[0].given))
+            self._log.use(Parts(self._log.state.settings.copy(), changed[0].given))
 
     def close(self, reason: str = "closed", *, by: str | None = None, once: Once | None = None) -> None:
         """End the campaign: nothing is asked or accepted any more. `status` then says which model to deploy."""
-        facts: JsonObject = {"reason": reason}
+        facts: Closed = {"reason": reason, "choice": None}
         # choosing takes seconds, so it happens before the write lock is taken; the choice is a
         # fact and is stored, because nobody can refit a campaign whose examples are erased later
         if self._log.refresh().settings["learner"] is not None and self._log.state.closed is None:
             with suppress(EvenhandError):  # no examples yet, or a learner that fails: the campaign ends all the same
                 facts["choice"] = self._models.final_model().choice.as_dict()
         with suppress(Repeated):
-            self._log.write(lambda state, writer: writer.append("closed", facts, actor=by), still_open=True, once=once)
+            self._log.write(lambda state, writer: CLOSED.append(writer, facts, actor=by), still_open=True, once=once)
 
     # ---------------------------------------------------------------- looking
 
@@ -668,7 +671,7 @@ class Campaign:
     @property
     def budget(self) -> int:
         """How many labels may be spent."""
-        return int(self._log.refresh().settings["budget"])
+        return self._log.refresh().settings["budget"]
 
     @property
     def labels_used(self) -> int:
@@ -727,10 +730,10 @@ class Campaign:
     def open_requests(self) -> list[Request]:
         """Requests that still wait for labels, oldest first."""
         with self._log.moment() as (reader, state):
-            asked = [reader.events(kinds=("asked",), request=number)[0] for number in state.open]
+            asked = [reader.events(kinds=REQUESTS, request=number)[0] for number in state.open]
             return [
-                replace(request_of(event, state.groups), **_now(facts))
-                for event, facts in zip(asked, state.open.values(), strict=True)
+                _as_now(request_of(event, state.groups), now)
+                for event, now in zip(asked, state.open.values(), strict=True)
             ]
 
     @property
@@ -789,10 +792,10 @@ class Campaign:
         else:
             number = number_of(r)
             with self._log.reading() as reader:
-                asked = reader.events(kinds=("asked",), request=number)
+                asked = reader.events(kinds=REQUESTS, request=number)
             if not asked:
                 raise NotFound(f"request {number} was never made")
-            decision = Decision.from_dict(self.groups, asked[0].facts["decision"])
+            decision = Decision.from_dict(self.groups, request_in(asked[0])["decision"])
         return {
             "request": number,
             "decision": decision.as_dict(),
@@ -811,7 +814,7 @@ class Campaign:
             return [as_event(event) for event in reader.events(min(after, _MOST), limit=limit and min(limit, _MOST))]
 
     def verify(self) -> Verification:
-        """Check the ledger: replay every event, refit every score, choose every request again, check every row."""
+        """Check the ledger: replay every event, choose every request again from the recorded scores, check every row."""
         from evenhand.campaign.verification import verify
 
         return verify(self._log.ledger, self._log.number, self._log.parts)
@@ -829,10 +832,10 @@ class Campaign:
         with self._log.moment() as (reader, state):
             group = None
             if request is not None:
-                asked = reader.events(kinds=("asked",), request=number_of(request))
+                asked = reader.events(kinds=REQUESTS, request=number_of(request))
                 if not asked:
                     raise not_open(state, reader, number_of(request))
-                group = asked[0].facts["decision"]["group"]
+                group = request_in(asked[0])["decision"]["group"]
             return frame, as_delivery(frame, state, needs_numbers=self._log.parts.needs_numbers, group=group)
 
     def predict_file(self, path: str | PathLike[str]) -> tuple[Frame, list[Label], list[float] | None]:
@@ -958,10 +961,10 @@ class Campaign:
         return number
 
 
-def _now(facts: JsonObject) -> JsonObject:
-    """The facts of an open request that can still change."""
-    found = {name: facts[name] for name in ("told", "until", "size")}
-    return found | ({"examples": tuple(facts["left"])} if "left" in facts else {})
+def _as_now(request: Request, now: OpenRequest) -> Request:
+    """A request with what has changed since it was made."""
+    examples = request.examples if now["left"] is None else tuple(now["left"])
+    return replace(request, told=now["told"], until=now["until"], size=now["size"], examples=examples)
 
 
 def _scaled(scale: str, parts: Parts) -> str | None:

@@ -7,16 +7,16 @@ from contextlib import suppress
 
 import numpy as np
 
+from evenhand.campaign.events import ABANDONED, ASKED, EXTENDED, NAMED, REQUESTS, RETIRED, Asked, Named
 from evenhand.campaign.labels import check_text
 from evenhand.campaign.log import Log, Once
 from evenhand.campaign.models import Models
 from evenhand.campaign.pool import assign, fetch, fetch_ahead
 from evenhand.campaign.requests import Proposal, Request, not_open, offered, request_of, returned, why_nothing
 from evenhand.campaign.settings import Limits, Parts
-from evenhand.campaign.state import LETTERS, State
+from evenhand.campaign.state import LETTERS, OpenRequest, State
 from evenhand.errors import InputError, NothingToAsk, Repeated
 from evenhand.ledger import Event, Reader, Writer
-from evenhand.notation import JsonObject
 from evenhand.strategies.base import TEST, UNIFORMS, pick
 from evenhand.strategies.decision import Decision
 from evenhand.strategies.standing import Standing, request_size
@@ -194,12 +194,12 @@ class Chooser:
             first, last = repeated.events
             with self._log.reading() as reader:
                 events = reader.events(first - 1, limit=last - first + 1)
-        return [request_of(event, tuple(self._log.state.groups)) for event in events if event.kind == "asked"]
+        return [request_of(event, tuple(self._log.state.groups)) for event in events if event.kind in REQUESTS]
 
     def _asked(self, state: State, writer: Writer, proposal: Proposal, collector: str | None) -> Event:
         """Record a request and, with a pool, which examples it names."""
         lease, number = state.settings["lease"], state.asked + 1
-        facts: JsonObject = {
+        facts: Asked = {
             "decision": proposal.decision.as_dict(),
             "size": proposal.size,
             "until": None if lease is None else writer.now + lease,
@@ -208,19 +208,20 @@ class Chooser:
             "scored_at": state.scored_at,
             "behind": state.examples - state.scored_examples,
         }
-        if state.pool is not None:
-            examples, new = assign(state, writer, self._log.parts, proposal, writer.last + 1)
-            writer.put(fetch(state, examples))
-            roles = "".join(LETTERS[e.role or ""] for e in examples)
-            facts |= {"ids": [e.id for e in examples], "roles": roles, "new": new}
-        return writer.append("asked", facts, request=number, actor=collector)
+        if state.pool is None:
+            return ASKED.append(writer, facts, request=number, actor=collector)
+        examples, new = assign(state, writer, self._log.parts, proposal, writer.last + 1)
+        writer.put(fetch(state, examples))
+        roles = "".join(LETTERS[e.role or ""] for e in examples)
+        named: Named = {**facts, "ids": [e.id for e in examples], "roles": roles, "new": new}
+        return NAMED.append(writer, named, request=number, actor=collector)
 
     def abandon(self, number: int, by: str | None, once: Once | None) -> None:
         """Give up a request: what is outstanding goes back to the budget."""
 
         def step(state: State, writer: Writer) -> None:
             facts = _need_open(state, writer, number)
-            event = writer.append("abandoned", {}, request=number, actor=by)
+            event = ABANDONED.append(writer, {}, request=number, actor=by)
             writer.put(returned(writer, facts, event.seq))
 
         with suppress(Repeated):
@@ -233,7 +234,7 @@ class Chooser:
         def step(state: State, writer: Writer) -> None:
             _need_open(state, writer, number)
             until[:] = [None if seconds is None else writer.now + seconds]
-            writer.append("extended", {"until": until[0]}, request=number, actor=by)
+            EXTENDED.append(writer, {"until": until[0]}, request=number, actor=by)
 
         self._log.write(step, still_open=True)
         return until[0]
@@ -244,7 +245,7 @@ class Chooser:
         def step(state: State, writer: Writer) -> None:
             check_group(state, group)
             rest = [name for name in state.retired if name != group]
-            writer.append("changed", {"retired": rest if back else [*rest, group]}, actor=by)
+            RETIRED.append(writer, {"groups": rest if back else [*rest, group]}, actor=by)
 
         self._log.write(step, still_open=True)
 
@@ -302,7 +303,7 @@ class _Room:
         self._held += size
 
 
-def _need_open(state: State, reader: Reader, number: int) -> JsonObject:
+def _need_open(state: State, reader: Reader, number: int) -> OpenRequest:
     if number in state.open:
         return state.open[number]
     raise not_open(state, reader, number)

@@ -6,28 +6,27 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from evenhand.campaign.deliveries import label_digest, refusal
+from evenhand.campaign.events import CORRECTED, ERASED, WITHDRAWN, Altered, Draft, Leaving
 from evenhand.campaign.labels import Classes, check_text, label_text, read_id
 from evenhand.campaign.requests import Refused
 from evenhand.campaign.state import LETTERS, State
 from evenhand.errors import InputError
 from evenhand.ledger.base import Example, Reader, Writer
-from evenhand.notation import JsonObject
 
 # what was paid for can be refunded; data added for free cannot
 _CHARGED = ("asked", "extra", "charged")
 
 
 class Alteration(NamedTuple):
-    """The result of a correction: the examples as changed, and the event's facts; no examples if nothing changes."""
+    """The result of a correction: the event, and the examples as changed; no examples if nothing changes."""
 
-    kind: str
-    facts: Mapping[str, object]
+    event: Draft
     examples: Sequence[Example]
 
     def write(self, writer: Writer, by: str | None) -> int:
         """Store it; returns the number of examples that changed."""
         if self.examples:
-            writer.append(self.kind, self.facts, actor=by)
+            self.event.append(writer, actor=by)
             writer.put(self.examples)
         return len(self.examples)
 
@@ -64,7 +63,7 @@ def correct(
                 changed.append(example._replace(label=text, changed=state.seq + 1))
     _refuse(refused, len(labels))
     digests = [label_digest(e.salt, e.label) for e in changed]
-    return Alteration("corrected", {**_about(state, changed, reason), "digests": digests}, changed)
+    return Alteration(CORRECTED.draft({**_about(state, changed, reason), "digests": digests}), changed)
 
 
 def unchanged(id: str, label: str) -> str:
@@ -80,10 +79,9 @@ def withdraw(
     refused += _unlabelled(found, "withdraw")
     _refuse(refused, len(ids))
     changed = [e._replace(fate="withdrawn", changed=state.seq + 1) for e in found.values() if e.fate is None]
-    facts = {**_about(state, changed, reason), "roles": "".join(LETTERS.get(e.role or "", "-") for e in changed)}
-    return Alteration(
-        "withdrawn", facts | {"refund": sum(e.origin in _CHARGED for e in changed) if refund else 0}, changed
-    )
+    roles = "".join(LETTERS.get(e.role or "", "-") for e in changed)
+    paid = sum(e.origin in _CHARGED for e in changed) if refund else 0
+    return Alteration(WITHDRAWN.draft({**_about(state, changed, reason), "roles": roles, "refund": paid}), changed)
 
 
 def erase(state: State, reader: Reader, ids: Sequence[str], reason: str | None) -> Alteration:
@@ -102,10 +100,11 @@ def erase(state: State, reader: Reader, ids: Sequence[str], reason: str | None) 
     ]
     # an example that is out in a request would otherwise be waited for until its lease ends
     unlabelled = {e.id: leaving(state, e) for e in gone if e.label is None and e.fate is None}
-    return Alteration("erased", {**_about(state, changed, reason), "roles": roles, "unlabelled": unlabelled}, changed)
+    about = _about(state, changed, reason)
+    return Alteration(ERASED.draft({**about, "roles": roles, "unlabelled": unlabelled}), changed)
 
 
-def leaving(state: State, example: Example) -> JsonObject:
+def leaving(state: State, example: Example) -> Leaving:
     """What an example without a label leaves: its request, or the pool."""
     return {
         "group": state.groups.index(example.group),
@@ -134,7 +133,7 @@ def _unlabelled(found: Mapping[str, Example], verb: str) -> list[Refused]:
     ]
 
 
-def _about(state: State, examples: Sequence[Example], reason: str | None) -> JsonObject:
+def _about(state: State, examples: Sequence[Example], reason: str | None) -> Altered:
     groups = [state.groups.index(e.group) for e in examples]
     return {"ids": [e.id for e in examples], "groups": groups, "reason": check_reason(reason)}
 

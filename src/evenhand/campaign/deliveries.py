@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
+from evenhand.campaign.events import ADDED, TOLD
 from evenhand.campaign.examples import Rows, as_rows, decode, schema_of, table_rows
 from evenhand.campaign.labels import Classes, Label, label_text, plain_list, read_id, read_label
 from evenhand.campaign.requests import Refused
@@ -269,13 +270,13 @@ def repeated(
     """The earlier delivery without ids that had the same content, if there was one; `names` are the groups by number."""
     given = len(delivery.labels)
     for event in told:
-        facts = event.facts
-        if not facts.get("made") or facts["given"] != given:
+        facts = TOLD.facts(event)
+        if not facts["made"] or facts["given"] != given:
             continue
         # a delivery stored in part is repeated with all its rows: those refused then are refused again
-        kept = [row for row in range(given) if row not in set(facts.get("left_out", ()))]
+        kept = [row for row in range(given) if row not in set(facts["left_out"])]
         if delivery.groups is not None and [delivery.groups[row] for row in kept] != [
-            names[z] for z in facts["groups"]
+            names[z] for z in ADDED.facts(event)["groups"]
         ]:
             continue
         earlier = reader.told_by(event.seq)

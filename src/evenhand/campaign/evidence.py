@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenhand.arrays import Ints
+from evenhand.campaign.events import NAMED, REQUESTS, ids_in, request_in
 from evenhand.campaign.labels import as_label, label_text
 from evenhand.campaign.scores import as_examples, matrix
 from evenhand.campaign.settings import Parts
@@ -89,7 +90,7 @@ class FrozenModel:
         """Labels that open requests wait for."""
         assert state.frozen is not None
         for request in (r for r in state.open.values() if r["event"] > state.frozen["event"]):
-            named = request.get("left")
+            named = request["left"]
             waits = request["size"] - request["told"] if named is None else len(named.keys() - state.lost.keys())
             # partly answered: whoever answers may have chosen which part
             counts = found.missing if request["told"] else found.open
@@ -221,8 +222,8 @@ def _out_before(reader: Reader, state: State) -> set[str]:
     assert state.frozen is not None
     if state.pool is None:
         return set()
-    asked = reader.events(kinds=("asked",))
-    return {name for e in asked if e.seq <= state.frozen["event"] for name in e.facts.get("ids", ())}
+    asked = reader.events(kinds=REQUESTS)
+    return {name for e in asked if e.seq <= state.frozen["event"] for name in ids_in(e)}
 
 
 def _in_order_of_asking(
@@ -240,16 +241,16 @@ def _in_order_of_asking(
         came.setdefault(row.request or 0, []).append(row.id)
     seen: set[str] = set()
     attributed = np.zeros(len(state.groups), dtype=np.int64)
-    for event in reader.events(state.frozen["event"], kinds=("asked",)):
-        number, z = event.request or 0, state.groups.index(event.facts["decision"]["group"])
-        if "ids" in event.facts:
+    for event in reader.events(state.frozen["event"], kinds=REQUESTS):
+        number, z = event.request or 0, state.groups.index(request_in(event)["decision"]["group"])
+        if event.kind == NAMED.name:
             # an example that came back and was handed out again stands where it was asked for first
-            names = [name for name in event.facts["ids"] if name not in seen and name not in known_before]
+            names = [name for name in ids_in(event) if name not in seen and name not in known_before]
             seen.update(names)
             size = len(names)
             attributed[z] += sum(name in state.lost for name in names)
         else:
-            names, size = came.get(number, []), event.facts["size"]
+            names, size = came.get(number, []), request_in(event)["size"]
             attributed[z] += 0 if number in state.open else max(size - len(names), 0)
         found.answered.append(_answered(z, [counted[name] for name in names if name in counted], size, found.strata))
     found.elsewhere += np.maximum(np.array(state.missing) - attributed, 0)

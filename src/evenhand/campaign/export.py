@@ -8,6 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from evenhand.campaign.events import ids_in
 from evenhand.campaign.examples import decode, schema_of
 from evenhand.campaign.labels import as_label
 from evenhand.campaign.state import State
@@ -63,7 +64,7 @@ def _facts(row: Example, state: State, corrected_by: dict[str, str]) -> list[obj
 def _correctors(reader: Reader) -> dict[str, str]:
     """Who corrected each label last."""
     events = reader.events(kinds=("corrected",))
-    return {name: event.actor or "somebody" for event in events for name in event.facts["ids"]}
+    return {name: event.actor or "somebody" for event in events for name in ids_in(event)}
 
 
 def _features(state: State, rows: list[Example]) -> tuple[list[str], Iterator[Any]]:

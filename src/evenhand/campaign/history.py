@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from evenhand.campaign.events import ADDED, ANSWERS, COUNTED, LABELLED, REQUESTS, TOLD, answer_in, request_in, rows_in
 from evenhand.campaign.requests import as_time
 from evenhand.campaign.state import State
 from evenhand.ledger.base import Event, Reader
@@ -19,7 +20,7 @@ _RECENT = 60
 _DAYS = 30
 _DAY = 86400.0
 _PAGE = 2000
-_KEPT = frozenset({"created", "told", "added", "scored", "losses", "withdrawn", "erased", "changed", "closed"})
+_KEPT = frozenset({"created", *ANSWERS, "added", "scored", "losses", "withdrawn", "erased", "changed", "closed"})
 
 
 class Point(NamedTuple):
@@ -94,9 +95,9 @@ class History:
         """Take in events, in order; returns itself."""
         for event in events:
             self.state.fold((event,))
-            if event.kind == "asked":
+            if event.kind in REQUESTS:
                 self._asked(event)
-            elif event.kind in ("told", "added"):
+            elif event.kind in (*ANSWERS, ADDED.name):
                 self._delivered(event)
             if event.kind in _KEPT:
                 self._keep()
@@ -140,32 +141,35 @@ class History:
             self._stride *= 2
 
     def _asked(self, event: Event) -> None:
-        decision = event.facts["decision"]
+        facts = request_in(event)
+        decision = facts["decision"]
         self._kinds[decision["kind"]] += 1
         terms = {name: values[decision["group"]] for name, values in decision["terms"].items()}
         self._decisions.appendleft(
             {
                 "request": event.request, "group": decision["group"], "kind": decision["kind"], "terms": terms,
-                "size": event.facts["size"], "collector": event.actor, "at": as_time(event.at), "event": event.seq,
-                "behind": event.facts["behind"],
+                "size": facts["size"], "collector": event.actor, "at": as_time(event.at), "event": event.seq,
+                "behind": facts["behind"],
             }
         )  # fmt: skip
 
     def _delivered(self, event: Event) -> None:
-        facts = event.facts
-        rows, out = int(facts["rows"]) if "rows" in facts else len(facts["groups"]), facts.get("left_out", ())
-        late, why = bool(facts.get("late")), dict(facts.get("why", {}))
+        about = answer_in(event) if event.kind in ANSWERS else None
+        rows = len(ADDED.facts(event)["groups"]) if about is None else about["rows"]
+        out = [] if event.kind in (LABELLED.name, COUNTED.name) else TOLD.facts(event)["left_out"]
+        why = {} if event.kind == COUNTED.name else rows_in(event)["why"]
         self._deliveries.appendleft(
             {
-                "request": event.request, "group": facts.get("group"), "rows": rows, "left_out": [row + 1 for row in out],
-                "surplus": facts.get("surplus", 0), "late": late, "collector": event.actor, "at": as_time(event.at),
-                "event": event.seq, "kind": event.kind, "why": why,
+                "request": event.request, "group": about and about["group"], "rows": rows,
+                "left_out": [row + 1 for row in out], "surplus": 0 if about is None else about["surplus"],
+                "late": about is not None and about["late"], "collector": event.actor, "at": as_time(event.at),
+                "event": event.seq, "kind": event.kind, "why": dict(why),
             }
         )  # fmt: skip
-        if event.actor is not None and event.kind == "told":
+        if event.actor is not None and about is not None:
             known = self._collectors.setdefault(event.actor, {"left_out": 0, "late": 0, "days": Counter()})
             known["left_out"] += max(len(out), sum(why.values()))
-            known["late"] += late
+            known["late"] += about["late"]
             known["days"][int(event.at // _DAY)] += rows
             if len(known["days"]) > 2 * _DAYS:
                 for day in sorted(known["days"])[:-_DAYS]:

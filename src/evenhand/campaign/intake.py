@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -25,11 +25,31 @@ from evenhand.campaign.deliveries import (
     sort_labels,
     sort_out,
 )
+from evenhand.campaign.events import (
+    ADDED,
+    ANSWERS,
+    COUNTED,
+    DISAGREED,
+    LABELLED,
+    LOSSES,
+    SKIPPED,
+    TOLD,
+    Answer,
+    Disagreed,
+    Draft,
+    Labelled,
+    RoleCounts,
+    Score,
+    Skipped,
+    ids_in,
+)
+from evenhand.campaign.events import Rows as RowFacts
 from evenhand.campaign.examples import LARGEST, Rows
 from evenhand.campaign.labels import Classes, as_label, check_text, label_text
 from evenhand.campaign.log import Log, Once
 from evenhand.campaign.pool import Pooled, PoolTable, fetch, labelled_rows, register_event
 from evenhand.campaign.requests import (
+    Asker,
     Options,
     Receipt,
     Refused,
@@ -42,7 +62,6 @@ from evenhand.campaign.requests import (
 from evenhand.campaign.state import LETTERS, OUTSIDE, ROLES, State
 from evenhand.errors import Conflict, InputError, NotFound, Repeated
 from evenhand.ledger.base import Busy, Event, Example, Reader, Writer
-from evenhand.notation import JsonMapping, JsonObject
 
 _LISTED = 100
 """How many disagreements the ledger lists by id; of the others it keeps only the number."""
@@ -53,16 +72,15 @@ class Step:
     """The result of a delivery: its receipt, and the event and the examples to store, if there is anything new."""
 
     receipt: Receipt
-    kind: str | None = None
-    facts: Mapping[str, object] = field(default_factory=dict)
+    event: Draft | None = None
     examples: Sequence[Example] = ()
     actor: str | None = None
 
     def write(self, writer: Writer) -> Receipt:
         """Store it; returns the receipt."""
-        if self.kind is None:
+        if self.event is None:
             return self.receipt
-        event = writer.append(self.kind, self.facts, request=self.receipt.request or None, actor=self.actor)
+        event = self.event.append(writer, request=self.receipt.request or None, actor=self.actor)
         writer.put(self.examples)
         return replace(self.receipt, event=event.seq)
 
@@ -195,8 +213,9 @@ class Intake:
                 raise Conflict(f"the example {id!r} has a label already: withdraw it instead")
             if example.fate is not None:
                 return
-            facts = {"id": id, "reason": check_reason(reason), **leaving(state, example)}
-            event = writer.append("skipped", facts, request=facts["request"], actor=by)
+            left = leaving(state, example)
+            facts: Skipped = {**left, "id": id, "reason": check_reason(reason)}
+            event = SKIPPED.append(writer, facts, request=left["request"], actor=by)
             writer.put([example._replace(fate="skipped", held=False, changed=event.seq)])
 
         self._write(write, still_open=True)
@@ -207,21 +226,21 @@ class Intake:
         """The losses of somebody who trains elsewhere."""
 
         def step(state: State, writer: Writer) -> None:
-            writer.append("losses", {"groups": check_losses(state, losses)}, actor=by)
+            LOSSES.append(writer, {"groups": check_losses(state, losses)}, actor=by)
 
         with suppress(Repeated):
             self._log.write(step, still_open=True, once=once)
 
     def note_disagreements(self, ids: Sequence[str], by: str) -> None:
         """All examples whose answers in a labelling tool now contradict each other."""
-        facts = {"count": len(ids), "ids": list(ids)[:_LISTED]}
+        facts: Disagreed = {"count": len(ids), "ids": list(ids)[:_LISTED]}
 
         def known(state: State) -> bool:
             return state.disagreements.get(by, {"count": 0, "ids": []}) == facts
 
         def write(state: State, writer: Writer) -> None:
             if not known(state):
-                writer.append("disagreed", facts, actor=by)
+                DISAGREED.append(writer, facts, actor=by)
 
         if not known(self._log.state):
             self._log.write(write)
@@ -232,7 +251,7 @@ class Intake:
         """Rows that answer a request."""
         # a request without any labels yet has no earlier deliveries to look up: the usual case costs no query
         none_yet = number in state.open and not state.open[number]["told"]
-        told = [] if none_yet else reader.events(kinds=("told",), request=number)
+        told = [] if none_yet else reader.events(kinds=(TOLD.name,), request=number)
         rows = delivery.rows(state)
         # a script that was cut off tells its delivery again; without ids only the content can show that
         if delivery.ids is None and (event := repeated(delivery, rows, told, reader, state.groups)) is not None:
@@ -243,7 +262,7 @@ class Intake:
         if not found.new and not found.refused:
             return Step(Receipt(number, 0, 0, 0, known=found.known, outstanding=left))
         if not found.new and options.partial:
-            return self._step(state, "told", Receipt(number, 0, 0, 0, outstanding=left, late=late), {}, found, rows)
+            return Step(_with_found(Receipt(number, 0, 0, 0, outstanding=left, late=late), found))
         if found.refused and not options.partial:
             raise refusal(found.refused, len(rows))
         if found.known and options.partial and not options.extra and not left and state.closed is None:
@@ -263,18 +282,24 @@ class Intake:
             raise Conflict(too_many(state, number, len(found.new), most, extra=options.extra))
         surplus = max(0, len(found.new) - left)
         receipt = Receipt(number, 0, 0, 0, outstanding=left - len(found.new) + surplus, surplus=surplus, late=late)
-        made = sum(len(event.facts.get("ids", ())) for event in told if event.facts.get("made"))
-        facts = {"group": request["group"], "surplus": surplus, "late": late}
-        groups = [request["group"]] * len(found.new)
+        made = sum(len(facts["ids"]) for facts in map(TOLD.facts, told) if facts["made"])
+        groups = [request.group] * len(found.new)
         # ids go on from those made for this request; taken ones are
         # looked up only if somebody ever gave an id that looks made
         names = partial(made_ids, first=made + 1, prefix=f"r{number}", taken=reader.find if state.lookalikes else _none)
-        return self._step(state, "told", receipt, facts, found, rows, groups, names, options.actor or request.get("by"))
+        receipt = _with_found(receipt, found)
+        if not found.new:
+            return Step(receipt)
+        actor = _checked(options.actor) or request.by
+        origins = ["asked"] * (len(groups) - surplus) + ["extra"] * surplus
+        facts, examples = self._stored(state, number, found, rows, groups, names, origins)
+        answer: Answer = {"group": request.group, "rows": len(groups), "surplus": surplus, "late": late}
+        return Step(_with_rows(receipt, facts["roles"]), TOLD.draft({**answer, **facts}), examples, actor)
 
     def _added(self, state: State, reader: Reader, delivery: Delivery, charge: bool, options: Options) -> Step:
         """Labelled rows that the user already had."""
         rows = delivery.rows(state)
-        added = reader.events(kinds=("added",))
+        added = reader.events(kinds=(ADDED.name,))
         if delivery.ids is None and (event := repeated(delivery, rows, added, reader, state.groups)) is not None:
             return _again(state, 0, event)
         found = self._sorted(state, reader, delivery, rows)
@@ -284,11 +309,17 @@ class Intake:
         if charge and len(found.new) > state.unspent:
             raise InputError(f"{len(found.new)} labels to charge, but the budget has {state.unspent} left")
         groups = [(delivery.groups or [])[new.row] for new in found.new]
-        facts = {"groups": [state.groups.index(group) for group in groups], "charged": len(groups) if charge else 0}
         names = partial(
             made_ids, first=1, prefix=f"a{len(added) + 1}", taken=reader.find if state.lookalikes else _none
         )
-        return self._step(state, "added", Receipt(0, 0, 0, 0), facts, found, rows, groups, names, options.actor)
+        receipt = _with_found(Receipt(0, 0, 0, 0), found)
+        if not found.new:
+            return Step(receipt)
+        actor, origins = _checked(options.actor), ["charged" if charge else "added"] * len(groups)
+        facts, examples = self._stored(state, None, found, rows, groups, names, origins)
+        numbers, charged = [state.groups.index(group) for group in groups], len(groups) if charge else 0
+        event = ADDED.draft({**facts, "rows": len(groups), "groups": numbers, "charged": charged})
+        return Step(_with_rows(receipt, facts["roles"]), event, examples, actor)
 
     def _counted(self, state: State, reader: Reader, number: int, n: int, options: Options) -> Step:
         """How many rows came, where somebody else keeps them; it closes the request."""
@@ -300,29 +331,33 @@ class Intake:
         # sees the model's errors could hide them in one
         if state.frozen is not None:
             raise InputError("a model is frozen, and its certificate needs every label: tell(request, X, y), not n=")
-        told = reader.events(kinds=("told",), request=number)
-        if told and number not in state.open and told[-1].facts.get("closes") and told[-1].facts["rows"] == n:
-            return Step(Receipt(number, 0, 0, 0, known=n, event=told[-1].seq, late=told[-1].facts["late"]))
+        answers = reader.events(kinds=ANSWERS, request=number)
+        if answers and number not in state.open and answers[-1].kind == COUNTED.name:
+            event, earlier = answers[-1], COUNTED.facts(answers[-1])
+            if earlier["rows"] == n:
+                return Step(Receipt(number, 0, 0, 0, known=n, event=event.seq, late=earlier["late"]))
         request = request_for(state, reader, number, options)
         left, late = outstanding(state, number), number in state.expired
         most = room_for(state, number, options)
         if n > most:
             raise Conflict(too_many(state, number, n, most, extra=options.extra))
-        z = state.groups.index(request["group"])
-        surplus = max(0, int(n) - left)
-        facts: JsonObject = {"group": request["group"], "rows": int(n), "surplus": surplus}
-        if (letter := OUTSIDE.get(request.get("kind", ""))) is not None:
-            validating, training = 0, 0
-            facts["roles"] = letter * int(n)
-        else:
-            validating = int(self._log.parts.roles(z, state.dealt[z], int(n)).sum())
-            training = int(n) - validating
-            facts["validating"] = validating
-        receipt = Receipt(number, int(n), training, validating, surplus=surplus, late=late)
-        if options.actor is not None:
-            check_text(options.actor, "the collector")
-        actor = options.actor or request.get("by")
-        return Step(receipt, "told", facts | {"late": late, "closes": True}, actor=actor)
+        count, surplus = int(n), max(0, int(n) - left)
+        of_role = self._counts(state, request, count)
+        receipt = Receipt(number, count, of_role["train"], of_role["validate"], surplus=surplus, late=late)
+        answer: Answer = {"group": request.group, "rows": count, "surplus": surplus, "late": late}
+        event_now = COUNTED.draft({**answer, **of_role})
+        return Step(receipt, event_now, actor=_checked(options.actor) or request.by)
+
+    def _counts(self, state: State, request: Asker, count: int) -> RoleCounts:
+        """How many of a group's next rows have each role."""
+        found: RoleCounts = {"train": 0, "validate": 0, "certify": 0, "test": 0}
+        if request.kind in ("certify", "test"):
+            found[request.kind] = count
+            return found
+        z = state.groups.index(request.group)
+        found["validate"] = int(self._log.parts.roles(z, state.dealt[z], count).sum())
+        found["train"] = count - found["validate"]
+        return found
 
     def _labelled(
         self, state: State, reader: Reader, labels: Mapping[str, object], options: Options, *, written: bool = False
@@ -381,24 +416,24 @@ class Intake:
                 )  # fmt: skip
             late = number is not None and number in state.expired
             surplus = sum(e.origin == "extra" for e in examples)
-            facts: JsonObject = {
-                "group": group, "rows": len(items), "roles": roles, "ids": [e.id for e in examples], "made": False,
+            facts: Labelled = {
+                "group": group, "rows": len(items), "roles": roles, "ids": [e.id for e in examples],
                 "digests": [digest_of(e) for e in examples],
                 "surplus": surplus, "late": late,
+                # once, as in the receipt
+                "why": {} if steps else counted_reasons(found.refused),
+                "label_kind": classes.kind if state.label_kind is None else None,
                 "dealt_before": sum(e.origin == "asked" and e.role in ("train", "validate") for e in examples),
                 "from_pool": sum(new.example.in_pool for new in items),
             }  # fmt: skip
-            if state.label_kind is None:
-                facts["label_kind"] = classes.kind
             left = max(outstanding(state, number or 0) - len(items) + surplus, 0)
             receipt = Receipt(number or 0, 0, 0, 0, surplus=surplus, outstanding=left, late=late)
             receipt = _with_rows(receipt, roles)
             # once, or the receipts of several requests would add it up
             if not steps:
-                facts |= {"why": counted_reasons(found.refused)} if found.refused else {}
                 receipt = replace(receipt, known=found.known, refused=tuple(found.refused), new_classes=fresh)
-            by = state.open.get(number or 0, {}).get("by")
-            steps.append(Step(receipt, "told", facts, examples, options.actor or by))
+            by = None if number not in state.open else state.open[number]["by"]
+            steps.append(Step(receipt, LABELLED.draft(facts), examples, options.actor or by))
         return steps
 
     # ---------------------------------------------------------------- within
@@ -423,49 +458,47 @@ class Intake:
         learned = [as_label(text, state.label_kind) for text in sorted(seen)]
         return Classes(None, learned, state.settings["positive"])
 
-    def _step(
+    def _stored(
         self,
         state: State,
-        kind: str,
-        receipt: Receipt,
-        facts: JsonObject,
+        number: int | None,
         found: SortedRows,
         rows: Rows,
-        groups: Sequence[str] = (),
-        names: Callable[[int], list[str]] = lambda count: [],
-        actor: str | None = None,
-    ) -> Step:
-        """The step that stores new rows, with their roles; those beyond what was asked for are extra."""
-        if actor is not None:
-            check_text(actor, "the collector")
-        receipt = replace(receipt, known=found.known, refused=tuple(found.refused), new_classes=tuple(found.classes))
-        if not found.new:
-            return Step(receipt)
+        groups: Sequence[str],
+        names: Callable[[int], list[str]],
+        origins: Sequence[str],
+    ) -> tuple[RowFacts, list[Example]]:
+        """New rows as they are stored, with their roles, and what their event says of them."""
         made = found.new[0].id is None
         ids = names(len(found.new)) if made else [str(new.id) for new in found.new]
-        roles, examples = self._roles(state, groups, receipt.request), []
-        for position, (new, name, group, role) in enumerate(zip(found.new, ids, groups, roles, strict=True)):
+        roles, examples = self._roles(state, groups, number), []
+        stored = zip(found.new, ids, groups, roles, origins, strict=True)
+        for position, (new, name, group, role, origin) in enumerate(stored):
             text = label_text(new.label)
-            origin = _origin(kind, bool(facts.get("charged")), position < len(found.new) - facts.get("surplus", 0))
             example = Example(
-                id=name, group=group, role=ROLES[role], request=receipt.request or None, origin=origin, made=made,
+                id=name, group=group, role=ROLES[role], request=number, origin=origin, made=made,
                 label=text, first_label=text, features=rows.stored[new.row], told=state.seq + 1, position=position,
                 changed=state.seq + 1, salt=new_salt(),
             )  # fmt: skip
             if new.earlier is not None:  # its place is for good, though nobody will be asked for it any more
                 example = example._replace(place=new.earlier.place, registered=new.earlier.registered)
             examples.append(example)
-        digests = [digest_of(e) for e in examples]
-        facts |= {"rows": len(ids), "roles": roles, "ids": ids, "made": made, "digests": digests, "given": len(rows)}
-        if found.refused:
-            facts |= {"left_out": sorted(row.row for row in found.refused), "why": counted_reasons(found.refused)}
-        facts |= {"columns": rows.columns} if state.columns is None else {}
-        facts |= {"label_kind": found.kind} if state.label_kind is None else {}
-        return Step(_with_rows(receipt, roles), kind, facts, examples, actor)
+        facts: RowFacts = {
+            "roles": roles,
+            "ids": ids,
+            "made": made,
+            "digests": [digest_of(e) for e in examples],
+            "given": len(rows),
+            "left_out": sorted(row.row for row in found.refused),
+            "why": counted_reasons(found.refused),
+            "columns": rows.columns if state.columns is None else None,
+            "label_kind": found.kind if state.label_kind is None else None,
+        }
+        return facts, examples
 
-    def _roles(self, state: State, groups: Sequence[str], number: int) -> str:
+    def _roles(self, state: State, groups: Sequence[str], number: int | None) -> str:
         """The role of every row, a letter each."""
-        request = state.open.get(number) or state.expired.get(number)
+        request = state.waiting(number)
         if request is not None and (letter := OUTSIDE.get(request["kind"])) is not None:
             return letter * len(groups)
         # drawn a group at a time, and taken from the end in the order of the rows
@@ -486,31 +519,34 @@ def _with_rows(receipt: Receipt, roles: str) -> Receipt:
     return replace(receipt, rows=len(roles), training=roles.count("t"), validation=validation)
 
 
+def _with_found(receipt: Receipt, found: SortedRows) -> Receipt:
+    """The receipt of rows that were told: which were known, refused, and of new classes."""
+    return replace(receipt, known=found.known, refused=tuple(found.refused), new_classes=tuple(found.classes))
+
+
+def _checked(actor: str | None) -> str | None:
+    return None if actor is None else check_text(actor, "the collector")
+
+
 def _none(names: Collection[str]) -> Collection[str]:
     return ()
 
 
-def _origin(kind: str, charged: bool, asked_for: bool) -> str:
-    if kind == "added":
-        return "charged" if charged else "added"
-    return "asked" if asked_for else "extra"
-
-
 def _again(state: State, number: int, event: Event) -> Step:
     """A delivery that was told before: nothing is stored."""
-    late, left = event.facts.get("late", False), outstanding(state, number)
-    return Step(Receipt(number, 0, 0, 0, known=event.facts["rows"], outstanding=left, late=late, event=event.seq))
+    late, left = event.kind == TOLD.name and TOLD.facts(event)["late"], outstanding(state, number)
+    return Step(Receipt(number, 0, 0, 0, known=len(ids_in(event)), outstanding=left, late=late, event=event.seq))
 
 
-def check_losses(state: State, losses: JsonMapping) -> dict[str, dict[str, float]]:
+def check_losses(state: State, losses: Mapping[str, Sequence[float]]) -> dict[str, Score]:
     """Reported mean losses, accuracies and numbers of validation examples, checked."""
     if state.settings["learner"] is not None:
         raise InputError("this campaign has a learner and scores by itself: make it with learner=None to report losses")
     if not losses:
         raise InputError("no losses given: report {group: (mean loss, accuracy, examples)}")
     # a slip, such as a percentage in place of a count, would outweigh every other group for good
-    most = int(state.settings["budget"]) + state.added
-    found = {}
+    most = state.settings["budget"] + state.added
+    found: dict[str, Score] = {}
     for group, reported in losses.items():
         if group not in state.groups:
             raise InputError(f"unknown group {group!r}: the groups are {', '.join(map(repr, state.groups))}")
@@ -527,7 +563,7 @@ def check_losses(state: State, losses: JsonMapping) -> dict[str, dict[str, float
             raise InputError(
                 f"losses of {group!r}: {n:g} validation examples are more than the {most:,} labels there can be"
             )
-        found[group] = {"n": int(n), "loss_sum": mean * n, "accuracy": right}
+        found[group] = {"n": int(n), "relevant": int(n), "loss_sum": mean * n, "accuracy": right}
     return found
 
 

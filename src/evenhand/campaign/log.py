@@ -12,8 +12,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
+from evenhand.campaign.events import EXPIRED, ONCE
 from evenhand.campaign.labels import check_text
 from evenhand.campaign.requests import returned
 from evenhand.campaign.settings import Parts
@@ -28,7 +29,7 @@ SNAPSHOT_EVERY = 100
 _PAGE = 5000
 # settings whose objects are made anew when another
 # process changed them; the others are read from the state
-_FOLLOWED = ("groups", "population", "learner", "stop")
+_FOLLOWED: tuple[Literal["groups", "population", "learner", "stop"], ...] = ("groups", "population", "learner", "stop")
 
 
 class Once(NamedTuple):
@@ -68,7 +69,7 @@ class Log:
         self.state = State()
         with ledger.reading(self.number) as reader:
             self._read_on(reader)
-        self.parts = Parts(dict(self.state.settings), {})
+        self.parts = Parts(self.state.settings.copy(), {})
 
     def use(self, parts: Parts) -> None:
         """Use these objects from now on; whoever keeps something of the ones before drops it."""
@@ -113,7 +114,7 @@ class Log:
         """Use the settings as they are now: another process may have changed them."""
         used, now = self.parts.settings, self.state.settings
         if now and any(used[name] != now[name] for name in _FOLLOWED):
-            self.use(Parts(dict(now), self.parts.given))
+            self.use(Parts(now.copy(), self.parts.given))
 
     def _read_on(self, reader: Reader) -> State:
         """Fold the events that came since; a state that is far behind continues from the newest snapshot."""
@@ -183,7 +184,7 @@ class Log:
                         check_text(event.actor, "the name of who does this")
                 if once is not None and writer.appended:
                     # in the same transaction as the step: a retry after a crash finds both or neither
-                    writer.appended[-1].facts["once"] = [*once, before + 1]
+                    writer.appended[-1].facts[ONCE] = [*once, before + 1]
                 after = before + len(writer.appended)
                 # in the same transaction: a snapshot of events that
                 # were rolled back would be believed by every reader
@@ -200,7 +201,7 @@ class Log:
         if not overdue:
             return self.state
         for number in overdue:
-            event = writer.append("expired", {}, request=number)
+            event = EXPIRED.append(writer, {}, request=number)
             writer.put(returned(writer, self.state.open[number], event.seq))  # the step's own reads find them there
         return self.state.copy().fold(writer.appended)
 

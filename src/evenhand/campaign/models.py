@@ -9,14 +9,14 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from evenhand.campaign.events import CONCLUDED, FAILED, FROZEN, PROVING, SCORED, WEIGHED, Failed, Frozen, Proving
 from evenhand.campaign.log import Log
 from evenhand.campaign.settings import Parts
 from evenhand.campaign.state import State
 from evenhand.errors import Conflict, InputError, LearnerError, LedgerError
 from evenhand.ledger.base import Reader, StoredModel, Writer
-from evenhand.notation import JsonMapping, JsonObject
 
 # what fits imports scikit-learn, and most commands fit nothing: it is imported where it is first needed
 if TYPE_CHECKING:
@@ -107,9 +107,9 @@ class Models:
                 if now.closed is not None or now.rests_on != state.rests_on:
                     return
                 if facts is not None:
-                    writer.append("scored", facts)
+                    SCORED.append(writer, facts)
                 elif now.failure is None or now.failure["rests_on"] < failure["rests_on"]:
-                    writer.append("failed", failure)
+                    FAILED.append(writer, failure)
 
             done = bool(self._log.write(step)) and facts is not None
         if done and (rule := self._rule_to_prove()) is not None:
@@ -117,7 +117,7 @@ class Models:
                 self.certify(rule.target, model="final", most=None, delta=1 - rule.confidence, by_rule=True)
         return done
 
-    def _failure(self, error: LearnerError, state: State) -> JsonObject:
+    def _failure(self, error: LearnerError, state: State) -> Failed:
         """What the ledger says of a failure: its kind; the message may quote rows and stays in this process."""
         self.last_failure = str(error)
         return {"error": type(error.__cause__ or error).__name__, "rests_on": max(state.arrived)}
@@ -139,7 +139,7 @@ class Models:
 
         def step(now: State, writer: Writer) -> None:
             if now.closed is None and now.failure is None:
-                writer.append("failed", failure)
+                FAILED.append(writer, failure)
 
         self._log.write(step)
 
@@ -170,7 +170,7 @@ class Models:
         """All rows at this moment, and the past scores of a learner that continues its last model."""
         from evenhand.campaign.scores import FixedReader
 
-        return FixedReader(reader.changed(), reader.events(kinds=("scored",)) if self._current().incremental else [])
+        return FixedReader(reader.changed(), reader.events(kinds=(SCORED.name,)) if self._current().incremental else [])
 
     # ---------------------------------------------------------------- stopping
 
@@ -194,7 +194,7 @@ class Models:
         from evenhand.campaign.proof import indicated
         from evenhand.claims.stopping import Seen
 
-        frozen = state.frozen or {"version": 0, "labels": 0}
+        frozen = state.frozen
         return Seen(
             groups=tuple(state.groups),
             labels=state.labels_used,
@@ -204,8 +204,8 @@ class Models:
             validated=state.relevant,
             left=state.unspent,
             outcome=state.outcome,
-            version=frozen["version"],
-            frozen_labels=frozen["labels"],
+            version=0 if frozen is None else frozen["version"],
+            frozen_labels=0 if frozen is None else frozen["labels"],
             risk=self._log.parts.risk.claimed.title,
         )
 
@@ -308,16 +308,15 @@ class Models:
                 record_failure=True
             )  # the labels to expect are estimated from scores, even if the rule needs none
         stored, facts = self._stored(model, delta, vouched)
-        phase = None if target is None else {"target": target, "delta": delta, "most": most, "by_rule": by_rule}
 
         def step(now: State, writer: Writer) -> None:
             if now.closed is not None:
                 raise Conflict(f"the campaign is closed ({now.closed}): no model can be frozen any more")
-            anew, compared = True, JsonObject()
-            if phase is not None and now.frozen is not None:
+            anew, expected = True, Expected(None, None)
+            if target is not None and now.frozen is not None:
                 # under the lock: labels that came meanwhile may
                 # have made the old model the cheaper one to prove
-                anew, compared = self._anew(writer, now, phase, stored.digest, model)
+                anew, expected = self._anew(writer, now, target, delta, stored.digest, model)
             if not anew and now.frozen is not None and delta > now.frozen["delta"]:
                 kept = now.frozen["delta"]
                 raise InputError(
@@ -327,19 +326,23 @@ class Models:
             if anew:
                 version = 1 + (now.frozen["version"] if now.frozen else 0)
                 writer.put_model(stored._replace(version=version))
-                writer.append("frozen", {"version": version, "labels": now.labels_used, **facts}, actor=by)
-            if phase is not None:
-                writer.append("proving", {**phase, **compared}, actor=by)
+                FROZEN.append(writer, {**facts, "version": version, "labels": now.labels_used}, actor=by)
+            if target is not None:
+                phase: Proving = {
+                    "target": target, "delta": delta, "most": most, "by_rule": by_rule,
+                    "expected_kept": expected.kept, "expected_anew": expected.anew,
+                }  # fmt: skip
+                PROVING.append(writer, phase, actor=by)
 
         self._log.write(step)
-        if phase is not None:
+        if target is not None:
             self.weigh()
         found = self.certificate(None)
         if found is None:
             raise AssertionError("a model was frozen just now")
         return found
 
-    def _stored(self, model: str | Model, delta: float, vouched: bool) -> tuple[StoredModel, JsonObject]:
+    def _stored(self, model: str | Model, delta: float, vouched: bool) -> tuple[StoredModel, Frozen]:
         """The model as it is stored, and what its event says of it; one that cannot be stored is refused."""
         from evenhand.learners.storing import dump_model, load_model
 
@@ -348,11 +351,15 @@ class Models:
         # a frozen model is a fact that has to be read for
         # years: one that cannot be read back is refused now
         load_model(form, data, self._log.parts.learner if form == "torch" else None)
-        facts = {"digest": digest, "format": form, "delta": delta, "distinct": vouched, "versions": _versions()}
-        facts["model"] = model if isinstance(model, str) else "own"
+        facts: Frozen = {
+            "version": 0, "labels": 0, "digest": digest, "format": form, "delta": delta, "distinct": vouched,
+            "versions": _versions(), "model": model if isinstance(model, str) else "own",
+        }  # fmt: skip
         return StoredModel(0, digest, form, data), facts
 
-    def _anew(self, reader: Reader, now: State, phase: JsonMapping, digest: str, model: Any) -> tuple[bool, JsonObject]:
+    def _anew(
+        self, reader: Reader, now: State, target: float, delta: float, digest: str, model: object
+    ) -> tuple[bool, Expected]:
         """Whether to freeze a model anew for a target, and the labels expected with either one.
 
         The frozen model has evidence already; a new one is fitted on more labels but gets a smaller δ.
@@ -362,17 +369,17 @@ class Models:
         from evenhand.claims.findings import Findings
 
         assert now.frozen is not None
-        version, delta, target = now.frozen["version"], phase["delta"], phase["target"]
+        version = now.frozen["version"]
         if now.frozen["digest"] == digest:
-            return False, {}
+            return False, Expected(None, None)
         if not isinstance(model, str):
-            return True, {}  # the user's own model is the one to certify
+            return True, Expected(None, None)  # the user's own model is the one to certify
         with self._frozen_lock:
             found = self._now_frozen().findings(reader, now)
         rates = indicated(now, found.strata)
         kept = _total(found.further(target, spent_by(version, delta), rates))
         new = _total(Findings(found.groups, found.strata).further(target, spent_by(version + 1, delta), rates))
-        return _fewer(new, kept), {"expected_kept": kept, "expected_anew": new}
+        return _fewer(new, kept), Expected(kept, new)
 
     def weigh(self) -> None:
         """Count the evidence on the frozen model and write down what a certify phase decides on, and how it ended."""
@@ -395,12 +402,12 @@ class Models:
             if now.proving is None or now.closed is not None or now.proving["event"] != phase:
                 return
             if not known and (now.weighed is None or now.weighed["rests_on"] < facts["rests_on"]):
-                now = now.copy().fold([writer.append("weighed", facts)])
+                now = now.copy().fold([WEIGHED.append(writer, facts)])
             # what came since is weighed the next time; the phase must not end on less than is known
             if now.weighed is not None and now.weighed["rests_on"] >= now.evidenced:
                 outcome = conclude(now, offered(now))
                 if outcome is not None:
-                    writer.append("concluded", outcome)
+                    CONCLUDED.append(writer, outcome)
 
         phase = state.proving["event"]
         self._log.write(step)
@@ -431,6 +438,13 @@ class Models:
         """The frozen model."""
         with self._log.moment() as (reader, state), self._frozen_lock:
             return self._now_frozen().model(reader, state)
+
+
+class Expected(NamedTuple):
+    """Labels that a proof is expected to need with the frozen model, and with one frozen anew; None if there is no end."""
+
+    kept: int | None
+    anew: int | None
 
 
 def _fitted_now(fitter: Fitter, reader: Reader, state: State) -> Model | None:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from evenhand.campaign.deliveries import Delivery
+from evenhand.campaign.events import COPIED, POOLED, Columns, FileFacts, PoolFile, Settings, Stamp
+from evenhand.campaign.events import Pooled as PooledFacts
 from evenhand.campaign.examples import Rows, schema_of
 from evenhand.campaign.labels import check_text, read_id
 from evenhand.campaign.log import Log
@@ -22,7 +24,6 @@ from evenhand.campaign.state import MADE, ORDER_BY_SEED, OUTSIDE, ROLES, State
 from evenhand.engine.settings import as_population, check_settings
 from evenhand.errors import InputError
 from evenhand.ledger.base import Event, Example, Reader, RowOrder, Writer
-from evenhand.notation import JsonMapping, JsonObject
 from evenhand.uniforms import places
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ AHEAD = 1000
 _SHOWN = 5
 
 
-def draw_order(settings: JsonMapping, event: int, salt: str | None = None) -> RowOrder:
+def draw_order(settings: Settings, event: int, salt: str | None = None) -> RowOrder:
     """The salt of the order of the rows that an event registers, from the system's random numbers.
 
     In a campaign in memory that was given a seed, the seed is the salt, so that a run can be repeated.
@@ -49,7 +50,7 @@ def draw_order(settings: JsonMapping, event: int, salt: str | None = None) -> Ro
 
 def order_anew(writer: Writer, examples: Sequence[Example]) -> None:
     """Make a campaign a copy: its examples come in an order of their own, which tells nothing of the original's."""
-    event = writer.append("changed", {"order": "copy"})
+    event = COPIED.append(writer, {})
     order = RowOrder(event.seq, secrets.token_hex(32))
     writer.put_order(order)
     drawn = places(order.salt, (example.id for example in examples))
@@ -113,7 +114,7 @@ def register(
     return found
 
 
-def _forget(found: Registered, table: PoolTable, old: JsonMapping, writer: Writer) -> None:
+def _forget(found: Registered, table: PoolTable, old: PoolFile, writer: Writer) -> None:
     """Take out what an earlier version of the file brought: it is registered anew, or gone."""
     last = old["first"] + old["rows"] - 1
     for group, count in writer.leave_pool(old["first"], last).items():
@@ -242,7 +243,7 @@ def fetch_ahead(log: Log, wanted: int = 1) -> None:
     log.write(write)
 
 
-def check_file(file: JsonMapping, *, thoroughly: bool = False) -> None:
+def check_file(file: PoolFile, *, thoroughly: bool = False) -> None:
     """Refuse a pool file that is gone or has changed since it was registered."""
     path = Path(file["path"])
     if not path.exists():
@@ -289,14 +290,14 @@ class PoolTable:
     codes: np.ndarray
     labels: dict[int, object]
     schema: Schema
-    file: JsonObject | None
+    file: FileFacts | None
     written: bool
 
     def __len__(self) -> int:
         return len(self.ids)
 
     @property
-    def columns(self) -> JsonObject:
+    def columns(self) -> Columns:
         """What the rows look like, as the ledger keeps it."""
         return {"kind": "table", **self.schema.to_json()}
 
@@ -349,7 +350,7 @@ def read_pool(
     rule: GroupRule,
     *,
     label: str,
-    earlier: JsonMapping | None = None,
+    earlier: Columns | None = None,
     path: Path | None = None,
 ) -> PoolTable:
     """What a pool needs to know of a table; every problem is named with its rows.
@@ -454,7 +455,7 @@ def stored_rows(table: pa.Table, schema: Schema, start: int = 0, name: str = "th
     return to_text(schema.read(table, start, schema.stored).refuse(name))
 
 
-def file_facts(path: Path) -> JsonObject:
+def file_facts(path: Path) -> FileFacts:
     """What the ledger keeps of a pool's file: where it is, its stamp and its digest."""
     path = path.absolute()
     return {"path": str(path), **stamp(path), "digest": digest_of_files(path)}
@@ -464,7 +465,7 @@ def _parts_of(path: Path) -> list[Path]:
     return sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
 
 
-def stamp(path: Path) -> JsonObject:
+def stamp(path: Path) -> Stamp:
     """The size and time of the files, which show whether one has changed."""
     stats = [file.stat() for file in _parts_of(path)]
     return {"size": sum(s.st_size for s in stats), "mtime": max((s.st_mtime_ns for s in stats), default=0)}
@@ -498,14 +499,14 @@ def register_event(
         raise InputError(f"a model is frozen, and a pool would end its proof: {ORDER_BY_SEED}")
     table = table.like(state)  # another process may have brought columns or groups since
     found = register(table, state, writer, groups, salt)
-    facts = {
+    facts: PooledFacts = {
         "groups": groups, "population": population, "counts": [found.change[g] for g in groups],
         "removed": [found.removed[g] for g in groups],
         "columns": table.columns, "files": _files(state, writer, table), "id": id,
         "last_row": state.last_row + (len(table) if table.file is not None else 0),
         "lookalikes": any(MADE.fullmatch(name) for name in table.ids.to_pylist()),
     }  # fmt: skip
-    return writer.append("pooled", facts, actor=by), found, table
+    return POOLED.append(writer, facts, actor=by), found, table
 
 
 def _shares(parts: Parts, table: PoolTable, given: Any) -> list[float] | None:
@@ -526,7 +527,7 @@ class Pooled(NamedTuple):
     event: int
 
 
-def _files(state: State, writer: Writer, table: PoolTable) -> list[JsonObject]:
+def _files(state: State, writer: Writer, table: PoolTable) -> list[PoolFile]:
     """The Parquet files that rows of the pool lie in, once a table is registered."""
     new = [] if table.file is None else [table.file]
     known = [

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from evenhand.arrays import Floats, Ints, Mask
+from evenhand.campaign.events import Concluded, Counts, Weighed
 from evenhand.campaign.state import State
-from evenhand.claims.certificates import spent_by
+from evenhand.claims.certificates import Evidence, spent_by
 from evenhand.claims.checks import confidence
 from evenhand.claims.findings import Findings
 from evenhand.errors import NothingToAsk
-from evenhand.notation import JsonObject
 from evenhand.strategies.base import CERTIFY, pick
 from evenhand.strategies.decision import Decision
 
@@ -21,19 +21,20 @@ _BENEFIT = 2.0
 """Standard errors by which a group may be better than it looks before the phase gives up on it."""
 
 
-def weighed(findings: Findings, state: State, spent: float) -> JsonObject:
+def weighed(findings: Findings, state: State, spent: float) -> Weighed:
     """What a `weighed` event says: the evidence so far, and the bound on the worst group."""
-    evidence = {
-        name: {"n": e.n.tolist(), "total": e.total.tolist()}
-        for name, e in (("first", findings.first), ("now", findings.now))
-    }
     return {
-        **evidence,
+        "first": _counts(findings.first),
+        "now": _counts(findings.now),
         "labels": findings.labels.tolist(),
         "doubtful": (findings.gone + findings.missing).tolist(),
         "worst_at_most": findings.worst_at_most(spent),
         "rests_on": state.seq,
     }
+
+
+def _counts(evidence: Evidence) -> Counts:
+    return {"n": evidence.n.tolist(), "total": evidence.total.tolist()}
 
 
 def read(state: State) -> Findings:
@@ -42,10 +43,9 @@ def read(state: State) -> Findings:
     if facts is None:
         return _informed(Findings(tuple(groups)), state)
     found = Findings(tuple(groups), len(facts["first"]["n"][0]))
-    for name in ("first", "now"):
-        evidence = getattr(found, name)
-        evidence.n = np.array(facts[name]["n"], dtype=np.int64)
-        evidence.total = np.array(facts[name]["total"], dtype=float)
+    for evidence, counts in ((found.first, facts["first"]), (found.now, facts["now"])):
+        evidence.n = np.array(counts["n"], dtype=np.int64)
+        evidence.total = np.array(counts["total"], dtype=float)
     found.labels, found.missing = np.array(facts["labels"]), np.array(facts["doubtful"])
     return _informed(found, state)
 
@@ -85,27 +85,28 @@ def waiting(state: State) -> Ints:
     return found
 
 
-def conclude(state: State, available: Sequence[bool]) -> JsonObject | None:
+def conclude(state: State, available: Sequence[bool]) -> Concluded | None:
     """How the phase ends, by the evidence as weighed; None while it goes on."""
     assert state.proving is not None
     target, spent = state.proving["target"], _spent(state)
     found = read(state)
     bound = 1.0 if state.weighed is None else state.weighed["worst_at_most"]
-    about = {"target": target, "delta": state.proving["delta"], "worst_at_most": bound}
-    about |= {"labels": state.labels_used - state.proving["labels"]}
-    sure = confidence(state.proving["delta"])
+    sure, group = confidence(state.proving["delta"]), None
+    low = found.lower(spent)
     # in this order: a proof that is complete counts, whatever else could be said of a group
     if bound <= target:
-        return {"outcome": CERTIFIED, "why": f"no group's risk is above {target:g}, with {sure}", **about}
-    low = found.lower(spent)
-    if (low > target).any():
+        outcome, why = CERTIFIED, f"no group's risk is above {target:g}, with {sure}"
+    elif (low > target).any():
         group = state.groups[int(np.argmax(low))]
-        above = f"the risk of {group!r} is above {target:g}, with {sure}"
-        return {"outcome": REFUTED, "why": above, "group": group, **about}
-    why = _out_of_reach(state, found, available)
-    if why is None:
+        outcome, why = REFUTED, f"the risk of {group!r} is above {target:g}, with {sure}"
+    elif (unreached := _out_of_reach(state, found, available)) is not None:
+        outcome, why = NOT_REACHED, f"{unreached}, so {target:g} is not proven with {sure}"
+    else:
         return None
-    return {"outcome": NOT_REACHED, "why": f"{why}, so {target:g} is not proven with {sure}", **about}
+    return {
+        "outcome": outcome, "why": why, "group": group, "target": target, "delta": state.proving["delta"],
+        "worst_at_most": bound, "labels": state.labels_used - state.proving["labels"],
+    }  # fmt: skip
 
 
 def _out_of_reach(state: State, found: Findings, available: Sequence[bool]) -> str | None:

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.arrays import Values
-from evenhand.campaign.state import State
+from evenhand.campaign.events import ids_in, request_in
+from evenhand.campaign.state import OpenRequest, State
 from evenhand.errors import Conflict, InputError, NotFound
 from evenhand.ledger.base import Event, Example, Reader
-from evenhand.notation import JsonMapping, JsonObject
+from evenhand.notation import JsonObject
 from evenhand.strategies.decision import Decision
 from evenhand.strategies.standing import offered as can_give
 
@@ -138,8 +139,8 @@ class Examples(NamedTuple):
 
 
 def request_of(event: Event, groups: Sequence[str]) -> Request:
-    """The request that an `asked` event made."""
-    facts = event.facts
+    """The request that an event made."""
+    facts = request_in(event)
     scored_at = facts["scored_at"]
     decision = Decision.from_dict(tuple(groups), facts["decision"])
     return Request(
@@ -147,7 +148,7 @@ def request_of(event: Event, groups: Sequence[str]) -> Request:
         group=decision.group,
         size=facts["size"],
         decision=decision,
-        examples=tuple(facts.get("ids", ())),
+        examples=tuple(ids_in(event)),
         until=facts["until"],
         collector=event.actor,
         event=event.seq,
@@ -176,6 +177,14 @@ def number_of(request: Request | int) -> int:
     return int(number)
 
 
+class Asker(NamedTuple):
+    """What rows are told for: a request's group, its kind (None once it is filled), and whom it was given to."""
+
+    group: str
+    kind: str | None
+    by: str | None
+
+
 class Options(NamedTuple):
     """How a delivery is told: by whom, whether good rows are stored without the bad, whether more may come than asked."""
 
@@ -186,8 +195,8 @@ class Options(NamedTuple):
 
 def outstanding(state: State, number: int) -> int:
     """Labels that a request still waits for; 0 for one that is neither open nor expired."""
-    request = state.open.get(number) or state.expired.get(number)
-    return 0 if request is None else int(request["size"] - request["told"])
+    request = state.waiting(number)
+    return 0 if request is None else request["size"] - request["told"]
 
 
 def room_for(state: State, number: int, options: Options) -> int:
@@ -201,19 +210,19 @@ def room_for(state: State, number: int, options: Options) -> int:
     return room if options.extra else min(left, room)
 
 
-def request_for(state: State, reader: Reader, number: int, options: Options) -> JsonObject:
+def request_for(state: State, reader: Reader, number: int, options: Options) -> Asker:
     """The request that rows are told for: open, expired, or with `extra` also a filled one."""
     refuse_closed(state)
-    found = state.open.get(number) or state.expired.get(number)
-    if found is not None and "left" in found:
+    found = state.waiting(number)
+    if found is not None and found["left"] is not None:
         raise InputError(f"request {number} names its examples: tell their labels by id, tell_labels({{id: label}})")
     if found is not None:
-        return found
+        return Asker(found["group"], found["kind"], found["by"])
     events = reader.events(request=number)
     # a filled request takes more with `extra`; an abandoned
     # one does not: somebody decided to give it up
     if options.extra and events and not any(event.kind == "abandoned" for event in events):
-        return {"group": events[0].facts["decision"]["group"], "size": 0, "told": 0}
+        return Asker(request_in(events[0])["decision"]["group"], None, None)
     raise not_open(state, reader, number)
 
 
@@ -249,9 +258,9 @@ def too_many(state: State, number: int, count: int, most: int, *, extra: bool) -
     return f"{count} rows for request {number}, which waits for {left}: tell {left}, or take them all with extra=True"
 
 
-def returned(reader: Reader, request: JsonMapping, seq: int) -> list[Example]:
+def returned(reader: Reader, request: OpenRequest, seq: int) -> list[Example]:
     """The examples of a request that go back to the pool."""
-    found = reader.find(list(request.get("left", ()))) if "left" in request else {}
+    found = reader.find(list(request["left"])) if request["left"] is not None else {}
     return [example._replace(held=False, changed=seq) for example in found.values()]
 
 

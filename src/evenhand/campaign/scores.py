@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from evenhand.campaign.events import SCORED, Score, Scored
 from evenhand.campaign.examples import decode
 from evenhand.campaign.labels import as_label
 from evenhand.campaign.requests import Examples
@@ -24,7 +25,6 @@ from evenhand.learners.choosing import Choice, FinalModel, fit_chosen
 from evenhand.learners.logistic.learner import numeric
 from evenhand.learners.weights import fit_learner
 from evenhand.ledger.base import Event, Example, Reader
-from evenhand.notation import JsonObject
 
 if TYPE_CHECKING:
     pass
@@ -131,23 +131,25 @@ class Fitter:
         # the model here is the one of the newest scores and
         # no row it saw has changed: new rows are enough
         follows = self.fitted == last and state.altered <= last
-        steps = reader.events(kinds=("scored",)) if self.incremental else []
+        steps = reader.events(kinds=(SCORED.name,)) if self.incremental else []
         return FixedReader(reader.changed(min(self.upto, last) if follows else 0), steps)
 
-    def scores(self, reader: Reader, state: State) -> JsonObject:
+    def scores(self, reader: Reader, state: State) -> Scored:
         """Bring the model up to date and score it: what a `scored` event says."""
         with learner_errors(state):
             # before the fit: these examples must be judged by the model that had not seen them
             running = self._running(reader, state)
             self.fit_now(reader, state)
-            facts = self.score()
+            groups = self.score()
         return {
             "rests_on": state.seq,
             "examples": state.examples,
             "fresh": state.fresh,
             "trained": sum(row.role == "train" for row in self._rows),
             "running": running,
-            **facts,
+            "risk": self.parts.settings["risk"],
+            "learner": self.digest,
+            "groups": groups,
         }
 
     def fit_now(self, reader: Reader, state: State) -> None:
@@ -157,20 +159,17 @@ class Fitter:
             self._memory.fit()
         self.fitted = state.seq
 
-    def score(self) -> JsonObject:
-        """The current model's losses, errors and accuracy on every group's validation examples."""
+    def score(self) -> dict[str, Score]:
+        """The current model's losses and accuracy on every group's validation examples."""
         if self._memory is None:
             raise InputError("there are no examples to score yet")
         found = self._memory.score()
-        groups = {}
+        groups: dict[str, Score] = {}
         for z, group in enumerate(self.groups):
             n, right = int(found.n[0, z]), int(found.correct[0, z])
             total, relevant = float(found.loss_sum[0, z]), int(found.relevant[0, z])
-            groups[group] = {"n": n, "errors": n - right, "loss_sum": total, "accuracy": right / max(n, 1)}
-            # where the risk is about every example the number is not written twice
-            if relevant != n:
-                groups[group]["relevant"] = relevant
-        return {"risk": self.parts.settings["risk"], "learner": self.digest, "groups": groups}
+            groups[group] = {"n": n, "relevant": relevant, "loss_sum": total, "accuracy": right / max(n, 1)}
+        return groups
 
     def cold(self, state: State, rows: Sequence[Example]) -> Model:
         """The learner fitted anew on these examples: the same wherever and whenever it is done."""
@@ -254,7 +253,7 @@ class Fitter:
         if not self.incremental:
             memory.fit()
             return
-        steps = [event.facts["rests_on"] for event in reader.events(kinds=("scored",))]
+        steps = [SCORED.facts(event)["rests_on"] for event in reader.events(kinds=(SCORED.name,))]
         sizes = [sum(row.role == "train" and (row.told or 0) <= step for row in rows) for step in steps if step <= last]
         # refits that brought no new training example were no step for the learner, so they are left out
         memory.replay([n for i, n in enumerate(sizes) if n and (not i or n != sizes[i - 1])])

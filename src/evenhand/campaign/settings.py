@@ -8,15 +8,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from evenhand.arrays import Mask
-from evenhand.campaign.labels import Classes, check_text, plain_list, read_label
+from evenhand.campaign.events import Changes, LearnerSetting, LimitFacts, RiskSettings, Settings, StopSettings
+from evenhand.campaign.labels import Classes, Label, check_text, plain_list, read_label
 from evenhand.engine.settings import MOST_LABELS, as_population, as_seed, check_settings
 from evenhand.errors import InputError
-from evenhand.notation import JsonMapping, JsonObject
+from evenhand.notation import JsonMapping
 from evenhand.risks import ERROR, Costs, OwnRisk, Risk, as_risk
 from evenhand.strategies import Strategy, describe_strategy, parse_strategy, strategy_text
 from evenhand.uniforms import Roles
@@ -30,6 +31,7 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _LONGEST_LEASE = 3650 * 86400.0
 # marks a setting whose object cannot be made from text, followed by its name for the messages
 _OWN = "own:"
+_OwnName = Literal["strategy", "learner", "stop", "risk"]
 
 
 @dataclass(frozen=True)
@@ -48,11 +50,11 @@ class Limits:
     streams: int = 50
 
     @classmethod
-    def of(cls, settings: JsonMapping) -> Limits:
+    def of(cls, settings: Settings) -> Limits:
         """The limits in a campaign's settings."""
         return cls(**settings["limits"])
 
-    def changed(self, given: Mapping[str, Any] | None) -> JsonObject:
+    def changed(self, given: Mapping[str, Any] | None) -> LimitFacts:
         """These limits with some of them changed, as plain values for the settings."""
         if not isinstance(given, Mapping | None):
             raise InputError(f"limits are given by name, such as {{'labels': 500}}, not {given!r}")
@@ -65,7 +67,8 @@ class Limits:
             value = found[name]
             if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_LABELS:
                 raise InputError(f"the limit {name} must be a whole number from 1 up, not {value!r}")
-        return asdict(replace(self, **found))
+        limits = replace(self, **found)
+        return {"labels": limits.labels, "lease": limits.lease, "streams": limits.streams}
 
     def longest(self, lease: float | None) -> float | None:
         """How long a collector may let a request wait in a campaign with this lease; None is for ever."""
@@ -80,7 +83,7 @@ class Parts:
         given: the user's own objects, by setting; a process that lacks one can do everything that does not need it.
     """
 
-    def __init__(self, settings: JsonMapping, given: JsonMapping) -> None:
+    def __init__(self, settings: Settings, given: JsonMapping) -> None:
         self.settings, self.given = settings, dict(given)
 
     @cached_property
@@ -105,12 +108,7 @@ class Parts:
     def risk(self) -> Risk:
         """What "worse off" means."""
         found = self._own("risk")
-        if found is not None:
-            return as_risk(found)
-        risk = as_risk(self.settings["risk"], self.settings["positive"])
-        # a table of costs has no names in it: its rows and
-        # columns are in the order of the campaign's classes
-        return replace(risk, order=tuple(self.settings["classes"])) if risk.name == "costs" else risk
+        return _made_risk(self.settings, self.settings["classes"]) if found is None else as_risk(found)
 
     @cached_property
     def needs_numbers(self) -> bool:
@@ -124,7 +122,7 @@ class Parts:
         drawn = Roles(int(self.settings["seed"]), [self.settings["trial"]], [z], self.settings["validation"])
         return drawn.of(0, 0, dealt + np.arange(count))
 
-    def _own(self, name: str) -> Any:
+    def _own(self, name: _OwnName) -> Any:
         text = self.settings[name]
         if not (isinstance(text, str) and text.startswith(_OWN)):
             return None
@@ -186,7 +184,8 @@ def make_settings(
     id: str = "id",
     features: Sequence[str] | None = None,
     limits: Mapping[str, Any] | None = None,
-) -> tuple[JsonObject, Parts]:
+    by_seed: bool = False,
+) -> tuple[Settings, Parts]:
     """The settings as plain values, validated, and the objects they describe."""
     rule = parse_strategy(strategy)[1] if isinstance(strategy, str) else strategy
     checked: dict[str, Any] = {"budget": budget, "batch": batch, "warmup": warmup, "validation": validation}
@@ -205,7 +204,11 @@ def make_settings(
         raise InputError(f"distinct is True or False, not {distinct!r}")
     number, trial = as_seed(seed)
     share = None if groups is None else as_population(population, names, rule)
-    settings = {
+    known = None if classes is None else Classes(plain_list(classes)).known
+    given: dict[str, Any] = {"strategy": rule}
+    about_risk = _risk_settings(risk, positive, known, rule, given)
+    made = as_risk(given["risk"]) if "risk" in given else _made_risk(about_risk, known)
+    settings: Settings = {
         "groups": list(names),
         "strategy": _strategy_text(strategy),
         # kept, because a process that lacks the strategy must still fold as many accuracies
@@ -214,7 +217,7 @@ def make_settings(
         "batch": int(batch),
         "warmup": None if warmup is None else int(warmup),
         "validation": float(validation),
-        "classes": None if classes is None else Classes(plain_list(classes)).known,
+        "classes": known,
         "population": None if share is None else share.tolist(),
         # as text: a seed may have more than the 53 bits that JSON's numbers keep
         "seed": str(number),
@@ -228,16 +231,16 @@ def make_settings(
         "id": id,
         "features": None if features is None else list(features),
         "limits": Limits().changed(limits),
+        **about_risk,
+        **_learner_settings(learner, made, given),
+        **_stop_settings(_stop_rule(stop), given),
+        # in memory a given seed decides the order of a pool's rows too
+        "order": "seed" if by_seed else "secret",
     }
-    given = {"strategy": rule}
-    known = None if classes is None else Classes(plain_list(classes)).known
-    settings |= _risk_settings(risk, positive, known, rule, given)
-    settings |= _learner_settings(learner, Parts(settings, given).risk, given)
-    settings |= _stop_settings(_stop_rule(stop), given)
     return settings, _checked(Parts(settings, given))
 
 
-def parts_of(settings: JsonMapping, **given: Any) -> Parts:
+def parts_of(settings: Settings, **given: Any) -> Parts:
     """The objects that settings describe; the user's own have to be given again."""
     made: dict[str, Any] = {}
     for name, value in given.items():
@@ -260,10 +263,10 @@ def parts_of(settings: JsonMapping, **given: Any) -> Parts:
         from evenhand.learners import as_learner
 
         made["learner"] = as_learner(given["learner"], Parts(settings, made).risk)
-    return Parts(dict(settings), made)
+    return Parts(settings.copy(), made)
 
 
-def check_change(parts: Parts, committed: int, changes: JsonMapping) -> tuple[JsonObject, Parts]:
+def check_change(parts: Parts, committed: int, changes: JsonMapping) -> tuple[Changes, Parts]:
     """Changed settings as plain values, and the objects they describe; `committed` labels are used or promised."""
     known = ("budget", "learner", "lease", "stop", "refit", "limits")
     unknown = sorted(changes.keys() - set(known))
@@ -271,7 +274,7 @@ def check_change(parts: Parts, committed: int, changes: JsonMapping) -> tuple[Js
         raise InputError(f"nothing to change: give {', '.join(known)}")
     if unknown:
         raise InputError(f"cannot change {unknown[0]!r}: only {', '.join(known)} can")
-    found: JsonObject = {}
+    found: Changes = {}
     given = dict(parts.given)
     if "budget" in changes:
         found["budget"] = _budget(changes["budget"], committed)
@@ -282,9 +285,9 @@ def check_change(parts: Parts, committed: int, changes: JsonMapping) -> tuple[Js
     if "refit" in changes:
         found["refit"] = as_refit(changes["refit"])
     if "learner" in changes:
-        found |= _learner_settings(changes["learner"], parts.risk, given)
+        found.update(_learner_settings(changes["learner"], parts.risk, given))
     if "stop" in changes:
-        found |= _stop_settings(_stop_rule(changes["stop"]), given)
+        found.update(_stop_settings(_stop_rule(changes["stop"]), given))
     return found, _checked(Parts({**parts.settings, **found}, given))
 
 
@@ -314,8 +317,8 @@ def _test_labels(count: Any, budget: int) -> int:
 
 
 def _risk_settings(
-    risk: str | Risk | OwnRisk, positive: Any, classes: list[Any] | None, rule: Any, given: dict[str, Any]
-) -> JsonObject:
+    risk: str | Risk | OwnRisk, positive: object, classes: list[Label] | None, rule: Strategy, given: dict[str, Any]
+) -> RiskSettings:
     """The risk's setting; the user's own function is kept in `given`."""
     found = as_risk(risk, positive)
     if found.name == "costs" and classes is None:
@@ -327,7 +330,7 @@ def _risk_settings(
     if found.order and classes is not None:  # the ledger keeps the costs in the order of the campaign's classes
         place = [found.order.index(label) for label in classes]
         found = Costs(np.array(found.costs)[np.ix_(place, place)])
-    settings: dict[str, Any] = {"risk": str(found), "positive": None}
+    settings: RiskSettings = {"risk": str(found), "positive": None}
     if found.positive is not None:
         settings["positive"] = read_label(found.positive)
     if found.function is not None and not isinstance(risk, str):
@@ -335,7 +338,15 @@ def _risk_settings(
     return settings
 
 
-def _learner_settings(learner: Any, risk: Risk, given: dict[str, Any]) -> dict[str, Any]:
+def _made_risk(settings: RiskSettings, classes: list[Label] | None) -> Risk:
+    """The risk that settings name."""
+    risk = as_risk(settings["risk"], settings["positive"])
+    # a table of costs has no names in it: its rows and
+    # columns are in the order of the campaign's classes
+    return replace(risk, order=tuple(classes or ())) if risk.name == "costs" else risk
+
+
+def _learner_settings(learner: Any, risk: Risk, given: dict[str, Any]) -> LearnerSetting:
     """The learner's setting, after making it once; the user's own object is kept in `given`."""
     given.pop("learner", None)
     if learner is None or isinstance(learner, str):
@@ -359,7 +370,7 @@ def _stop_rule(given: StopRule | str | Sequence[str] | None) -> StopRule | None:
     return parse_stop(given)
 
 
-def _stop_settings(stop: StopRule | None, given: dict[str, Any]) -> dict[str, Any]:
+def _stop_settings(stop: StopRule | None, given: dict[str, Any]) -> StopSettings:
     given["stop"] = stop
     text = None if stop is None else str(stop)
     try:

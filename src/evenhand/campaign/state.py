@@ -5,12 +5,31 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Literal, Self, TypedDict, TypeVar, cast
 
+from evenhand.campaign import events as kinds
+from evenhand.campaign.events import (
+    Answer,
+    Closed,
+    Columns,
+    Concluded,
+    Disagreed,
+    Failed,
+    Frozen,
+    Kind,
+    Leaving,
+    NoFacts,
+    PoolFile,
+    Proving,
+    Roles,
+    Score,
+    Settings,
+    Weighed,
+)
 from evenhand.errors import LedgerError
 from evenhand.ledger.base import Event
 from evenhand.ledger.text import as_text, from_text
-from evenhand.notation import JsonMapping, JsonObject
+from evenhand.notation import JsonValue
 from evenhand.risks import TREND_IS_ACCURACY
 
 ORDER_BY_SEED = (
@@ -20,7 +39,7 @@ ORDER_BY_SEED = (
 
 # raised whenever a field changes: older snapshots are
 # then ignored, and the events are folded from the first
-_FORMAT = 5
+_FORMAT = 6
 _KEYS = 1000
 # JSON has text keys only, so these two are converted both ways
 _BY_NUMBER = ("open", "expired")
@@ -37,6 +56,74 @@ _HELD = {"t": 0, "v": 1, "c": 1, "x": 2}
 
 MADE = re.compile(r"[ar]\d+-\d+")
 """What the ids look like that the campaign makes."""
+
+
+class OpenRequest(TypedDict):
+    """A request that waits for labels, or whose lease ended before they came.
+
+    `left`: the examples it still waits for with their roles, where it names them; else None. `given_up`: whether what it
+    lacked when its lease ended was counted against the frozen model.
+    """
+
+    group: str
+    kind: str
+    size: int
+    until: float | None
+    told: int
+    by: str | None
+    event: int
+    at: float
+    left: dict[str, str] | None
+    given_up: bool
+
+
+class FrozenRecord(Frozen):
+    """A frozen model, with the event that froze it and the requests made before."""
+
+    event: int
+    asked: int
+
+
+class Phase(Proving):
+    """A certify phase, with the event that began it and the labels there were."""
+
+    event: int
+    labels: int
+
+
+class Outcome(Concluded):
+    """How a certify phase ended, with the event that ended it, and whether a stopping rule had begun it."""
+
+    event: int
+    by_rule: bool
+
+
+class Failure(Failed):
+    """How the learner failed, and when."""
+
+    at: float
+
+
+class Collector(TypedDict):
+    """What one collector was given and brought, and the last activity."""
+
+    requests: int
+    labels: int
+    last: float
+
+
+F = TypeVar("F", bound=Mapping[str, object])
+_HOW: dict[str, Callable[[State, Event], None]] = {}
+
+
+def _folds(kind: Kind[F]) -> Callable[[Callable[[State, Event, F], None]], Callable[[State, Event, F], None]]:
+    """Fold events of this kind by the method below."""
+
+    def register(how: Callable[[State, Event, F], None]) -> Callable[[State, Event, F], None]:
+        _HOW[kind.name] = lambda state, event: how(state, event, kind.facts(event))
+        return how
+
+    return register
 
 
 @dataclass
@@ -92,10 +179,10 @@ class State:
 
     seq: int = 0
     at: float = 0.0
-    settings: dict[str, Any] = field(default_factory=dict)
+    settings: Settings = field(default_factory=lambda: cast(Settings, {}))
     created_at: float = 0.0
     closed: str | None = None
-    choice: JsonObject | None = None
+    choice: dict[str, JsonValue] | None = None
     asked: int = 0
     asked_outside: int = 0
     labels_used: int = 0
@@ -115,40 +202,39 @@ class State:
     rests_on: list[int] = field(default_factory=list)
     scored_at: float | None = None
     scored_examples: int = 0
-    failure: JsonObject | None = None
-    open: dict[int, JsonObject] = field(default_factory=dict)
+    failure: Failure | None = None
+    open: dict[int, OpenRequest] = field(default_factory=dict)
     promised: list[int] = field(default_factory=list)
     held: list[list[int]] = field(default_factory=list)
-    expired: dict[int, JsonObject] = field(default_factory=dict)
+    expired: dict[int, OpenRequest] = field(default_factory=dict)
     abandoned: int = 0
     answered: int = 0
     retired: list[str] = field(default_factory=list)
-    columns: JsonObject | None = None
+    columns: Columns | None = None
     label_kind: str | None = None
-    collectors: dict[str, JsonObject] = field(default_factory=dict)
+    collectors: dict[str, Collector] = field(default_factory=dict)
     running: list[list[float]] = field(default_factory=list)
-    frozen: JsonObject | None = None
-    proving: JsonObject | None = None
-    weighed: JsonObject | None = None
-    outcome: JsonObject | None = None
+    frozen: FrozenRecord | None = None
+    proving: Phase | None = None
+    weighed: Weighed | None = None
+    outcome: Outcome | None = None
     evidenced: int = 0
     given_up: list[int] = field(default_factory=list)
     lost: dict[str, int] = field(default_factory=dict)
     altered: int = 0
     taken: dict[str, int] = field(default_factory=lambda: {"corrected": 0, "withdrawn": 0, "erased": 0})
     pool: list[int] | None = None
-    files: list[JsonObject] = field(default_factory=list)
+    files: list[PoolFile] = field(default_factory=list)
     last_row: int = 0
     skipped: int = 0
-    disagreements: dict[str, JsonObject] = field(default_factory=dict)
+    disagreements: dict[str, Disagreed] = field(default_factory=dict)
     lookalikes: bool = False
     keys: dict[str, tuple[str, int, int]] = field(default_factory=dict)
 
     @property
     def groups(self) -> list[str]:
         """The names of the groups."""
-        found: list[str] = self.settings["groups"]
-        return found
+        return self.settings["groups"]
 
     @property
     def examples(self) -> int:
@@ -191,7 +277,7 @@ class State:
     @property
     def unspent(self) -> int:
         """Labels neither spent nor promised to an open request."""
-        return int(self.settings["budget"]) - self.labels_used - self.outstanding
+        return self.settings["budget"] - self.labels_used - self.outstanding
 
     def remember(self, key: str, of: str, first: int, last: int) -> None:
         """Remember a step by its idempotency key while it is among the newest: retries come soon or never."""
@@ -247,11 +333,11 @@ class State:
                     f"event {event.seq} ({event.kind}) is damaged: {error!r}; restore a backup"
                 ) from error
             self.seq, self.at = event.seq, event.at
-            if "once" in event.facts:
-                key, of, first = event.facts["once"]
+            if kinds.ONCE in event.facts:
+                key, of, first = cast("tuple[str, str, int]", event.facts[kinds.ONCE])
                 self.remember(key, of, first, event.seq)
             # a certify phase weighs its evidence again only after an event that can change it
-            if event.kind in _EVIDENCE:
+            if kinds.KINDS[event.kind].evidence:
                 self.evidenced = event.seq
         return self
 
@@ -261,10 +347,15 @@ class State:
             self._expire(number)
         return self
 
+    def waiting(self, number: int | None) -> OpenRequest | None:
+        """A request that labels may still answer, open or expired; None for another."""
+        return self.open.get(number or 0) or self.expired.get(number or 0)
+
     # ---------------------------------------------------------------- one method a kind of event
 
-    def _created(self, event: Event) -> None:
-        self.settings = dict(event.facts)
+    @_folds(kinds.CREATED)
+    def _created(self, event: Event, facts: Settings) -> None:
+        self.settings = cast(Settings, dict(facts))
         self.created_at = event.at
         self._begin()
 
@@ -280,74 +371,74 @@ class State:
         self.loss_sum, self.accuracy = [0.0] * m, [None] * m
         self.recent, self.running = [[] for _ in range(m)], [[0, 0] for _ in range(m)]
 
-    def _asked(self, event: Event) -> None:
-        facts = event.facts
+    @_folds(kinds.POOLED)
+    def _pooled(self, event: Event, facts: kinds.Pooled) -> None:
+        if not self.groups:
+            self.settings["groups"], self.settings["population"] = facts["groups"], facts["population"]
+            self._begin()
+        before = self.pool or [0] * len(self.groups)
+        self.pool = [n + more for n, more in zip(before, facts["counts"], strict=True)]
+        if self.frozen is not None:
+            # other examples than those of the freeze: whoever changes a pool may choose what is asked for
+            self.given_up = [n + more for n, more in zip(self.given_up, facts["removed"], strict=True)]
+        self.columns = self.columns or facts["columns"]
+        self.settings["id"] = facts["id"]
+        self.lookalikes |= facts["lookalikes"]
+        self.files, self.last_row = facts["files"], facts["last_row"]
+
+    # ---------------------------------------------------------------- requests
+
+    @_folds(kinds.ASKED)
+    def _asked(self, event: Event, facts: kinds.Asked) -> None:
+        self._open(event, facts, None)
+
+    @_folds(kinds.NAMED)
+    def _named(self, event: Event, facts: kinds.Named) -> None:
+        z = self.groups.index(facts["decision"]["group"])
+        # only those handed out for the first time: one that comes
+        # back from an expired request keeps the role it has
+        self.dealt[z] += facts["new"]
+        self._fill_pool(z, -len(facts["ids"]))
+        self._open(event, facts, dict(zip(facts["ids"], facts["roles"], strict=True)))
+
+    def _open(self, event: Event, facts: kinds.Asked, left: dict[str, str] | None) -> None:
+        decision = facts["decision"]
         self.asked += 1
-        self.asked_outside += facts["decision"]["kind"] in OUTSIDE
-        self.open[int(event.request or 0)] = {
-            **{name: facts[name] for name in ("size", "until")},
-            "group": facts["decision"]["group"],
-            "kind": facts["decision"]["kind"],
-            "told": 0,
-            "by": event.actor,
-            "event": event.seq,
-            "at": event.at,
-        }
-        if "ids" in facts:
-            z = self.groups.index(facts["decision"]["group"])
-            self.open[int(event.request or 0)]["left"] = dict(zip(facts["ids"], facts["roles"], strict=True))
-            # only those handed out for the first time: one that comes
-            # back from an expired request keeps the role it has
-            self.dealt[z] += facts["new"]
-            self._fill_pool(z, -len(facts["ids"]))
-        self._wait_for(self.open[int(event.request or 0)], 1)
+        self.asked_outside += decision["kind"] in OUTSIDE
+        request = self.open[int(event.request or 0)] = {
+            "group": decision["group"], "kind": decision["kind"], "size": facts["size"], "until": facts["until"],
+            "told": 0, "by": event.actor, "event": event.seq, "at": event.at, "left": left, "given_up": False,
+        }  # fmt: skip
+        self._wait_for(request, 1)
         self._note(event, "requests", 1)
 
-    def _told(self, event: Event) -> None:
-        facts, number = event.facts, int(event.request or 0)
-        request = self.open.get(number) or self.expired.get(number)
-        z = self.groups.index(facts["group"])
-        if "roles" in facts:
-            self._deal(z, facts["roles"], event.seq)
-        else:
-            self._deal(z, "v" * facts["validating"] + "t" * (facts["rows"] - facts["validating"]), event.seq)
-        if "from_pool" in facts:
-            # roles of a pool are drawn when examples are handed out, so these were counted then
-            self.dealt[z] -= facts["dealt_before"]
-            self._fill_pool(z, -facts["from_pool"])
-        self.labels_used += facts["rows"]
-        self.added += facts["surplus"]
-        # it was counted as lost when its request expired, but has come after all
-        for name in facts.get("ids", ()) if self.lost else ():
-            self.lost.pop(name, None)
-        if self.frozen is not None and facts["surplus"]:  # whoever tells more may choose what is the answer
-            if "from_pool" in facts:
-                self.lost |= dict.fromkeys(facts["ids"], z)
-            elif number > self.frozen["asked"]:
-                self.given_up[z] += facts["surplus"]
-        if request is not None:
-            self._wait_for(request, -1 if number in self.open else 0)
-            filled = facts["rows"] - facts["surplus"]
-            request["told"] += filled
-            for name in facts["ids"] if "left" in request else ():
-                request["left"].pop(name, None)
-            if request.get("given_up"):
-                self.given_up[z] -= filled
-            self._wait_for(request, 1 if number in self.open else 0)
-            # a count of rows closes its request whatever the
-            # number: nobody will tell the rest one by one
-            if facts.get("closes") or request["told"] >= request["size"]:
-                self._end(number, request)
+    @_folds(kinds.EXTENDED)
+    def _extended(self, event: Event, facts: kinds.Extended) -> None:
+        self.open[int(event.request or 0)]["until"] = facts["until"]
 
-        self._learn(facts)
-        self._note(event, "labels", facts["rows"])
+    @_folds(kinds.ABANDONED)
+    def _abandoned(self, event: Event, facts: NoFacts) -> None:
+        request = self._close(int(event.request or 0))
+        self._return(request)
+        self._give_up(request)
+        self.abandoned += 1
 
-    def _wait_for(self, request: JsonMapping, sign: int) -> None:
+    @_folds(kinds.EXPIRED)
+    def _expired(self, event: Event, facts: NoFacts) -> None:
+        self._expire(int(event.request or 0))
+
+    def _expire(self, number: int) -> None:
+        request = self.expired[number] = self._close(number)
+        self._return(request)
+        self._give_up(request)
+        request["given_up"] = self._is_evidence(request) and request["left"] is None
+
+    def _wait_for(self, request: OpenRequest, sign: int) -> None:
         """Count what an open request waits for, or with a sign of -1 stop counting it."""
         z = self.groups.index(request["group"])
         # examples that are named have their roles already; of others
         # only the number is known, and roles follow from places
-        if "left" in request:
+        if request["left"] is not None:
             for role in request["left"].values():
                 self.held[_HELD[role]][z] += sign
         elif request["kind"] in OUTSIDE:
@@ -355,21 +446,117 @@ class State:
         else:
             self.promised[z] += sign * (request["size"] - request["told"])
 
-    def _end(self, number: int, request: JsonObject) -> None:
+    def _end(self, number: int) -> None:
         if number in self.open:
             self._give_up(self._close(number))
         self.expired.pop(number, None)
         self.answered += 1
 
-    def _added(self, event: Event) -> None:
-        facts = event.facts
+    def _close(self, number: int) -> OpenRequest:
+        """Remove a request from the open ones and return it."""
+        request = self.open.pop(number)
+        self._wait_for(request, -1)
+        return request
+
+    def _give_up(self, request: OpenRequest) -> None:
+        """What a request still waits for will not come: that counts against a frozen model."""
+        if not self._is_evidence(request):
+            return
+        z = self.groups.index(request["group"])
+        if request["left"] is not None:
+            self.lost |= dict.fromkeys(request["left"], z)
+        else:
+            self.given_up[z] += request["size"] - request["told"]
+
+    def _is_evidence(self, request: OpenRequest) -> bool:
+        """Whether labels of a request are evidence about the frozen model: only if it was made after the freeze.
+
+        What was asked before may have been known to whoever froze the model, or be answered by somebody who sees its errors.
+        """
+        return self.frozen is not None and request["event"] > self.frozen["event"]
+
+    def _return(self, request: OpenRequest) -> None:
+        """Examples that were not labelled go back to the pool."""
+        self._fill_pool(self.groups.index(request["group"]), len(request["left"] or ()))
+
+    def _fill_pool(self, z: int, count: int) -> None:
+        if self.pool is not None:
+            self.pool[z] += count
+
+    # ---------------------------------------------------------------- labels
+
+    @_folds(kinds.TOLD)
+    def _told(self, event: Event, facts: kinds.Told) -> None:
+        self._find(facts["ids"])
+        self._give_up_surplus(event, facts)
+        self._answer(event, facts, facts["roles"], facts["ids"])
+        self._learn(facts)
+
+    @_folds(kinds.LABELLED)
+    def _labelled(self, event: Event, facts: kinds.Labelled) -> None:
+        z = self.groups.index(facts["group"])
+        self._find(facts["ids"])
+        if self.frozen is not None and facts["surplus"]:  # whoever tells more may choose what is the answer
+            self.lost |= dict.fromkeys(facts["ids"], z)
+        self._answer(event, facts, facts["roles"], facts["ids"])
+        # roles of a pool are drawn when examples are handed out, so these were counted then
+        self.dealt[z] -= facts["dealt_before"]
+        self._fill_pool(z, -facts["from_pool"])
+        self.label_kind = facts["label_kind"] or self.label_kind
+
+    @_folds(kinds.COUNTED)
+    def _counted(self, event: Event, facts: kinds.Counted) -> None:
+        roles = "".join(
+            LETTERS[name] * n
+            for name, n in (
+                ("train", facts["train"]), ("validate", facts["validate"]), ("certify", facts["certify"]),
+                ("test", facts["test"]),
+            )
+        )  # fmt: skip
+        self._give_up_surplus(event, facts)
+        # a count of rows closes its request whatever the number: nobody will tell the rest one by one
+        self._answer(event, facts, roles, (), closes=True)
+
+    def _answer(self, event: Event, facts: Answer, roles: Roles, ids: Iterable[str], *, closes: bool = False) -> None:
+        """Count labels in, and stop waiting for them; a request that has all of its own ends."""
+        z, number = self.groups.index(facts["group"]), int(event.request or 0)
+        self._deal(z, roles, event.seq)
+        self.labels_used += facts["rows"]
+        self.added += facts["surplus"]
+        request = self.waiting(number)
+        if request is not None:
+            self._wait_for(request, -1 if number in self.open else 0)
+            filled = facts["rows"] - facts["surplus"]
+            request["told"] += filled
+            if request["left"] is not None:
+                for name in ids:
+                    request["left"].pop(name, None)
+            if request["given_up"]:
+                self.given_up[z] -= filled
+            self._wait_for(request, 1 if number in self.open else 0)
+            if closes or request["told"] >= request["size"]:
+                self._end(number)
+        self._note(event, "labels", facts["rows"])
+
+    def _find(self, ids: Iterable[str]) -> None:
+        """Examples that were counted as lost when their request expired, but have come after all."""
+        for name in ids if self.lost else ():
+            self.lost.pop(name, None)
+
+    def _give_up_surplus(self, event: Event, facts: Answer) -> None:
+        """Rows beyond those asked for count against a frozen model: whoever tells more may choose what is the answer."""
+        if self.frozen is not None and int(event.request or 0) > self.frozen["asked"]:
+            self.given_up[self.groups.index(facts["group"])] += facts["surplus"]
+
+    @_folds(kinds.ADDED)
+    def _added(self, event: Event, facts: kinds.Added) -> None:
         for z, role in zip(facts["groups"], facts["roles"], strict=True):
             self._deal(z, role, event.seq)
         self.labels_used += facts["charged"]
         self.added += len(facts["groups"]) - facts["charged"]
         self._learn(facts)
 
-    def _deal(self, z: int, roles: str, seq: int) -> None:
+    def _deal(self, z: int, roles: Roles, seq: int) -> None:
         """Count examples by the letters of their roles; only ordinary ones affect the role of the next."""
         for letter, name in ROLES.items():
             getattr(self, name)[z] += roles.count(letter)
@@ -377,14 +564,71 @@ class State:
         if set(roles) != {"x"}:  # test labels train and score nothing, so no refit is due for them
             self.arrived[z] = seq
 
-    def _learn(self, facts: JsonMapping) -> None:
+    def _learn(self, facts: kinds.Rows) -> None:
         """Columns and kind of label come with the first rows."""
-        self.lookalikes |= not facts.get("made", True) and any(map(MADE.fullmatch, facts["ids"]))
-        self.columns = facts.get("columns", self.columns)
-        self.label_kind = facts.get("label_kind", self.label_kind)
+        self.lookalikes |= not facts["made"] and any(map(MADE.fullmatch, facts["ids"]))
+        self.columns = facts["columns"] or self.columns
+        self.label_kind = facts["label_kind"] or self.label_kind
 
-    def _scored(self, event: Event) -> None:
-        facts = event.facts
+    # ---------------------------------------------------------------- labels changed or taken back
+
+    @_folds(kinds.CORRECTED)
+    def _corrected(self, event: Event, facts: kinds.Corrected) -> None:
+        self.altered = event.seq
+        self.taken["corrected"] += len(facts["ids"])
+        for z in facts["groups"]:
+            self.arrived[z] = event.seq
+
+    @_folds(kinds.WITHDRAWN)
+    def _withdrawn(self, event: Event, facts: kinds.Withdrawn) -> None:
+        self._take_back(event, facts, facts["roles"])
+        self.labels_used -= facts["refund"]
+
+    @_folds(kinds.ERASED)
+    def _erased(self, event: Event, facts: kinds.Erased) -> None:
+        self._take_back(event, facts, facts["roles"])
+        for name, leaves in facts["unlabelled"].items():
+            self._leave(name, leaves)
+
+    def _take_back(self, event: Event, facts: kinds.Altered, roles: Roles) -> None:
+        self.altered = event.seq
+        self.taken[event.kind] += len(facts["ids"])
+        for z, role in zip(facts["groups"], roles, strict=True):
+            if role != "-":
+                getattr(self, ROLES[role])[z] -= 1
+                # a test label that is gone changes no model and no score
+                self.arrived[z] = event.seq if role != "x" else self.arrived[z]
+
+    @_folds(kinds.SKIPPED)
+    def _skipped(self, event: Event, facts: kinds.Skipped) -> None:
+        self.skipped += 1
+        self._leave(facts["id"], facts)
+
+    def _leave(self, name: str, facts: Leaving) -> None:
+        """An example without a label leaves its request, which shrinks, or the pool."""
+        z, number = facts["group"], facts["request"]
+        if number is not None:
+            request = self.open[number]
+            self._wait_for(request, -1)
+            if request["left"] is not None:
+                del request["left"][name]
+            request["size"] -= 1
+            self._wait_for(request, 1)
+            if request["told"] >= request["size"]:
+                self._end(number)
+        elif facts["in_pool"]:
+            self._fill_pool(z, -1)
+        if self.frozen is not None:  # handed out or not: it would have been, so nobody may pick it out
+            self.lost[name] = z
+
+    @_folds(kinds.DISAGREED)
+    def _disagreed(self, event: Event, facts: Disagreed) -> None:
+        self.disagreements[str(event.actor)] = facts
+
+    # ---------------------------------------------------------------- models
+
+    @_folds(kinds.SCORED)
+    def _scored(self, event: Event, facts: kinds.Scored) -> None:
         self._take_scores(facts["groups"], set(facts["fresh"]))
         self.rests_on = [facts["rests_on"]] * len(self.groups)
         self.scored_at, self.scored_examples, self.failure = event.at, facts["examples"], None
@@ -393,206 +637,100 @@ class State:
             sums[0] += n
             sums[1] += errors
 
-    def _losses(self, event: Event) -> None:
-        reported = event.facts["groups"]
+    @_folds(kinds.LOSSES)
+    def _losses(self, event: Event, facts: kinds.Losses) -> None:
+        reported = facts["groups"]
         self._take_scores(reported, set(self.fresh) & reported.keys())
         for group in reported:
             self.rests_on[self.groups.index(group)] = event.seq
         self.scored_at, self.scored_examples = event.at, self.examples
 
-    def _take_scores(self, scores: JsonMapping, fresh: set[str]) -> None:
+    def _take_scores(self, scores: Mapping[str, Score], fresh: set[str]) -> None:
         window = self.settings["window"]
         for group, score in scores.items():
             z = self.groups.index(group)
             self.loss_sum[z], self.scored[z], self.accuracy[z] = score["loss_sum"], score["n"], score["accuracy"]
-            self.relevant[z] = score.get("relevant", score["n"])
+            self.relevant[z] = score["relevant"]
             # the trend is over new information only: a refit that brought a group nothing adds no point to its line
             if group in fresh and self.relevant[z]:
                 by_accuracy = self.settings["risk"] in TREND_IS_ACCURACY
                 good = score["accuracy"] if by_accuracy else 1 - score["loss_sum"] / self.relevant[z]
                 self.recent[z] = [*self.recent[z], good][-window:]
-        if rounds := self.settings.get("rounds_back"):
+        if rounds := self.settings["rounds_back"]:
             row = [x / n if n else None for x, n in zip(self.loss_sum, self.relevant, strict=True)]
             self.history = [*self.history, row][-1 - rounds :]
 
-    def _failed(self, event: Event) -> None:
-        self.failure = {"error": event.facts["error"], "at": event.at, "rests_on": event.facts["rests_on"]}
+    @_folds(kinds.FAILED)
+    def _failed(self, event: Event, facts: Failed) -> None:
+        self.failure = {**facts, "at": event.at}
 
-    def _frozen(self, event: Event) -> None:
-        self.frozen = {**event.facts, "event": event.seq, "asked": self.asked}
+    @_folds(kinds.FROZEN)
+    def _frozen(self, event: Event, facts: Frozen) -> None:
+        self.frozen = {**facts, "event": event.seq, "asked": self.asked}
         self.proving = self.weighed = self.outcome = None
         # evidence on the new model starts from nothing: what was given up before says nothing about it
         self.given_up, self.lost = [0] * len(self.groups), {}
         for request in self.expired.values():
             request["given_up"] = False
 
-    def _proving(self, event: Event) -> None:
-        self.proving = {**event.facts, "event": event.seq, "labels": self.labels_used}
+    @_folds(kinds.PROVING)
+    def _proving(self, event: Event, facts: Proving) -> None:
+        self.proving = {**facts, "event": event.seq, "labels": self.labels_used}
         self.outcome = None
 
-    def _weighed(self, event: Event) -> None:
-        self.weighed = dict(event.facts)
+    @_folds(kinds.WEIGHED)
+    def _weighed(self, event: Event, facts: Weighed) -> None:
+        self.weighed = facts
 
-    def _concluded(self, event: Event) -> None:
-        by_rule = bool(self.proving and self.proving["by_rule"])
-        self.outcome = {**event.facts, "event": event.seq, "by_rule": by_rule}
+    @_folds(kinds.CONCLUDED)
+    def _concluded(self, event: Event, facts: Concluded) -> None:
+        by_rule = self.proving is not None and self.proving["by_rule"]
+        self.outcome = {**facts, "event": event.seq, "by_rule": by_rule}
         self.proving = None
 
-    def _abandoned(self, event: Event) -> None:
-        request = self._close(int(event.request or 0))
-        self._return(request)
-        self._give_up(request)
-        self.abandoned += 1
+    # ---------------------------------------------------------------- running it
 
-    def _expired(self, event: Event) -> None:
-        self._expire(int(event.request or 0))
-
-    def _expire(self, number: int) -> None:
-        request = self.expired[number] = self._close(number)
-        self._return(request)
-        self._give_up(request)
-        request["given_up"] = self._is_evidence(request) and "left" not in request
-
-    def _close(self, number: int) -> JsonObject:
-        """Remove a request from the open ones and return its facts."""
-        request = self.open.pop(number)
-        self._wait_for(request, -1)
-        return request
-
-    def _give_up(self, request: JsonMapping) -> None:
-        """What a request still waits for will not come: that counts against a frozen model."""
-        if not self._is_evidence(request):
-            return
-        z = self.groups.index(request["group"])
-        if "left" in request:
-            self.lost |= dict.fromkeys(request["left"], z)
-        else:
-            self.given_up[z] += request["size"] - request["told"]
-
-    def _is_evidence(self, request: Mapping[str, object]) -> bool:
-        """Whether labels of a request are evidence about the frozen model: only if it was made after the freeze.
-
-        What was asked before may have been known to whoever froze the model, or be answered by somebody who sees its errors.
-        """
-        return self.frozen is not None and bool(request["event"] > self.frozen["event"])
-
-    def _return(self, request: JsonMapping) -> None:
-        """Examples that were not labelled go back to the pool."""
-        self._fill_pool(self.groups.index(request["group"]), len(request.get("left", ())))
-
-    def _fill_pool(self, z: int, count: int) -> None:
-        if self.pool is not None:
-            self.pool[z] += count
-
-    def _pooled(self, event: Event) -> None:
-        facts = event.facts
-        if not self.groups:
-            self.settings |= {name: facts[name] for name in ("groups", "population")}
-            self._begin()
-        before = self.pool or [0] * len(self.groups)
-        self.pool = [n + more for n, more in zip(before, facts["counts"], strict=True)]
-        if self.frozen is not None:
-            # other examples than those of the freeze: whoever changes a pool may choose what is asked for
-            self.given_up = [n + more for n, more in zip(self.given_up, facts["removed"], strict=True)]
-        self.columns = self.columns or facts["columns"]
-        self.settings |= {"id": facts["id"]}
-        self.lookalikes |= facts["lookalikes"]
-        self.files, self.last_row = facts["files"], facts["last_row"]
-
-    def _skipped(self, event: Event) -> None:
-        self.skipped += 1
-        self._leave(event.facts["id"], event.facts)
-
-    def _leave(self, name: str, facts: JsonMapping) -> None:
-        """An example without a label leaves its request, which shrinks, or the pool."""
-        z, number = facts["group"], facts["request"]
-        if number is not None:
-            request = self.open[number]
-            self._wait_for(request, -1)
-            del request["left"][name]
-            request["size"] -= 1
-            self._wait_for(request, 1)
-            if request["told"] >= request["size"]:
-                self._end(number, request)
-        elif facts["in_pool"]:
-            self._fill_pool(z, -1)
-        if self.frozen is not None:  # handed out or not: it would have been, so nobody may pick it out
-            self.lost[name] = z
-
-    def _disagreed(self, event: Event) -> None:
-        self.disagreements[str(event.actor)] = dict(event.facts)
-
-    def _extended(self, event: Event) -> None:
-        self.open[int(event.request or 0)]["until"] = event.facts["until"]
-
-    def _corrected(self, event: Event) -> None:
-        self.altered = event.seq
-        self.taken["corrected"] += len(event.facts["ids"])
-        for z in event.facts["groups"]:
-            self.arrived[z] = event.seq
-
-    def _withdrawn(self, event: Event) -> None:
-        facts = event.facts
-        self.altered = event.seq
-        self.taken[event.kind] += len(facts["ids"])
-        for z, role in zip(facts["groups"], facts["roles"], strict=True):
-            if role != "-":
-                getattr(self, ROLES[role])[z] -= 1
-                # a test label that is gone changes no model and no score
-                self.arrived[z] = event.seq if role != "x" else self.arrived[z]
-        self.labels_used -= facts.get("refund", 0)
-
-    def _erased(self, event: Event) -> None:
-        self._withdrawn(event)
-        for name, facts in event.facts["unlabelled"].items():
-            self._leave(name, facts)
-
-    def _changed(self, event: Event) -> None:
-        facts = dict(event.facts)
-        self.retired = facts.pop("retired", self.retired)
-        self.settings |= facts
-        if facts.get("order") == "copy":  # what was proven is said of the campaign itself
-            self.frozen = self.proving = self.weighed = self.outcome = None
-        if "stop" in facts:
+    @_folds(kinds.CHANGED)
+    def _changed(self, event: Event, facts: kinds.Changed) -> None:
+        self.settings = {**self.settings, **facts["changes"]}
+        if "stop" in facts["changes"]:
             self.outcome = None
-        if "learner" in facts:
+        if "learner" in facts["changes"]:
             # the scores are those of another learner: every group that has examples is due
             self.failure = None
             self.arrived = [event.seq if came else 0 for came in self.arrived]
 
-    def _closed(self, event: Event) -> None:
-        self.closed = event.facts["reason"]
-        self.choice = event.facts.get("choice")
+    @_folds(kinds.RETIRED)
+    def _retired(self, event: Event, facts: kinds.Retired) -> None:
+        self.retired = facts["groups"]
+
+    @_folds(kinds.COPIED)
+    def _copied(self, event: Event, facts: NoFacts) -> None:
+        self.settings["order"] = "copy"
+        # what was proven is said of the campaign itself
+        self.frozen = self.proving = self.weighed = self.outcome = None
+
+    @_folds(kinds.CLOSED)
+    def _closed(self, event: Event, facts: Closed) -> None:
+        self.closed, self.choice = facts["reason"], facts["choice"]
         if self.proving is not None:
-            bound = 1.0 if self.weighed is None else self.weighed["worst_at_most"]
-            about = {"target": self.proving["target"], "delta": self.proving["delta"], "worst_at_most": bound}
-            about |= {"labels": self.labels_used - self.proving["labels"], "event": event.seq, "by_rule": False}
-            self.outcome = {"outcome": "not reached", "why": "the campaign was closed before it was proven", **about}
+            self.outcome = {
+                "outcome": "not reached",
+                "why": "the campaign was closed before it was proven",
+                "group": None,
+                "target": self.proving["target"],
+                "delta": self.proving["delta"],
+                "worst_at_most": 1.0 if self.weighed is None else self.weighed["worst_at_most"],
+                "labels": self.labels_used - self.proving["labels"],
+                "event": event.seq,
+                "by_rule": False,
+            }
             self.proving = None
         for number in list(self.open):
             self._give_up(self._close(number))
 
-    def _note(self, event: Event, what: str, count: int) -> None:
+    def _note(self, event: Event, what: Literal["requests", "labels"], count: int) -> None:
         if event.actor is not None:
             totals = self.collectors.setdefault(event.actor, {"requests": 0, "labels": 0, "last": event.at})
             totals[what] += count
             totals["last"] = event.at
-
-
-_KINDS = (
-    "created", "asked", "told", "added", "scored", "losses", "failed", "abandoned", "expired", "extended", "corrected",
-    "withdrawn", "erased", "pooled", "skipped", "changed", "frozen", "proving", "weighed", "concluded", "closed",
-    "disagreed",
-)  # fmt: skip
-_EVIDENCE = frozenset(_KINDS) - {
-    "asked",
-    "extended",
-    "scored",
-    "losses",
-    "failed",
-    "proving",
-    "weighed",
-    "concluded",
-    "disagreed",
-}
-_HOW: dict[str, Callable[[State, Event], None]] = {kind: getattr(State, f"_{kind}") for kind in _KINDS}

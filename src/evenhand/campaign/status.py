@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from evenhand.campaign.events import ONCE
 from evenhand.campaign.requests import as_time, offered
 from evenhand.campaign.settings import shown_strategy
-from evenhand.campaign.state import State
+from evenhand.campaign.state import Failure, OpenRequest, State
 from evenhand.claims.certificates import Evidence, Running
 from evenhand.errors import RiskError
 from evenhand.ledger.base import Event, Reader
@@ -30,7 +31,7 @@ def status(name: str, state: State, reader: Reader, *, nothing: str | None, mode
     return {
         **overview(name, state),
         "strategy": shown_strategy(state.settings["strategy"]),
-        **{key: state.settings[key] for key in _SETTINGS},
+        **{key: value for key, value in state.settings.items() if key in _SETTINGS},
         "lease_seconds": state.settings["lease"],
         # requests that are out count against the budget in `ask`, not in what is used
         "promised": state.outstanding,
@@ -86,9 +87,11 @@ def _proof(state: State) -> JsonObject | None:
         return None if state.outcome is None else {**state.outcome, "running": False}
     from evenhand.campaign.proof import allowed, expected
 
-    names = ("target", "delta", "most", "by_rule")
     return {
-        **{name: state.proving[name] for name in names},
+        "target": state.proving["target"],
+        "delta": state.proving["delta"],
+        "most": state.proving["most"],
+        "by_rule": state.proving["by_rule"],
         "running": True,
         "outcome": None,
         "labels": state.labels_used - state.proving["labels"],
@@ -127,7 +130,7 @@ def overview(name: str, state: State) -> JsonObject:
 
 def as_event(event: Event) -> JsonObject:
     """An event as plain values; the digests of rows stay in the ledger."""
-    facts = {name: value for name, value in event.facts.items() if name not in ("digests", "once")}
+    facts = {name: value for name, value in event.facts.items() if name not in ("digests", ONCE)}
     return {**event._asdict(), "at": as_time(event.at), "facts": facts}
 
 
@@ -152,7 +155,7 @@ def _group(state: State, z: int, classes: dict[str, int]) -> JsonObject:
     }
 
 
-def _failed(failure: JsonObject) -> str:
+def _failed(failure: Failure) -> str:
     """What is known of a failure in another process: its message may quote rows, so it is not in the ledger."""
     return f"the learner failed in fit with {failure['error']}: refit shows its message"
 
@@ -181,7 +184,8 @@ def _certificate(state: State, reader: Reader, models: Models) -> tuple[JsonObje
         return None, [f"the certificate cannot be computed: {error}"]
     if found is None:
         return None, []
-    kept = {key: state.frozen[key] for key in ("digest", "model", "distinct")}
+    frozen = state.frozen
+    kept = {"digest": frozen["digest"], "model": frozen["model"], "distinct": frozen["distinct"]}
     return {
         **found.as_dict(),
         **kept,
@@ -190,7 +194,7 @@ def _certificate(state: State, reader: Reader, models: Models) -> tuple[JsonObje
     }, []
 
 
-def _request(number: int, facts: JsonObject) -> JsonObject:
+def _request(number: int, facts: OpenRequest) -> JsonObject:
     return {
         "request": number,
         "group": facts["group"],

@@ -15,6 +15,27 @@ from dataclasses import dataclass, field
 
 from evenhand.campaign.chooser import Decider
 from evenhand.campaign.deliveries import digest_of, label_digest
+from evenhand.campaign.events import (
+    ADDED,
+    CONCLUDED,
+    CORRECTED,
+    COUNTED,
+    ERASED,
+    EXPIRED,
+    FROZEN,
+    LABELLED,
+    NAMED,
+    REQUESTS,
+    ROWS,
+    SCORED,
+    TOLD,
+    WITHDRAWN,
+    Altered,
+    answer_in,
+    ids_in,
+    request_in,
+    rows_in,
+)
 from evenhand.campaign.evidence import FrozenModel
 from evenhand.campaign.pool import check_file
 from evenhand.campaign.proof import conclude, weighed
@@ -24,7 +45,8 @@ from evenhand.campaign.state import LETTERS, State
 from evenhand.claims.certificates import spent_by
 from evenhand.errors import EvenhandError
 from evenhand.ledger.base import Event, Example, Ledger, Reader
-from evenhand.notation import JsonMapping, JsonObject
+from evenhand.notation import JsonObject
+from evenhand.strategies.decision import DecisionFacts
 from evenhand.uniforms import places
 
 # other processors and other builds of BLAS round differently
@@ -32,7 +54,6 @@ _TOLERANCE = 1e-6
 _TINY = 1e-9
 # seconds that may pass between computing a lease and writing its event
 _LEASE_TOLERANCE = 1.0
-_ALTERED = ("corrected", "withdrawn", "erased")
 
 
 @dataclass
@@ -133,14 +154,13 @@ def _rows(events: list[Event], rows: list[Example], found: Verification) -> None
     """Rows that are missing or not what was told."""
     kept = {row.id: row for row in rows}
     erased, withdrawn = (
-        {name for event in events if event.kind == kind for name in event.facts["ids"]}
-        for kind in ("erased", "withdrawn")
+        {name for event in events if event.kind == kind for name in ids_in(event)} for kind in ("erased", "withdrawn")
     )
     corrected = {
         name: digest
         for event in events
         if event.kind == "corrected"
-        for name, digest in zip(event.facts["ids"], event.facts["digests"], strict=False)
+        for name, digest in zip(ids_in(event), CORRECTED.facts(event)["digests"], strict=False)
     }
     for name, seq, digest in _told_rows(events):
         # the rows that are left in the end are in no event
@@ -169,8 +189,8 @@ def _rows(events: list[Event], rows: list[Example], found: Verification) -> None
 
 def _told_rows(events: list[Event]) -> Iterator[tuple[str, int, str]]:
     for event in events:
-        if event.kind in ("told", "added") and "ids" in event.facts:
-            for name, digest in zip(event.facts["ids"], event.facts["digests"], strict=False):
+        if event.kind in ROWS:
+            for name, digest in zip(ids_in(event), rows_in(event)["digests"], strict=False):
                 yield name, event.seq, digest
 
 
@@ -184,6 +204,10 @@ class _Before:
         self.state, self.rows = State(), {row.id: row for row in rows}
         self.gone: set[str] = set()
 
+    def known(self, names: Iterable[str]) -> list[Example]:
+        """The rows with these ids, as they are now."""
+        return [self.rows[name] for name in names if name in self.rows]
+
     def letters(self, names: Iterable[str]) -> str:
         """The roles of examples, `-` for those that did not count any more."""
         rows = [(name, self.rows.get(name)) for name in names]
@@ -196,7 +220,7 @@ class _Before:
         self.state.fold([event])
         if event.kind in ("withdrawn", "erased"):
             # letters of later events say that these no longer count
-            self.gone |= set(event.facts["ids"])
+            self.gone |= set(ids_in(event))
 
 
 def _steps(events: list[Event], rows: list[Example], found: Verification) -> None:
@@ -217,7 +241,7 @@ def _choices(events: list[Event], parts: Parts, found: Verification) -> None:
     """Requests that would be made differently from the recorded scores."""
     decider, state = Decider(parts), State()
     for event in events:
-        if event.kind == "asked":
+        if event.kind in REQUESTS:
             found.requests_chosen_again += 1
             wrong = [*_chosen(event, decider, state), *_asked(event, state)]
             found.problems += [f"event {event.seq}: request {event.request} {problem}" for problem in wrong]
@@ -231,18 +255,19 @@ def _chosen(event: Event, decider: Decider, state: State) -> Iterator[str]:
     except EvenhandError as error:
         yield f"was made, now: {error}"
         return
-    yield from _other_choice(event.facts["decision"], again.decision.as_dict())
-    if event.facts["size"] != again.size:
-        yield f"was for {event.facts['size']} labels, now it would be for {again.size}"
+    asked = request_in(event)
+    yield from _other_choice(asked["decision"], again.decision.as_dict())
+    if asked["size"] != again.size:
+        yield f"was for {asked['size']} labels, now it would be for {again.size}"
 
 
 def _asked(event: Event, state: State) -> Iterator[str]:
     """What a request says of its number, its scores and its lease."""
-    facts, behind = event.facts, state.examples - state.scored_examples
+    facts, behind = request_in(event), state.examples - state.scored_examples
     if event.request != state.asked + 1:
         yield f"follows request {state.asked}"
-    if "ids" in facts and len(facts["ids"]) != facts["size"]:
-        yield f"names {len(facts['ids'])} examples, but asks for {facts['size']}"
+    if event.kind == NAMED.name and len(ids_in(event)) != facts["size"]:
+        yield f"names {len(ids_in(event))} examples, but asks for {facts['size']}"
     follows = {"rests_on": state.scores_rest_on, "scored_at": state.scored_at, "behind": behind}
     yield from (f"has {problem}" for problem in _unlike(facts, follows))
     until, lease = facts["until"], state.settings["lease"]
@@ -255,7 +280,7 @@ def _asked(event: Event, state: State) -> Iterator[str]:
         yield f"waits until {until}, which is not its time and the lease of {lease} seconds"
 
 
-def _other_choice(was: JsonMapping, again: JsonMapping) -> Iterator[str]:
+def _other_choice(was: DecisionFacts, again: DecisionFacts) -> Iterator[str]:
     if was["group"] != again["group"]:
         yield f"was for {was['group']!r}, now it would be for {again['group']!r}"
     elif was["kind"] != again["kind"]:
@@ -283,57 +308,92 @@ def _close(one: float | None, other: float | None) -> bool:
 
 
 def _told(event: Event, before: _Before) -> Iterator[str]:
-    """A delivery: what it says of its rows, and how many of them were asked for."""
-    facts, state, number = event.facts, before.state, event.request or 0
-    request = state.open.get(number) or state.expired.get(number)
+    """Rows that answer a request: what it says of them, and how many of them were asked for."""
+    facts = TOLD.facts(event)
+    yield from _answered(event, before)
+    yield from _about_rows(facts["ids"], facts["digests"], facts["made"], before.known(facts["ids"]))
+
+
+def _labelled(event: Event, before: _Before) -> Iterator[str]:
+    """Labels of pool examples by id."""
+    facts = LABELLED.facts(event)
+    yield from _answered(event, before)
+    yield from _about_rows(facts["ids"], facts["digests"], False, before.known(facts["ids"]))
+
+
+def _counted(event: Event, before: _Before) -> Iterator[str]:
+    """A number of rows that somebody else keeps."""
+    facts = COUNTED.facts(event)
+    request = before.state.waiting(event.request)
     left = 0 if request is None else request["size"] - request["told"]
-    follows: JsonObject = {"late": number in state.expired}
-    if "from_pool" not in facts:
-        follows["surplus"] = max(0, facts["rows"] - left)
-    if request is not None:
-        follows["group"] = request["group"]
-    if "ids" in facts:
-        rows = [before.rows[name] for name in facts["ids"] if name in before.rows]
-        follows |= {"rows": len(facts["ids"]), "roles": before.letters(facts["ids"])}
-        follows["surplus"] = sum(row.origin == "extra" for row in rows)
-        if any(row.group != facts["group"] for row in rows):
-            yield f"it says that its rows are of {facts['group']!r}, and they are not"
-        yield from _about_rows(facts, rows)
-    yield from _unlike(facts, follows)
+    of_roles = facts["train"] + facts["validate"] + facts["certify"] + facts["test"]
+    yield from _unlike(facts, {**_asked_for(event, before), "surplus": max(0, facts["rows"] - left), "rows": of_roles})
+
+
+def _answered(event: Event, before: _Before) -> Iterator[str]:
+    """What an answer with rows says of their group, roles and number."""
+    facts, names = answer_in(event), ids_in(event)
+    rows = before.known(names)
+    follows = {**_asked_for(event, before), "rows": len(names), "roles": before.letters(names)}
+    follows["surplus"] = sum(row.origin == "extra" for row in rows)
+    if any(row.group != facts["group"] for row in rows):
+        yield f"it says that its rows are of {facts['group']!r}, and they are not"
+    yield from _unlike(event.facts, follows)
+
+
+def _asked_for(event: Event, before: _Before) -> dict[str, object]:
+    """What follows from the request that an answer is for."""
+    request, late = before.state.waiting(event.request), event.request in before.state.expired
+    return {"late": late} if request is None else {"late": late, "group": request["group"]}
 
 
 def _added(event: Event, before: _Before) -> Iterator[str]:
     """Labelled data that the user already had."""
-    facts, names = event.facts, event.facts["ids"]
-    rows = [before.rows[name] for name in names if name in before.rows]
+    facts = ADDED.facts(event)
+    names, rows = facts["ids"], before.known(facts["ids"])
     charged = sum(row.origin == "charged" for row in rows)
     follows = {"roles": before.letters(names), "charged": charged, "groups": _groups_of(before, names)}
     yield from _unlike(facts, follows)
-    yield from _about_rows(facts, rows)
+    yield from _about_rows(names, facts["digests"], facts["made"], rows)
 
 
-def _about_rows(facts: JsonMapping, rows: Sequence[Example]) -> Iterator[str]:
-    if len(facts["digests"]) != len(facts["ids"]):
-        yield f"it has {len(facts['digests'])} digests for {len(facts['ids'])} rows"
-    if any(row.made != facts["made"] for row in rows):
+def _about_rows(ids: Sequence[str], digests: Sequence[str], made: bool, rows: Sequence[Example]) -> Iterator[str]:
+    if len(digests) != len(ids):
+        yield f"it has {len(digests)} digests for {len(ids)} rows"
+    if any(row.made != made for row in rows):
         yield "it does not say who made the ids of its rows"
 
 
-def _altered(event: Event, before: _Before) -> Iterator[str]:
-    """A correction, or rows taken back: whose they were, and what went back to the budget."""
-    facts, names = event.facts, event.facts["ids"]
-    told = [name for name in names if name in before.rows]  # others are pool examples that have no label
-    groups = [z for name, z in zip(names, facts["groups"], strict=False) if name in before.rows]
-    yield from _unlike({"groups": groups}, {"groups": _groups_of(before, told)})
-    if event.kind == "corrected":
-        if len(facts["digests"]) != len(names):
-            yield f"it has {len(facts['digests'])} digests for {len(names)} rows"
-        return
-    yield from _unlike(facts, {"roles": before.letters(names)})
-    paid = sum(before.rows[name].origin in ("asked", "extra", "charged") for name in told)
+def _corrected(event: Event, before: _Before) -> Iterator[str]:
+    """Other labels: whose they are."""
+    facts = CORRECTED.facts(event)
+    yield from _of_groups(facts, before)
+    if len(facts["digests"]) != len(facts["ids"]):
+        yield f"it has {len(facts['digests'])} digests for {len(facts['ids'])} rows"
+
+
+def _withdrawn(event: Event, before: _Before) -> Iterator[str]:
+    """Rows taken back: whose they were, and what went back to the budget."""
+    facts = WITHDRAWN.facts(event)
+    yield from _of_groups(facts, before)
+    yield from _unlike(facts, {"roles": before.letters(facts["ids"])})
+    paid = sum(row.origin in ("asked", "extra", "charged") for row in before.known(facts["ids"]))
     # a refund that was never paid would let a campaign spend more than its budget
-    if facts.get("refund", 0) not in (0, paid):
+    if facts["refund"] not in (0, paid):
         yield f"it gives {facts['refund']} labels back to the budget, which was charged {paid} for them"
+
+
+def _erased(event: Event, before: _Before) -> Iterator[str]:
+    """Rows deleted for good: whose they were."""
+    facts = ERASED.facts(event)
+    yield from _of_groups(facts, before)
+    yield from _unlike(facts, {"roles": before.letters(facts["ids"])})
+
+
+def _of_groups(facts: Altered, before: _Before) -> Iterator[str]:
+    told = [name for name in facts["ids"] if name in before.rows]  # others are pool examples that have no label
+    groups = [z for name, z in zip(facts["ids"], facts["groups"], strict=False) if name in before.rows]
+    yield from _unlike({"groups": groups}, {"groups": _groups_of(before, told)})
 
 
 def _groups_of(before: _Before, names: Iterable[str]) -> list[int]:
@@ -342,11 +402,23 @@ def _groups_of(before: _Before, names: Iterable[str]) -> list[int]:
 
 
 def _scored(event: Event, before: _Before) -> Iterator[str]:
-    """Scores: which events they may rest on."""
-    earliest, rests_on = before.state.scores_rest_on, event.facts["rests_on"]
+    """Scores: which events they may rest on, and which examples they are about; the losses themselves are taken as they are."""
+    facts, state = SCORED.facts(event), before.state
+    earliest, rests_on = state.scores_rest_on, facts["rests_on"]
     # scores never go back to older labels, and cannot rest on labels that had not come
     if not earliest <= rests_on < event.seq:
         yield f"its scores rest on event {rests_on}, which is not between {earliest} and {event.seq - 1}"
+    if missing := [group for group in state.groups if group not in facts["groups"]]:
+        yield f"it has no scores of {missing[0]!r}"
+    follows: dict[str, object] = {"risk": state.settings["risk"]}
+    if rests_on == state.seq:
+        follows |= {"examples": state.examples, "trained": sum(state.train)}
+        counted = zip(state.groups, state.validate, state.certify, strict=True)
+        yield from _unlike(
+            {group: score["n"] for group, score in facts["groups"].items()},
+            {group: validate + certify for group, validate, certify in counted},
+        )
+    yield from _unlike(facts, follows)
 
 
 def _expired(event: Event, before: _Before) -> Iterator[str]:
@@ -368,9 +440,10 @@ def _concluded(event: Event, before: _Before) -> Iterator[str]:
     state = before.state
     again = None if state.proving is None else conclude(state, offered(state))
     if again is None:
-        yield f"it says {event.facts['outcome']!r}, but the evidence does not end the phase"
+        yield f"it says {CONCLUDED.facts(event)['outcome']!r}, but the evidence does not end the phase"
     else:
-        yield from _unlike(event.facts, {name: again[name] for name in ("outcome", "target", "delta", "labels")})
+        same = {"outcome": again["outcome"], "target": again["target"], "delta": again["delta"]}
+        yield from _unlike(event.facts, {**same, "labels": again["labels"]})
 
 
 def _unlike(facts: Mapping[str, object], follows: Mapping[str, object]) -> Iterator[str]:
@@ -381,8 +454,9 @@ def _unlike(facts: Mapping[str, object], follows: Mapping[str, object]) -> Itera
 
 
 _CHECKS: dict[str, Callable[[Event, _Before], Iterator[str]]] = {
-    "told": _told, "added": _added, "scored": _scored, "expired": _expired, "frozen": _frozen_then, "concluded": _concluded,
-    **dict.fromkeys(_ALTERED, _altered),
+    TOLD.name: _told, LABELLED.name: _labelled, COUNTED.name: _counted, ADDED.name: _added, CORRECTED.name: _corrected,
+    WITHDRAWN.name: _withdrawn, ERASED.name: _erased, SCORED.name: _scored, EXPIRED.name: _expired,
+    FROZEN.name: _frozen_then, CONCLUDED.name: _concluded,
 }  # fmt: skip
 
 
@@ -390,7 +464,8 @@ def frozen_models(reader: Reader, events: Sequence[Event]) -> Iterator[str]:
     """Frozen models that are missing or differ from what was recorded."""
     for event in events:
         if event.kind == "frozen":
-            facts, stored = event.facts, reader.model(event.facts["version"])
+            facts = FROZEN.facts(event)
+            stored = reader.model(facts["version"])
             named = (facts["digest"], facts["digest"], facts["format"])
             if stored is None or (stored.digest, hashlib.sha256(stored.data).hexdigest(), stored.format) != named:
                 yield f"event {event.seq}: the frozen model {facts['version']} is missing or altered"
@@ -408,6 +483,7 @@ def weighed_evidence(reader: Reader, state: State, parts: Parts) -> Iterator[str
     spent = spent_by(state.frozen["version"], phase["delta"])
     again = weighed(FrozenModel(parts).findings(reader, state), state, spent)
     # counts and sums, not bounds: bounds follow from them, and would differ by rounding
-    for name in ("first", "now", "labels", "doubtful"):
-        if facts[name] != again[name]:
-            yield f"the evidence as weighed has {name} {facts[name]}, now {again[name]}"
+    names = ("first", "now", "labels", "doubtful")
+    yield from (
+        f"the evidence as weighed has {what}" for what in _unlike(facts, {n: v for n, v in again.items() if n in names})
+    )

@@ -6,6 +6,7 @@ from collections import Counter
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from evenhand.campaign.events import ANSWERS
 from evenhand.campaign.reasons import explain, reason, term_names
 from evenhand.campaign.requests import as_time
 from evenhand.errors import InputError, NothingToAsk
@@ -32,7 +33,7 @@ def view_of(campaign: Campaign, past: Past | None) -> CampaignView:
 
     status = campaign.status()
     with campaign.moment() as (reader, state):
-        now, recent = reader.now, reader.events(max(state.seq - _LATEST, 0), kinds=("told",))[-8:]
+        now, recent = reader.now, reader.events(max(state.seq - _LATEST, 0), kinds=ANSWERS)[-8:]
         labels = Counter(row.label for event in recent for row in reader.told_by(event.seq) if row.counts)
         # a union bound over the groups, so that the worst one may be picked out
         average = running(state, 0.05 / max(len(state.groups), 1)).as_dict()["groups"]

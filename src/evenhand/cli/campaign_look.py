@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from evenhand.campaign.events import ANSWERS, REQUESTS
 from evenhand.cli.campaign_shared import DEFAULT, AsJson, Database, Name, handled, opened, say
 from evenhand.cli.terminal import ago, aligned, at, columns, counted
 from evenhand.notation import JsonObject
@@ -150,10 +151,10 @@ def _event_line(event: JsonObject) -> str:
     about = [f"request {event['request']}"] if event["request"] is not None else []
     about += [f"by {event['actor']}"] if event["actor"] else []
     facts = event["facts"]
-    if event["kind"] == "asked":
+    if event["kind"] in REQUESTS:
         about.append(f"{facts['size']} labels of {facts['decision']['group']} ({facts['decision']['kind']})")
-    elif event["kind"] in ("told", "added"):
-        about.append(f"{facts.get('rows', len(facts.get('ids', ())))} rows")
+    elif event["kind"] in (*ANSWERS, "added"):
+        about.append(f"{facts['rows']} rows")
     elif facts.get("reason"):
         about.append(str(facts["reason"]))
     return f"{event['seq']:>6}  {at(event['at'], 'seconds')}  {event['kind']:<10} {', '.join(about)}".rstrip()

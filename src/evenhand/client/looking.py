@@ -183,7 +183,7 @@ class RemoteLooking:
             after = page[-1]["seq"]
 
     def verify(self) -> Verification:
-        """Have the server replay every event, refit every score, choose every request again, check every row."""
+        """Have the server replay every event, choose every request again from the recorded scores, check every row."""
         found = self.connection.get(f"{self.url_path}/verify", timeout=FIT_SECONDS)
         return Verification(**{name: value for name, value in found.items() if name != "ok"})
 

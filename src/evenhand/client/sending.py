@@ -158,7 +158,7 @@ def settings_body(name: str, groups: Any, strategy: Any, learner: Any, **given: 
         "refit", "lease", "distinct", "label", "group", "id", "features", "limits",
     )  # fmt: skip
     return {
-        **{key: settings[key] for key in kept},
+        **{key: value for key, value in settings.items() if key in kept},
         "name": name,
         "groups": None if groups is None else settings["groups"],
         "population": None if share is None else dict(zip(settings["groups"], share, strict=True)),

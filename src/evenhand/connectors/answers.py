@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evenhand.campaign import Campaign
+from evenhand.campaign.events import REQUESTS
 from evenhand.campaign.labels import label_text
 from evenhand.connectors.agreeing import GONE, Outcome
 from evenhand.connectors.examples import PoolOfTasks
@@ -97,7 +98,7 @@ class Answers:
         if example.request is None:
             return example.origin == "extra" and self._extra
         with self._campaign.reading() as reader:
-            return any(event.actor == self._by for event in reader.events(kinds=("asked",), request=example.request))
+            return any(event.actor == self._by for event in reader.events(kinds=REQUESTS, request=example.request))
 
     def _tell(self, who: str | None, labels: dict[str, Any], report: Report) -> None:
         receipt = self._campaign.tell_labels(labels, who, partial=True, extra=self._extra, written=True)

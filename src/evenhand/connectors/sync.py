@@ -153,7 +153,7 @@ class Sync:
             return {}
         names = {name for task, name in self._pool.names.items() if task in there}
         with self.campaign.moment() as (reader, state):
-            waiting = [name for request in state.open.values() for name in request.get("left", ())]
+            waiting = [name for request in state.open.values() for name in request["left"] or ()]
             labelled = [row.id for row in reader.changed() if row.counts and row.place is not None]
         found = {*waiting, *labelled} - names
         if found and not there:
@@ -173,7 +173,7 @@ class Sync:
             if state.pool is None:  # groups may be known before there are tasks
                 report.nothing_to_ask = "no pool yet"
                 return
-            if sum(not all(map(self._is_stuck, request.get("left", ()))) for request in mine) >= self.ahead:
+            if sum(not all(map(self._is_stuck, request["left"] or ())) for request in mine) >= self.ahead:
                 return
             # two that ask at the same moment ask with the same key, and get the same request
             key = hashlib.blake2b(f"{self.tool.name} {made}".encode(), digest_size=12).hexdigest()

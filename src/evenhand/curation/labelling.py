@@ -15,6 +15,7 @@ import pandas as pd
 import pyarrow as pa
 
 from evenhand.campaign import Campaign
+from evenhand.campaign.events import NAMED
 from evenhand.curation.comparison import no_comparison
 from evenhand.curation.figures import Predictions, positive_place
 from evenhand.curation.files import check_output, free_names, write_beside, write_rows
@@ -267,7 +268,7 @@ class Labelling(Reported):
         found, groups = Rounds(), list(self.campaign.groups)
         counts, labels = [0] * len(groups), 0
         for event in self.campaign.events():
-            if event["kind"] != "asked":
+            if event["kind"] != NAMED.name:
                 continue
             facts = event["facts"]
             decision = facts["decision"]

@@ -18,7 +18,7 @@ from typing import NamedTuple, Self
 
 from evenhand.errors import LedgerError, NotFound
 from evenhand.ledger.text import as_text, from_text
-from evenhand.notation import JsonObject
+from evenhand.notation import JsonValue
 
 __all__ = ["Busy", "Event", "Example", "Ledger", "Reader", "RowOrder", "StoredModel", "Writer"]
 
@@ -35,7 +35,7 @@ class Event(NamedTuple):
     kind: str
     request: int | None
     actor: str | None
-    facts: JsonObject
+    facts: dict[str, JsonValue]
 
 
 class Example(NamedTuple):

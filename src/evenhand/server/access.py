@@ -10,6 +10,7 @@ import anyio.to_thread
 from fastapi import Depends, Path, Request
 
 from evenhand.campaign import Campaign
+from evenhand.campaign.events import REQUESTS
 from evenhand.campaign.settings import Limits, as_seconds
 from evenhand.errors import InputError, NotFound
 from evenhand.server.campaigns import Campaigns
@@ -79,7 +80,7 @@ class Seat:
             return
         with self.campaign.reading() as reader:
             # a request that was never made passes here: the campaign refuses it in its own words
-            asked = reader.events(kinds=("asked",), request=number)
+            asked = reader.events(kinds=REQUESTS, request=number)
         if asked and asked[0].actor != self.grant.name:
             raise Problem(403, f"request {number} was given to somebody else", "access")
 

@@ -23,6 +23,7 @@ from sqlalchemy import delete, insert, or_, select, update
 from standardwebhooks import Webhook
 
 from evenhand.campaign import Campaign
+from evenhand.campaign.events import ANSWERS, COUNTED, REQUESTS, answer_in, reason_in, request_in
 from evenhand.campaign.requests import as_time
 from evenhand.errors import EvenhandError, InputError, NotFound, NothingToAsk
 from evenhand.ledger import Event, schema
@@ -38,9 +39,9 @@ _SEND_SECONDS = 10.0  # for one whole message: looking the host up, sending, rea
 _FIRST_WAIT = 2.0
 _LONGEST_WAIT = 6 * 3600.0
 _AT_ONCE = 50
-_EVENTS = ("asked", "told", "skipped")
+_EVENTS = (*REQUESTS, *ANSWERS, "skipped")
 # events that can end a campaign: the last labels, or scores that a stopping rule waited for
-_SPENDING, _SCORING = ("told", "skipped", "abandoned", "expired"), ("scored", "losses", "concluded")
+_SPENDING, _SCORING = (*ANSWERS, "skipped", "abandoned", "expired"), ("scored", "losses", "concluded")
 
 
 class Due(NamedTuple):
@@ -67,12 +68,12 @@ class Message(NamedTuple):
 def message_of(event: Event, waiting: dict[int, int]) -> str | None:
     """The kind of message for an event; `waiting` says how many labels each request still waits for."""
     number = int(event.request or 0)
-    if event.kind == "asked":
-        waiting[number] = event.facts["size"]
+    if event.kind in REQUESTS:
+        waiting[number] = request_in(event)["size"]
         return "request.opened"
-    if event.kind in ("told", "skipped") and waiting.get(number, 0) > 0:
-        came = event.facts["rows"] - event.facts["surplus"] if event.kind == "told" else 1
-        waiting[number] = 0 if event.facts.get("closes") else waiting[number] - came
+    if event.kind in (*ANSWERS, "skipped") and waiting.get(number, 0) > 0:
+        came = 1 if event.kind == "skipped" else answer_in(event)["rows"] - answer_in(event)["surplus"]
+        waiting[number] = 0 if event.kind == COUNTED.name else waiting[number] - came
         return "request.filled" if waiting[number] <= 0 else None
     return {"expired": "request.expired", "closed": "campaign.stopped", "failed": "learner.failed"}.get(event.kind)
 
@@ -197,7 +198,7 @@ def _new_messages(campaign: Campaign, due: Due) -> tuple[list[Message], int]:
     for event in found:
         kind = message_of(event, waiting)
         if kind is not None:
-            messages.append(Message(kind, event, f"msg_{due.id}_{event.seq}", event.facts.get("reason")))
+            messages.append(Message(kind, event, f"msg_{due.id}_{event.seq}", reason_in(event)))
     if (end := _ended(campaign, found)) is not None:
         # among the others in the order of events, so that a failure later on does not send it again
         messages = sorted([*messages, Message("campaign.stopped", *end)], key=lambda message: message.event.seq)

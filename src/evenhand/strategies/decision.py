@@ -5,18 +5,27 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TypedDict
 
 import numpy as np
 
 from evenhand.arrays import Floats, Ints
 from evenhand.errors import InputError
-from evenhand.notation import JsonMapping, JsonObject
 from evenhand.strategies.standing import Standing
 
 __all__ = ["KINDS", "Decision"]
 
 KINDS = ("warm-up", "forced", "explore", "score", "fewest", "population", "certify", "test")
 """Why a group was chosen; `Decision.code` indexes this."""
+
+
+class DecisionFacts(TypedDict):
+    """A single decision as plain values, the same in Python, CLI, trace, ledger and page."""
+
+    group: str
+    kind: str
+    terms: dict[str, dict[str, float | None]]
+    probability: dict[str, float | None] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +92,7 @@ class Decision:
         """The sum of the terms, or None where the rule has none."""
         return sum(self.terms.values(), np.zeros(())) if self.terms else None
 
-    def as_dict(self) -> JsonObject:
+    def as_dict(self) -> DecisionFacts:
         """A single decision as plain JSON values, the same in Python, CLI, trace, ledger and page."""
 
         def named(values: Floats) -> dict[str, float | None]:
@@ -103,7 +112,7 @@ class Decision:
         }
 
     @classmethod
-    def from_dict(cls, groups: tuple[str, ...], record: JsonMapping) -> Decision:
+    def from_dict(cls, groups: tuple[str, ...], record: DecisionFacts) -> Decision:
         """The decision that `as_dict` wrote down."""
 
         def array(values: Mapping[str, float | None]) -> Floats:

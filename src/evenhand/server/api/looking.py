@@ -149,5 +149,5 @@ async def model(seat: Leading, which: Literal["final", "plain", "current", "cert
 
 @router.get("/campaigns/{name}/verify")
 async def verify(seat: Leading) -> Response:
-    """Replay every event, refit every score, choose every request again, check every row."""
+    """Replay every event, choose every request again from the recorded scores, check every row."""
     return Json(await seat.parts.worker.on(jobs.verify, seat.campaign))

@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Query, Request
 from fastapi.responses import Response
 
+from evenhand.campaign.events import (
+    ADDED,
+    CLOSED,
+    COUNTED,
+    CREATED,
+    KINDS,
+    ONCE,
+    POOLED,
+    SCORED,
+    SKIPPED,
+    answer_in,
+    ids_in,
+    reason_in,
+    request_in,
+    rows_in,
+)
 from evenhand.campaign.status import as_event
+from evenhand.ledger import Event
 from evenhand.report.campaign_charts import REASONS
 from evenhand.server.access import Seat, Viewing
 from evenhand.server.pages.shared import address, new_router, render
 
-__all__ = ["KINDS", "router"]
-
 router = new_router()
-KINDS = (
-    "created", "pooled", "asked", "told", "added", "scored", "losses", "failed", "abandoned", "expired", "extended",
-    "corrected", "withdrawn", "erased", "skipped", "changed", "frozen", "proving", "weighed", "concluded", "closed",
-)  # fmt: skip
 _AT_ONCE = 50
 _WINDOW = 1000
 _MOST_WINDOWS = 20
@@ -39,16 +50,16 @@ def events(
     last = seat.campaign.state.seq
     first = min(before or last + 1, last + 1)
     found, lowest = _newest(seat, first, kind if kind in KINDS else "", actor, int(about) if about else None)
-    rows = [{**as_event(event), "said": _said(event.kind, event.facts)} for event in found]
+    rows = [{**as_event(event), "said": _said(event)} for event in found]
     return render(
-        request, "events.html", rows=rows, kinds=KINDS, kind=kind, actor=actor, about=about, name=seat.campaign.name,
+        request, "events.html", rows=rows, kinds=tuple(KINDS), kind=kind, actor=actor, about=about, name=seat.campaign.name,
         base=seat.parts.settings.root_path + address(seat.campaign), older=lowest if lowest > 1 else None, newest=first > last,
     )  # fmt: skip
 
 
-def _newest(seat: Seat, before: int, kind: str, actor: str, about: int | None) -> tuple[list[Any], int]:
+def _newest(seat: Seat, before: int, kind: str, actor: str, about: int | None) -> tuple[list[Event], int]:
     """Events before a number, newest first, and the number for the next page."""
-    found: list[Any] = []
+    found: list[Event] = []
     with seat.campaign.reading() as reader:
         for _ in range(_MOST_WINDOWS):
             low = max(before - 1 - _WINDOW, 0)
@@ -64,30 +75,33 @@ def _newest(seat: Seat, before: int, kind: str, actor: str, about: int | None) -
     return found, before
 
 
-def _said(kind: str, facts: dict[str, Any]) -> str:
+def _said(event: Event) -> str:
     """An event in a few words."""
-    match kind:
-        case "asked":
-            kind = facts["decision"]["kind"]
-            return f"{_some(facts['size'], 'label')} of {facts['decision']['group']} ({REASONS.get(kind, kind)})"
-        case "told":
-            out = f", {sum(facts['why'].values())} left out" if facts.get("why") else ""
-            return f"{_some(facts['rows'], 'label')} of {facts['group']}{', late' if facts.get('late') else ''}{out}"
+    match event.kind:
+        case "asked" | "named":
+            asked = request_in(event)
+            group, kind = asked["decision"]["group"], asked["decision"]["kind"]
+            return f"{_some(asked['size'], 'label')} of {group} ({REASONS.get(kind, kind)})"
+        case "told" | "labelled" | "counted":
+            answer, why = answer_in(event), {} if event.kind == COUNTED.name else rows_in(event)["why"]
+            out = f", {sum(why.values())} left out" if why else ""
+            return f"{_some(answer['rows'], 'label')} of {answer['group']}{', late' if answer['late'] else ''}{out}"
         case "added":
-            return _some(len(facts["groups"]), "labelled example")
+            return _some(ADDED.facts(event)["rows"], "labelled example")
         case "scored":
-            return f"{_some(facts['examples'], 'example')}, {_some(len(facts['groups']), 'group')}"
+            scored = SCORED.facts(event)
+            return f"{_some(scored['examples'], 'example')}, {_some(len(scored['groups']), 'group')}"
         case "pooled":
-            return _some(sum(facts["counts"]), "example")
+            return _some(sum(POOLED.facts(event)["counts"]), "example")
         case "corrected" | "withdrawn" | "erased":
-            return f"{_some(len(facts['ids']), 'example')}{_reason(facts)}"
+            return f"{_some(len(ids_in(event)), 'example')}{_reason(event)}"
         case "created":
-            return f"budget {facts['budget']}, {facts['strategy']}"
+            return f"budget {CREATED.facts(event)['budget']}, {CREATED.facts(event)['strategy']}"
         case "skipped":
-            return f"{facts['id']}{_reason(facts)}"
+            return f"{SKIPPED.facts(event)['id']}{_reason(event)}"
         case "closed":
-            return str(facts["reason"])
-    plain = {name: value for name, value in facts.items() if name not in ("digests", "once")}
+            return CLOSED.facts(event)["reason"]
+    plain = {name: value for name, value in event.facts.items() if name not in ("digests", ONCE)}
     text = json.dumps(plain, ensure_ascii=False, default=str)
     return "" if text == "{}" else text[:_LONGEST]
 
@@ -96,5 +110,5 @@ def _some(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
-def _reason(facts: dict[str, Any]) -> str:
-    return f": {facts['reason']}" if facts.get("reason") else ""
+def _reason(event: Event) -> str:
+    return f": {reason}" if (reason := reason_in(event)) else ""

@@ -9,6 +9,7 @@ import orjson
 from fastapi import Form, Request
 from fastapi.responses import Response
 
+from evenhand.campaign.events import ANSWERS, COUNTED, REQUESTS, answer_in, request_in, rows_in
 from evenhand.campaign.examples import feature_names
 from evenhand.campaign.requests import as_time
 from evenhand.campaign.view import colours_of, why_of
@@ -35,8 +36,8 @@ def show_request(
     campaign = seat.campaign.status()
     waiting = {r["request"]: r for r in (*campaign["open"], *campaign["expired"])}
     with seat.campaign.reading() as reader:
-        asked = reader.events(kinds=("asked",), request=number)
-        told = reader.events(kinds=("told",), request=number)
+        asked = reader.events(kinds=REQUESTS, request=number)
+        told = reader.events(kinds=ANSWERS, request=number)
     if not asked:
         raise NotFound(f"request {number} was never made")
     panels = {"skip": campaign["pool"] is not None, "extend": number not in {r["request"] for r in campaign["expired"]}}
@@ -45,10 +46,10 @@ def show_request(
     settings, columns = seat.campaign.settings, seat.campaign.seen.columns
     about = {
         "number": number, "name": seat.campaign.name, "words": plain["words"], "why": why_of(seat.campaign, plain["decision"]), "group": plain["decision"]["group"],
-        "size": asked[0].facts["size"], "collector": asked[0].actor, "asked": as_time(asked[0].at),
+        "size": request_in(asked[0])["size"], "collector": asked[0].actor, "asked": as_time(asked[0].at),
         "open": waiting.get(number), "expired": number in {r["request"] for r in campaign["expired"]},
-        "came": sum(event.facts["rows"] for event in told), "pool": campaign["pool"] is not None,
-        "deliveries": [{"at": as_time(e.at), "by": e.actor, "rows": e.facts["rows"], "why": e.facts.get("why", {})} for e in told],
+        "came": sum(answer_in(event)["rows"] for event in told), "pool": campaign["pool"] is not None,
+        "deliveries": [{"at": as_time(e.at), "by": e.actor, "rows": answer_in(e)["rows"], "why": {} if e.kind == COUNTED.name else rows_in(e)["why"]} for e in told],
         "base": root + address(seat.campaign), "api": f"{root}/api{address(seat.campaign)}", "settings": settings,
         "columns": feature_names(columns), "closed": campaign["closed"],
         "colour": colours_of(campaign)[plain["decision"]["group"]], "after": campaign["events"],

@@ -13,6 +13,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from evenhand.campaign import Campaign
+from evenhand.campaign.events import KINDS
 from evenhand.report.pages import environment
 from evenhand.server.access import Seat, parts_of
 from evenhand.server.tokens import Grant, Role
@@ -59,6 +60,8 @@ _OPTIONS = {
     "distinct=True": "“Rows told without ids are all different”",
 }
 PAGES.filters["on_page"] = on_page
+# what a stream may bring, for the script that follows it
+PAGES.globals["streamed"] = " ".join(KINDS)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ import anyio.to_thread
 from fastapi import Form, Request, UploadFile
 from fastapi.responses import Response
 
+from evenhand.campaign.events import REQUESTS
 from evenhand.campaign.requests import Receipt
 from evenhand.errors import EvenhandError, InputError, LedgerError, NotFound
 from evenhand.server.access import Collecting, Leading, Seat
@@ -144,7 +145,7 @@ def _tell(seat: Seat, number: int | None, name: str, data: bytes, *, extra: bool
 def _check_request(seat: Seat, number: int, ids: list[str]) -> None:
     """Refuse a file of another request: its page would say that this one was answered."""
     with seat.campaign.reading() as reader:
-        if not reader.events(kinds=("asked",), request=number):
+        if not reader.events(kinds=REQUESTS, request=number):
             raise NotFound(f"request {number} was never made")
         others = {example.request for example in reader.find(ids).values()} - {number, None}
     if others:

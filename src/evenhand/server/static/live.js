@@ -17,7 +17,8 @@ export function followStream(address) {
     const where = new URL(address, location.href);
     if (newest) where.searchParams.set("after", newest);
     source = new EventSource(where);
-    for (const kind of KINDS) source.addEventListener(kind, (event) => { newest = event.lastEventId || newest; soon(); });
+    const kinds = [...document.body.dataset.kinds.split(" "), "moved", "away"];
+    for (const kind of kinds) source.addEventListener(kind, (event) => { newest = event.lastEventId || newest; soon(); });
     source.addEventListener("error", () => {
       if (source.readyState === EventSource.CLOSED) soon(AGAIN);
       say("server");
@@ -65,9 +66,6 @@ export function followStream(address) {
   addEventListener("pageshow", (event) => { if (event.persisted) soon(); });
   askForPast();
 }
-
-const KINDS = ["created", "pooled", "asked", "told", "added", "scored", "losses", "failed", "abandoned", "expired",
-  "extended", "corrected", "withdrawn", "erased", "skipped", "changed", "frozen", "proving", "weighed", "concluded", "closed", "moved", "away"];
 
 function replace(fresh) {
   for (const part of document.querySelectorAll("[data-live]")) {
