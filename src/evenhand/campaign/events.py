@@ -16,7 +16,7 @@ from evenhand.strategies.decision import DecisionFacts
 
 Roles = str
 """Roles of examples, a letter each: `t`rain, `v`alidate, `c`ertify, `x` for test; `-` for one that does not count."""
-Columns = dict[str, JsonValue]
+ColumnFacts = dict[str, JsonValue]
 """What rows look like: the schema of a table, or the type of an array."""
 
 
@@ -149,7 +149,7 @@ class Rows(TypedDict):
     given: int
     left_out: list[int]
     why: dict[str, int]
-    columns: Columns | None
+    columns: ColumnFacts | None
     label_kind: str | None
 
 
@@ -209,7 +209,7 @@ class PoolFile(FileFacts):
 
     first: int
     rows: int
-    columns: Columns
+    columns: ColumnFacts
 
 
 class Pooled(TypedDict):
@@ -219,7 +219,7 @@ class Pooled(TypedDict):
     population: list[float] | None
     counts: list[int]
     removed: list[int]
-    columns: Columns
+    columns: ColumnFacts
     files: list[PoolFile]
     id: str
     last_row: int

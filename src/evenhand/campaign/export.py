@@ -73,9 +73,11 @@ def _features(state: State, rows: list[Example]) -> tuple[list[str], Iterator[An
         raise InputError("this campaign's rows are arrays, which a table cannot hold: use training_set() in Python")
     stored = [row.features for row in rows if row.features is not None]
     if columns["kind"] == "sparse":
-        return [str(j) for j in range(columns["width"])], iter(decode(columns, stored).toarray().tolist())
-    names = list(schema_of(columns).stored) if columns["kind"] == "table" else [str(j) for j in range(columns["width"])]
-    return names, (from_text(text) for text in stored)
+        values: list[list[object]] = decode(columns, stored).toarray().tolist()
+    else:
+        values = [from_text(text) for text in stored]
+    names = schema_of(columns).stored if columns["kind"] == "table" else map(str, range(len(values[0])))
+    return list(names), iter(values)
 
 
 def _write_parquet(path: Path, names: list[str], records: list[list[object]]) -> None:

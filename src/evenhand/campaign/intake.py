@@ -318,8 +318,8 @@ class Intake:
         actor, origins = _checked(options.actor), ["charged" if charge else "added"] * len(groups)
         facts, examples = self._stored(state, None, found, rows, groups, names, origins)
         numbers, charged = [state.groups.index(group) for group in groups], len(groups) if charge else 0
-        event = ADDED.draft({**facts, "rows": len(groups), "groups": numbers, "charged": charged})
-        return Step(_with_rows(receipt, facts["roles"]), event, examples, actor)
+        draft = ADDED.draft({**facts, "rows": len(groups), "groups": numbers, "charged": charged})
+        return Step(_with_rows(receipt, facts["roles"]), draft, examples, actor)
 
     def _counted(self, state: State, reader: Reader, number: int, n: int, options: Options) -> Step:
         """How many rows came, where somebody else keeps them; it closes the request."""
@@ -351,9 +351,10 @@ class Intake:
     def _counts(self, state: State, request: Asker, count: int) -> RoleCounts:
         """How many of a group's next rows have each role."""
         found: RoleCounts = {"train": 0, "validate": 0, "certify": 0, "test": 0}
-        if request.kind in ("certify", "test"):
-            found[request.kind] = count
-            return found
+        if request.kind == "certify":
+            return {**found, "certify": count}
+        if request.kind == "test":
+            return {**found, "test": count}
         z = state.groups.index(request.group)
         found["validate"] = int(self._log.parts.roles(z, state.dealt[z], count).sum())
         found["train"] = count - found["validate"]

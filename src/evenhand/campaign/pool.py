@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from evenhand.campaign.deliveries import Delivery
-from evenhand.campaign.events import COPIED, POOLED, Columns, FileFacts, PoolFile, Settings, Stamp
+from evenhand.campaign.events import COPIED, POOLED, ColumnFacts, FileFacts, PoolFile, Settings, Stamp
 from evenhand.campaign.events import Pooled as PooledFacts
 from evenhand.campaign.examples import Rows, schema_of
 from evenhand.campaign.labels import check_text, read_id
@@ -24,6 +24,7 @@ from evenhand.campaign.state import MADE, ORDER_BY_SEED, OUTSIDE, ROLES, State
 from evenhand.engine.settings import as_population, check_settings
 from evenhand.errors import InputError
 from evenhand.ledger.base import Event, Example, Reader, RowOrder, Writer
+from evenhand.strategies.base import needs_of
 from evenhand.uniforms import places
 
 if TYPE_CHECKING:
@@ -297,7 +298,7 @@ class PoolTable:
         return len(self.ids)
 
     @property
-    def columns(self) -> Columns:
+    def columns(self) -> ColumnFacts:
         """What the rows look like, as the ledger keeps it."""
         return {"kind": "table", **self.schema.to_json()}
 
@@ -350,7 +351,7 @@ def read_pool(
     rule: GroupRule,
     *,
     label: str,
-    earlier: Columns | None = None,
+    earlier: ColumnFacts | None = None,
     path: Path | None = None,
 ) -> PoolTable:
     """What a pool needs to know of a table; every problem is named with its rows.
@@ -492,8 +493,9 @@ def register_event(
     population = settings["population"]
     if not state.groups:
         check_settings(
-            groups, parts.strategy, **{name: settings[name] for name in ("budget", "batch", "warmup", "validation")}
-        )
+            groups, parts.strategy, budget=settings["budget"], batch=settings["batch"], warmup=settings["warmup"],
+            validation=settings["validation"],
+        )  # fmt: skip
         population = _shares(parts, table, population)
     if state.frozen is not None and settings["order"] == "seed":
         raise InputError(f"a model is frozen, and a pool would end its proof: {ORDER_BY_SEED}")
@@ -511,7 +513,7 @@ def register_event(
 
 def _shares(parts: Parts, table: PoolTable, given: Any) -> list[float] | None:
     """The population's shares where the rule needs them: those of the pool, if none were given."""
-    if given is not None or not getattr(parts.strategy, "needs_population", False):
+    if given is not None or not needs_of(parts.strategy).population:
         return None if given is None else list(given)
     counts = [int((table.codes == z).sum()) for z in range(len(table.groups))]
     share = as_population(counts, table.groups, parts.strategy)
@@ -529,14 +531,15 @@ class Pooled(NamedTuple):
 
 def _files(state: State, writer: Writer, table: PoolTable) -> list[PoolFile]:
     """The Parquet files that rows of the pool lie in, once a table is registered."""
-    new = [] if table.file is None else [table.file]
+    new = None if table.file is None else table.file["path"]
     known = [
         file
         for file in state.files
-        if not any(file["path"] == other["path"] for other in new)
-        and writer.pool_counts(file["first"], file["first"] + file["rows"] - 1)
+        if file["path"] != new and writer.pool_counts(file["first"], file["first"] + file["rows"] - 1)
     ]
-    return [*known, *({**f, "first": state.last_row + 1, "rows": len(table), "columns": table.columns} for f in new)]
+    if table.file is not None:
+        known.append({**table.file, "first": state.last_row + 1, "rows": len(table), "columns": table.columns})
+    return known
 
 
 def labelled_rows(table: PoolTable) -> Delivery:

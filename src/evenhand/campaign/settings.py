@@ -20,6 +20,7 @@ from evenhand.errors import InputError
 from evenhand.notation import JsonMapping
 from evenhand.risks import ERROR, Costs, OwnRisk, Risk, as_risk
 from evenhand.strategies import Strategy, describe_strategy, parse_strategy, strategy_text
+from evenhand.strategies.base import needs_of
 from evenhand.uniforms import Roles
 
 if TYPE_CHECKING:
@@ -212,7 +213,7 @@ def make_settings(
         "groups": list(names),
         "strategy": _strategy_text(strategy),
         # kept, because a process that lacks the strategy must still fold as many accuracies
-        "window": int(getattr(rule, "window", 20)),
+        "window": needs_of(rule).window,
         "budget": int(budget),
         "batch": int(batch),
         "warmup": None if warmup is None else int(warmup),
@@ -243,10 +244,11 @@ def make_settings(
 def parts_of(settings: Settings, **given: Any) -> Parts:
     """The objects that settings describe; the user's own have to be given again."""
     made: dict[str, Any] = {}
+    texts: dict[str, object] = {**settings}
     for name, value in given.items():
         if value is None:
             continue
-        text = settings[name]
+        text = texts[name]
         if not (isinstance(text, str) and text.startswith(_OWN)):
             raise InputError(
                 f"this campaign's {name} is stored as {text!r}: leave it out of open(), or replace it with change()"
@@ -285,9 +287,10 @@ def check_change(parts: Parts, committed: int, changes: JsonMapping) -> tuple[Ch
     if "refit" in changes:
         found["refit"] = as_refit(changes["refit"])
     if "learner" in changes:
-        found.update(_learner_settings(changes["learner"], parts.risk, given))
+        found["learner"] = _learner_settings(changes["learner"], parts.risk, given)["learner"]
     if "stop" in changes:
-        found.update(_stop_settings(_stop_rule(changes["stop"]), given))
+        stop = _stop_settings(_stop_rule(changes["stop"]), given)
+        found["stop"], found["rounds_back"] = stop["stop"], stop["rounds_back"]
     return found, _checked(Parts({**parts.settings, **found}, given))
 
 
@@ -323,7 +326,7 @@ def _risk_settings(
     found = as_risk(risk, positive)
     if found.name == "costs" and classes is None:
         raise InputError("costs need the classes their rows and columns stand for: give classes=[...]")
-    if found.name == "log" and getattr(rule, "bound", None) is not None:
+    if found.name == "log" and needs_of(rule).bound is not None:
         raise InputError("a bound speaks of losses in [0, 1], which the log loss leaves: use risk='error'")
     if classes is not None:
         found.for_classes(sorted(classes))
@@ -355,10 +358,11 @@ def _learner_settings(learner: Any, risk: Risk, given: dict[str, Any]) -> Learne
         learner_from_text(learner, risk)
         return {"learner": learner}
     from evenhand.learners import as_learner
+    from evenhand.learners.base import name_of
     from evenhand.learners.parsing import describe_learner
 
     given["learner"] = made = as_learner(learner, risk)
-    return {"learner": describe_learner(made) or f"{_OWN}{type(getattr(made, 'estimator', made)).__name__}"}
+    return {"learner": describe_learner(made) or f"{_OWN}{name_of(made)}"}
 
 
 def _stop_rule(given: StopRule | str | Sequence[str] | None) -> StopRule | None:
@@ -437,7 +441,9 @@ def wants_numbers(learner: Any) -> bool:
 
 def encodes(learner: Any) -> bool:
     """Whether a learner encodes all columns it is given, so that free text must not be among them."""
-    return bool(getattr(learner, "encodes", False))
+    from evenhand.learners.base import traits_of
+
+    return traits_of(learner).encodes
 
 
 def learner_digest(text: str | None, seed: int) -> str:

@@ -11,7 +11,7 @@ from evenhand.campaign import events as kinds
 from evenhand.campaign.events import (
     Answer,
     Closed,
-    Columns,
+    ColumnFacts,
     Concluded,
     Disagreed,
     Failed,
@@ -210,7 +210,7 @@ class State:
     abandoned: int = 0
     answered: int = 0
     retired: list[str] = field(default_factory=list)
-    columns: Columns | None = None
+    columns: ColumnFacts | None = None
     label_kind: str | None = None
     collectors: dict[str, Collector] = field(default_factory=dict)
     running: list[list[float]] = field(default_factory=list)
@@ -565,7 +565,7 @@ class State:
             self.arrived[z] = seq
 
     def _learn(self, facts: kinds.Rows) -> None:
-        """Columns and kind of label come with the first rows."""
+        """ColumnFacts and kind of label come with the first rows."""
         self.lookalikes |= not facts["made"] and any(map(MADE.fullmatch, facts["ids"]))
         self.columns = facts["columns"] or self.columns
         self.label_kind = facts["label_kind"] or self.label_kind

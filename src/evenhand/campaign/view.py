@@ -12,7 +12,7 @@ from evenhand.campaign.requests import as_time
 from evenhand.errors import InputError, NothingToAsk
 from evenhand.report.view import Alert, CampaignView, Collector, GroupRow, Next, colours_for, written
 from evenhand.risks import RATES
-from evenhand.strategies.decision import Decision
+from evenhand.strategies.decision import Decision, DecisionFacts
 
 if TYPE_CHECKING:
     from evenhand.campaign.campaign import Campaign
@@ -80,7 +80,7 @@ def _next(campaign: Campaign, status: dict[str, Any]) -> Next | None:
     )  # fmt: skip
 
 
-def why_of(campaign: Campaign, decision: dict[str, Any], status: dict[str, Any] | None = None) -> str:
+def why_of(campaign: Campaign, decision: DecisionFacts, status: dict[str, Any] | None = None) -> str:
     """Why a decision's group is chosen, in one sentence that stands below its name; with `status` its newest risk is said."""
     found = None if status is None else status["groups"][decision["group"]]["mean_loss"]
     shown = None if found is None else written(found, campaign.settings["risk"] in RATES)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from evenhand.campaign import Campaign
 from evenhand.campaign.events import NAMED
+from evenhand.campaign.examples import feature_names, schema_of
 from evenhand.curation.comparison import no_comparison
 from evenhand.curation.figures import Predictions, positive_place
 from evenhand.curation.files import check_output, free_names, write_beside, write_rows
@@ -26,9 +27,8 @@ from evenhand.curation.summary import Facts, summarise
 from evenhand.errors import InputError, NothingToAsk
 from evenhand.notation import JsonObject
 from evenhand.risks import Risk
-from evenhand.tables.kinds import Kind
 from evenhand.tables.problems import missing_column
-from evenhand.tables.schema import Column, Schema
+from evenhand.tables.schema import Schema
 from evenhand.tables.writing import write_table
 
 __all__ = ["Labelling", "todo_path"]
@@ -192,17 +192,13 @@ class Labelling(Reported):
 
     def _features(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The columns that models see."""
-        return pd.DataFrame(rows[(self.campaign.seen.columns or {})["features"]])
+        return pd.DataFrame(rows[feature_names(self.campaign.seen.columns)])
 
     @property
     def _schema(self) -> Schema:
         """What the columns hold that models see, so that a stored model reads later rows in the same way."""
-        columns = self.campaign.seen.columns or {}
-        kinds: dict[str, Kind] = {"number": "number", "bool": "yes/no", "date": "date", "datetime": "date"}
-        types = dict(zip(columns["names"], columns["types"], strict=True))
-        return Schema(
-            tuple(Column(name, kinds.get(types[name], "category"), "feature") for name in columns["features"])
-        )
+        schema = schema_of(self.campaign.seen.columns or {})
+        return replace(schema, columns=tuple(schema[name] for name in schema.features))
 
     def _with_role(self, *, test: bool) -> pd.DataFrame:
         found = self._labelled
@@ -245,7 +241,7 @@ class Labelling(Reported):
         facts = Facts(
             settings=self.settings,
             group_columns=self.settings["groups"],
-            features=(state.columns or {})["features"],
+            features=feature_names(state.columns),
             notes=[*self.notes, *(unstored(self.model) if self.begun else ())],
             interrupted=False,
             labels=self.campaign.labels_used,

@@ -10,6 +10,7 @@ import numpy as np
 from evenhand.engine.memories.rows import stack, take
 from evenhand.engine.settings import learner_seed
 from evenhand.engine.trials import Trials
+from evenhand.learners.base import traits_of
 from evenhand.learners.choosing import Choice, FinalModel, fit_chosen, why_plain
 from evenhand.sources.base import Source
 
@@ -25,7 +26,7 @@ def choose_models(block: Trials, source: Source, learner: Learner, plain: Sequen
     # the order of the draws, so that a campaign told the
     # same rows fits on the same matrix to the last bit
     trial, group, y = (np.concatenate([getattr(d, name) for d in block.drawn]) for name in ("trial", "group", "y"))
-    if getattr(learner, "incremental", False):
+    if traits_of(learner).incremental:
         reason = why_plain(learner, y, len(names)) or "it is expensive to train many times"
         return [FinalModel(model, Choice("plain", reason, str(block.settings.risk))) for model in plain]
     X = stack([d.X for d in block.drawn])

@@ -10,7 +10,7 @@ import numpy as np
 from evenhand.arrays import Floats, Ints, Mask
 from evenhand.engine.memories.base import Memory, Scores
 from evenhand.risks import ERROR, Risk
-from evenhand.strategies.base import UNIFORMS, Rule, Strategy
+from evenhand.strategies.base import UNIFORMS, Rule, Strategy, needs_of
 from evenhand.strategies.decision import Decision
 from evenhand.strategies.standing import Standing
 from evenhand.strategies.trend import RunningTrend
@@ -68,7 +68,7 @@ class Engine:
         self.validated = self.scored
         self.pending, self.pending_validation = (np.zeros(shape, dtype=np.int64) for _ in range(2))
         self.loss_sum = np.zeros(shape)
-        self.recent = RunningTrend.empty(shape, getattr(strategy, "window", 20))
+        self.recent = RunningTrend.empty(shape, needs_of(strategy).window)
         self.available = np.ones(shape, dtype=bool)
         self.asked = np.zeros(shape[0], dtype=np.int64)
         self._uniforms = Uniforms(seed, CHOICES, self.trials, UNIFORMS)

@@ -18,7 +18,7 @@ from evenhand.engine.trials import Settings, Step, Trials
 from evenhand.notation import JsonObject
 from evenhand.risks import Measure
 from evenhand.sources.base import ConfusionStream, ExactStream, Source
-from evenhand.strategies.base import Strategy
+from evenhand.strategies.base import Strategy, needs_of
 
 if TYPE_CHECKING:
     from evenhand.learners.base import Learner, Model
@@ -81,7 +81,7 @@ def each_round(
     """
     test_risk = test_risk and not block.settings.risk.is_error
     tested = block.settings.evaluated()
-    score = score or getattr(block.engine.strategy, "needs_scores", True)
+    score = score or needs_of(block.engine.strategy).scores
     for t in count(first):
         step = block.step()
         if step is None:

@@ -12,6 +12,7 @@ import numpy as np
 from evenhand.arrays import Floats
 from evenhand.errors import InputError
 from evenhand.risks import ERROR, Risk
+from evenhand.strategies.base import needs_of
 
 if TYPE_CHECKING:
     from evenhand.strategies.base import Strategy
@@ -52,7 +53,7 @@ def check_settings(
         raise InputError(f"two groups differ only by blanks: {', '.join(map(repr, names))}")
     if not callable(strategy) or isinstance(strategy, type):
         raise InputError(f"{strategy!r} is not a strategy: give e.g. Optimistic(), or a callable (standing, uniforms)")
-    if risk.name == "log" and getattr(strategy, "bound", None) is not None:
+    if risk.name == "log" and needs_of(strategy).bound is not None:
         raise InputError("a bound speaks of losses in [0, 1], which the log loss leaves: use risk='error'")
     if not isinstance(batch, int | np.integer) or not 1 <= batch <= MOST_LABELS:
         raise InputError(f"batch must be a whole number from 1 up, not {batch}")
@@ -98,7 +99,7 @@ def as_population(
 ) -> Floats | None:
     """The shares in the order of the groups, summing to one; an error if the strategy needs them and has none."""
     if population is None:
-        if getattr(strategy, "needs_population", False):
+        if needs_of(strategy).population:
             raise InputError(
                 f"{strategy} draws from the population's shares: give population={{group: share}}"
                 + (" or explore='uniform'" if hasattr(strategy, "explore") else "")
@@ -118,7 +119,7 @@ def as_population(
 
 def forced_warning(strategy: Strategy, groups: int, examples: float) -> str | None:
     """The warning for a budget more than half of which forced exploration alone would use up; None if it would not."""
-    xi = getattr(strategy, "xi", None)
+    xi = needs_of(strategy).xi
     if xi is None or groups < 2:
         return None
     # m groups at N each reach (mN)^ξ = N when the total is

@@ -15,10 +15,11 @@ from evenhand.engine.memories.base import Memory
 from evenhand.engine.memories.build import make_memory
 from evenhand.engine.settings import learner_seed
 from evenhand.errors import InputError
+from evenhand.learners.base import name_of, traits_of
 from evenhand.learners.columns import check_columns, needs_columns
 from evenhand.risks import ERROR, Measure, Risk
 from evenhand.sources.base import Draw, HasColumns, RiskStream, Source, Stream
-from evenhand.strategies.base import Strategy
+from evenhand.strategies.base import Strategy, needs_of
 from evenhand.strategies.decision import Decision
 from evenhand.strategies.standing import offered, request_size
 
@@ -76,7 +77,7 @@ class Trials:
         self.settings, self.name = settings, source.name
         self.stream = open_stream(source, learner, settings.seed, trials)
         self.measure: Measure = settings.risk.for_classes(source.classes)
-        self.incremental = bool(getattr(learner, "incremental", False))
+        self.incremental = traits_of(learner).incremental
         self.memory: Memory = make_memory(
             learner,
             Labels(source.classes.tolist()),
@@ -98,7 +99,7 @@ class Trials:
             batch=settings.batch,
             validation=settings.validation,
             population=source.population,
-            track=getattr(strategy, "needs_trend", True),
+            track=needs_of(strategy).trend,
             risk=settings.risk,
         )
         self.used = np.zeros(len(trials), dtype=np.int64)
@@ -155,7 +156,7 @@ def open_stream(source: Source, learner: Any, seed: int, trials: Sequence[int]) 
     if not needs_columns(learner):
         return source.open(seed, trials)
     if not isinstance(source, HasColumns):
-        name = type(getattr(learner, "estimator", learner)).__name__
+        name = name_of(learner)
         raise InputError(f"{name} takes columns by name, and the source {source.name} has none: it is for tables")
     check_columns(learner, source.raw_columns, source.left_out)
     return source.open_columns(seed, trials)

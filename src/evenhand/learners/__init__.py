@@ -12,7 +12,7 @@ from copy import deepcopy
 from typing import Any
 
 from evenhand.errors import InputError
-from evenhand.learners.base import Learner, Model
+from evenhand.learners.base import Learner, Model, name_of, traits_of
 from evenhand.learners.logistic.learner import Logistic
 from evenhand.learners.minimax import Minimax
 from evenhand.learners.sklearn import ConstantModel, SklearnLearner, SklearnModel
@@ -40,8 +40,8 @@ def as_learner(given: Any, risk: Risk = ERROR) -> Any:
     bare = hasattr(given, "get_params") and not isinstance(given, Logistic | Minimax)
     learner = SklearnLearner(given) if bare else deepcopy(given)
     _check_settings(learner)
-    if risk.name == "log" and not getattr(learner, "gives_probabilities", True):
-        name = type(getattr(learner, "estimator", learner)).__name__
+    if risk.name == "log" and not traits_of(learner).gives_probabilities:
+        name = name_of(learner)
         raise InputError(f"risk='log' needs probabilities, which {name} does not give: use risk='error'")
     return learner
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from evenhand.arrays import Values
-
-__all__ = ["Learner", "Model"]
 
 
 @runtime_checkable
@@ -22,6 +20,32 @@ class Model(Protocol):
 
     def predict(self, X: Any) -> Values:
         """The predicted label of every row."""
+
+
+class Traits(NamedTuple):
+    """What a learner is like; one of your own is like this unless it says otherwise.
+
+    Attributes:
+        incremental: whether a model goes on from the one before, so that it depends on every fit.
+        needs_groups: whether it is given the group of every row.
+        encodes: whether it turns all columns it is given into numbers.
+        gives_probabilities: whether its models do.
+    """
+
+    incremental: bool = False
+    needs_groups: bool = False
+    encodes: bool = False
+    gives_probabilities: bool = True
+
+
+def traits_of(learner: object) -> Traits:
+    """What a learner is like: the only place that looks for attributes which one of your own may lack."""
+    return Traits(**{name: bool(getattr(learner, name, usual)) for name, usual in Traits()._asdict().items()})
+
+
+def name_of(learner: object) -> str:
+    """A learner's name for messages: that of the estimator it wraps, if any."""
+    return type(getattr(learner, "estimator", learner)).__name__
 
 
 @runtime_checkable

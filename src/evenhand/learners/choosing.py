@@ -14,6 +14,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from evenhand.arrays import Features, Floats, Values
+from evenhand.learners.base import name_of, traits_of
 from evenhand.learners.bootstrap import deviation, worst_risks
 from evenhand.learners.crossing import CrossFit, Rows, group_places, group_weights, measure_of
 from evenhand.learners.minimax import find_weights
@@ -217,10 +218,10 @@ def _compare(learner: Any, rows: Rows, measure: Measure, names: Values, seed: in
 
 def why_plain(learner: Any, y: Values, groups: int) -> str | None:
     """The reason why no candidates are compared; None if they are."""
-    name = type(getattr(learner, "estimator", learner)).__name__
-    if getattr(learner, "needs_groups", False):
+    name = name_of(learner)
+    if traits_of(learner).needs_groups:
         return f"{name} is trained for the worst-off group already"
-    if getattr(learner, "incremental", False):
+    if traits_of(learner).incremental:
         return f"{name} is expensive to train many times: train Minimax(learner) to weight groups"
     if not takes_weights(learner):
         return f"{name} takes no sample_weight, so groups cannot be re-weighted"

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from evenhand.arrays import Features, Floats, Values
 from evenhand.errors import InputError
-from evenhand.learners.base import Model
+from evenhand.learners.base import Model, name_of, traits_of
 from evenhand.learners.columns import needs_columns
 from evenhand.learners.crossing import CrossFit, Rows, group_places, group_weights, measure_of
 from evenhand.learners.simplex import maximise
@@ -208,10 +208,10 @@ class Minimax(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         from evenhand.learners import Logistic, as_learner
 
         learner = as_learner(Logistic() if self.learner is None else self.learner)
-        if getattr(learner, "needs_groups", False):
+        if traits_of(learner).needs_groups:
             raise InputError("Minimax cannot be trained inside Minimax: give the learner itself")
         if not takes_weights(learner):
-            name = type(getattr(learner, "estimator", learner)).__name__
+            name = name_of(learner)
             raise InputError(f"Minimax weights the examples, and {name} takes no sample_weight: use another learner")
         if not isinstance(self.folds, int | np.integer) or self.folds < 0 or self.folds == 1:
             raise InputError(f"folds must be 0, for risks in sample, or a whole number from 2 up, not {self.folds!r}")
@@ -243,7 +243,7 @@ class Minimax(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         """The model of all rows; an incremental learner takes one step under the weights of every round."""
         # a network takes one small step a fit: under the last weights alone it would hardly have moved
         model, steps = getattr(previous, "model_", None), found.weights
-        if not getattr(learner, "incremental", False):
+        if not traits_of(learner).incremental:
             # where it starts does not matter to such a learner, but a model of nearly the same rows saves it time
             model, steps = found.last, found.weights[-1:]
         for q in steps:
@@ -253,7 +253,7 @@ class Minimax(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
     @property
     def incremental(self) -> bool:
         """Whether a model depends on the models before it."""
-        return bool(getattr(self.learner, "incremental", False))
+        return traits_of(self.learner).incremental
 
     @property
     def needs_columns(self) -> bool:

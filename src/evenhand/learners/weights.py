@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from evenhand.arrays import Features, Floats
 from evenhand.errors import InputError
-from evenhand.learners.base import Model
+from evenhand.learners.base import Model, traits_of
 
 if TYPE_CHECKING:
     from evenhand.learners.base import Learner
@@ -85,7 +85,7 @@ def fit_learner(
 ) -> Any:
     """Fit a learner, handing over weights if there are any, and the groups if the learner needs them."""
     more = {} if sample_weight is None else {"sample_weight": sample_weight}
-    if getattr(learner, "needs_groups", False):
+    if traits_of(learner).needs_groups:
         more["groups"] = groups
     return learner.fit(X, y, previous=previous, seed=seed, **more)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -13,8 +13,6 @@ from evenhand.errors import InputError
 from evenhand.notation import JsonObject
 from evenhand.strategies.decision import KINDS, Decision
 from evenhand.strategies.standing import Standing
-
-__all__ = ["UNIFORMS", "Rule", "Strategy", "choose_start", "decide", "draw", "either", "pick"]
 
 UNIFORMS = 3
 """How many uniform numbers a request gets: for ties, for whether to explore, and for which group to explore."""
@@ -32,6 +30,38 @@ class Strategy(Protocol):
 
     def __call__(self, standing: Standing, uniforms: Floats) -> Decision:
         """The decision; `uniforms` are `UNIFORMS` uniform numbers on the last axis."""
+
+
+class Needs(NamedTuple):
+    """What a strategy needs and does beside its decision; one of your own has these defaults unless it says otherwise.
+
+    Attributes:
+        scores: whether it looks at losses; False spares the fits.
+        trend: whether it looks at recent accuracies, and window: at how many.
+        population: whether it draws from the population's shares.
+        xi: the exponent of its forced exploration; None without.
+        bound: the bound that its score has instead of a constant, which speaks of losses in [0, 1]; None without.
+    """
+
+    scores: bool = True
+    trend: bool = True
+    window: int = 20
+    population: bool = False
+    xi: float | None = None
+    bound: object = None
+
+
+def needs_of(strategy: Strategy) -> Needs:
+    """What a strategy needs: the only place that looks for attributes which one of your own may lack."""
+    usual = Needs()
+    return Needs(
+        scores=bool(getattr(strategy, "needs_scores", usual.scores)),
+        trend=bool(getattr(strategy, "needs_trend", usual.trend)),
+        window=int(getattr(strategy, "window", usual.window)),
+        population=bool(getattr(strategy, "needs_population", usual.population)),
+        xi=getattr(strategy, "xi", usual.xi),
+        bound=getattr(strategy, "bound", usual.bound),
+    )
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from evenhand.arrays import Ints, Mask, Values
 from evenhand.engine.memories.base import Scores
 from evenhand.engine.memories.rows import stack, take
 from evenhand.errors import InputError
-from evenhand.learners.base import Learner, Model
+from evenhand.learners.base import Learner, Model, traits_of
 from evenhand.learners.weights import fit_learner
 from evenhand.risks import Measure, is_wrong
 
@@ -88,7 +88,7 @@ class SingleMemory:
 
     def replay(self, fits: list[int]) -> None:
         """Repeat the same fits, to get the same model after loading."""
-        incremental = bool(getattr(self.learner, "incremental", False))
+        incremental = traits_of(self.learner).incremental
         # the last rows alone determine a learner that starts anew; an incremental one depends on every step
         for n in fits if incremental else fits[-1:]:
             self.model = self._fitted(*self.training(n), previous=self.model)
