@@ -169,7 +169,9 @@ def check(lead: Lead, project: int, campaign: eh.Campaign) -> dict[str, Any]:
         for n in counted.keys() | expected.keys()
         if counted.get(n) != expected.get(n)
     ]
-    told = [name for event in campaign.events() if event["kind"] in ("told", "labelled") for name in event["facts"]["ids"]]
+    told = [
+        name for event in campaign.events() if event["kind"] in ("told", "labelled") for name in event["facts"]["ids"]
+    ]
     twice = [name for name, n in Counter(told).items() if n > 1]
     problems += [f"{name} was told twice" for name in twice]
     if there - known.keys():

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from evenhand.engine.memories.lockstep import LockstepLogistic
-from evenhand.engine.run import Settings, run_block
+from evenhand.engine.run import run_block
+from evenhand.engine.trials import Settings
 from evenhand.learners.logistic.learner import Logistic
 from evenhand.sources.synthetic.model1 import SyntheticModel1
 from evenhand.strategies import Greedy

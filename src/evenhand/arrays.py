@@ -17,21 +17,6 @@ else:
     # naming the two libraries at run time would import them, which takes longer than a short command
     Features = ArrayLike
 
-__all__ = [
-    "Bytes",
-    "Features",
-    "Floats",
-    "Indices",
-    "Ints",
-    "Mask",
-    "Positions",
-    "Singles",
-    "Values",
-    "Words",
-    "is_frame",
-    "is_missing",
-    "take_rows",
-]
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
@@ -45,7 +30,7 @@ Values = NDArray[np.generic]
 """Values of whatever kind the user has, such as labels."""
 
 
-def is_frame(X: Any) -> bool:
+def is_frame(X: object) -> bool:
     """Whether X is a table with named columns, from pandas, polars, Arrow or any other library that narwhals knows.
 
     >>> is_frame([[1.0, 2.0]])

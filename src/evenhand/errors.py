@@ -4,20 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = [
-    "Conflict",
-    "EvenhandError",
-    "InputError",
-    "LearnerError",
-    "LedgerError",
-    "NotAllowed",
-    "NotFound",
-    "NothingToAsk",
-    "Repeated",
-    "RiskError",
-    "ToolError",
-]
-
 
 class EvenhandError(Exception):
     """The base class of every error that Evenhand raises on purpose."""

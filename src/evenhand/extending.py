@@ -19,8 +19,6 @@ from typing import Any
 from evenhand.errors import InputError
 from evenhand.notation import parse_settings
 
-__all__ = ["ALLOW", "Factory", "find", "is_factory", "make", "parse_factory", "split_name"]
-
 ALLOW = "EVENHAND_ALLOW"
 """The environment variable that lists the packages code may come from, separated by commas."""
 

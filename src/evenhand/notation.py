@@ -8,18 +8,6 @@ from typing import Any, TypeAlias
 
 from evenhand.errors import InputError
 
-__all__ = [
-    "MISSING",
-    "SEPARATORS",
-    "JsonMapping",
-    "JsonObject",
-    "JsonValue",
-    "free_name",
-    "lasting_text",
-    "parse_settings",
-    "parse_value",
-]
-
 MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null")
 """What a cell of a file may hold to say that its value is missing."""
 JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"

@@ -14,8 +14,6 @@ from numpy.typing import ArrayLike
 
 from evenhand.arrays import Floats, Ints, Mask, Words
 
-__all__ = ["CHOICES", "Roles", "Uniforms", "fold", "numbers", "places", "uniform"]
-
 # constants of SplitMix64 (Steele, Lea, Flood 2014): 2^64
 # over the golden ratio, and its finaliser's two multipliers
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)

@@ -92,16 +92,16 @@ class Campaign:
         self,
         groups: Sequence[str] | None,
         strategy: str | Strategy = "optimistic",
-        learner: Any = None,
+        learner: object = None,
         *,
         budget: int,
         batch: int = 1,
         warmup: int | None = None,
         validation: float = 0.5,
-        classes: Sequence[Any] | None = None,
+        classes: Sequence[object] | None = None,
         population: Mapping[str, float] | Sequence[float] | None = None,
         risk: str | Risk | OwnRisk = "error",
-        positive: Any = None,
+        positive: object = None,
         test_labels: int = 0,
         seed: int | tuple[int, int] | None = None,
         stop: StopRule | str | Sequence[str] | None = None,
@@ -164,7 +164,7 @@ class Campaign:
         *,
         read_only: bool = False,
         strategy: Strategy | None = None,
-        learner: Any = None,
+        learner: object = None,
         risk: OwnRisk | None = None,
         stop: StopRule | None = None,
     ) -> Self:
@@ -519,7 +519,7 @@ class Campaign:
         self,
         target: float | None = None,
         *,
-        model: Any = "final",
+        model: object = "final",
         most: int | None = None,
         delta: float | None = None,
         distinct: bool | None = None,
@@ -562,7 +562,7 @@ class Campaign:
 
     # ---------------------------------------------------------------- running it
 
-    def change(self, *, by: str | None = None, **settings: Any) -> None:
+    def change(self, *, by: str | None = None, **settings: object) -> None:
         """Change `budget`, `learner`, `lease`, `stop`, `refit` or some of the `limits` from here on."""
         changed: list[Parts] = []
 

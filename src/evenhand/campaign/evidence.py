@@ -25,8 +25,6 @@ from evenhand.learners.storing import load_model
 from evenhand.ledger.base import Example, Reader
 from evenhand.risks import Measure, Outcomes
 
-__all__ = ["FrozenModel", "equal_rows"]
-
 
 class Loss(NamedTuple):
     """What the frozen model's answer to one example costs under one label."""
@@ -195,7 +193,7 @@ class FrozenModel:
         for row, guess in zip(new, np.asarray(model.predict(X)).tolist(), strict=True):
             self._predicted[row.id] = label_text(guess)
 
-    def _input(self, state: State, X: Any) -> Any:
+    def _input(self, state: State, X: object) -> Any:
         """Features as the frozen model takes them."""
         if hasattr(self._model, "feature_names_in_"):  # fitted on a frame: it checks the columns itself
             return X

@@ -42,7 +42,7 @@ class Rows:
         return len(self.stored)
 
 
-def as_rows(X: Any, like: JsonMapping | None = None) -> Rows:
+def as_rows(X: object, like: JsonMapping | None = None) -> Rows:
     """X as rows to store; `like` are the columns of earlier deliveries."""
     if is_frame(X):
         from evenhand.tables.reading import read
@@ -147,7 +147,7 @@ def _numbered(frame: Frame, like: JsonMapping) -> Rows:
 # -------------------------------------------------------------------- arrays
 
 
-def _array(X: Any) -> Rows:
+def _array(X: object) -> Rows:
     array = X if isinstance(X, np.ndarray) else _as_array(X)
     if array.ndim < 2:
         raise InputError(f"X must have rows and features, not shape {array.shape}: give a list of rows")
@@ -166,7 +166,7 @@ def _array(X: Any) -> Rows:
     return Rows({"kind": "dense", "width": int(array.shape[1])}, [as_text(row) for row in values], problems)
 
 
-def _as_array(X: Any) -> Any:
+def _as_array(X: object) -> Any:
     try:
         return np.asarray(X)
     except ValueError as error:

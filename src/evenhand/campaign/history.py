@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from evenhand.campaign.events import ADDED, ANSWERS, COUNTED, LABELLED, REQUESTS, TOLD, answer_in, request_in, rows_in
 from evenhand.campaign.requests import as_time
 from evenhand.campaign.state import State
 from evenhand.ledger.base import Event, Reader
-
-__all__ = ["History", "Past", "Point"]
+from evenhand.notation import JsonObject
 
 _MOST = 400
 """Moments kept; when there are more, every second one is dropped and the distance between new ones doubles."""
@@ -56,9 +55,9 @@ class Past:
     """
 
     points: list[Point]
-    decisions: list[dict[str, Any]]
-    deliveries: list[dict[str, Any]]
-    collectors: dict[str, dict[str, Any]]
+    decisions: list[JsonObject]
+    deliveries: list[JsonObject]
+    collectors: dict[str, JsonObject]
 
     def pace(self, now: float, days: float = 7.0) -> float | None:
         """Labels per day over the last `days`, or since the beginning; None on the first day and before any label."""
@@ -79,9 +78,9 @@ class History:
     def __init__(self) -> None:
         self.state = State()
         self._kinds: Counter[str] = Counter()
-        self._decisions: deque[dict[str, Any]] = deque(maxlen=_RECENT)
-        self._deliveries: deque[dict[str, Any]] = deque(maxlen=_RECENT)
-        self._collectors: dict[str, dict[str, Any]] = {}
+        self._decisions: deque[JsonObject] = deque(maxlen=_RECENT)
+        self._deliveries: deque[JsonObject] = deque(maxlen=_RECENT)
+        self._collectors: dict[str, JsonObject] = {}
         self._points: list[Point] = []
         self._stride, self._since = 1, 0
 

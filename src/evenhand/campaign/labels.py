@@ -10,18 +10,6 @@ from evenhand.arrays import is_missing
 from evenhand.errors import InputError
 from evenhand.risks import is_same_class
 
-__all__ = [
-    "Classes",
-    "Label",
-    "as_label",
-    "check_text",
-    "label_text",
-    "plain_list",
-    "read_id",
-    "read_label",
-    "written_classes",
-]
-
 Label = str | int | bool
 _KINDS: dict[type, str] = {str: "text", int: "int", bool: "bool"}
 _WORDS = {"text": "text", "int": "whole numbers", "bool": "true or false"}
@@ -141,7 +129,7 @@ class Classes:
     """
 
     def __init__(
-        self, given: Iterable[Any] | None, learned: Iterable[Label] = (), positive: Label | None = None
+        self, given: Iterable[object] | None, learned: Iterable[Label] = (), positive: Label | None = None
     ) -> None:
         self.fixed, self._positive = given is not None, positive
         self.known: list[Label] = [read_label(value) for value in (given or learned)]

@@ -35,7 +35,7 @@ LEARNED_FROM = ("train", "validate", "certify")
 """Roles that train or score models; test labels do neither."""
 
 
-def as_examples(state: State, rows: Sequence[Example], learner: Any = None) -> Examples:
+def as_examples(state: State, rows: Sequence[Example], learner: object = None) -> Examples:
     """Labelled rows as features, labels, groups and ids; features as the learner takes them, or all."""
     if state.columns is None or not rows:
         raise InputError("there are no such examples yet: tell some first")

@@ -26,7 +26,6 @@ from evenhand.uniforms import Roles
 if TYPE_CHECKING:
     from evenhand.claims.stopping import Rule as StopRule
 
-__all__ = ["Limits", "Parts", "as_refit", "as_seconds", "check_change", "make_settings", "parts_of", "shown_strategy"]
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _LONGEST_LEASE = 3650 * 86400.0
@@ -305,7 +304,7 @@ def _checked(parts: Parts) -> Parts:
     return parts
 
 
-def _budget(budget: Any, committed: int) -> int:
+def _budget(budget: object, committed: int) -> int:
     if not isinstance(budget, int | np.integer) or not 0 <= budget <= MOST_LABELS:
         raise InputError(f"budget must be a whole number of labels, at most {MOST_LABELS:,}, not {budget!r}")
     if budget < committed:
@@ -313,14 +312,14 @@ def _budget(budget: Any, committed: int) -> int:
     return int(budget)
 
 
-def _test_labels(count: Any, budget: int) -> int:
+def _test_labels(count: object, budget: int) -> int:
     if isinstance(count, bool) or not isinstance(count, int | np.integer) or not 0 <= count <= budget:
         raise InputError(f"test_labels must be a whole number from 0 to the budget of {budget}, not {count!r}")
     return int(count)
 
 
 def _risk_settings(
-    risk: str | Risk | OwnRisk, positive: object, classes: list[Label] | None, rule: Strategy, given: dict[str, Any]
+    risk: str | Risk | OwnRisk, positive: object, classes: list[Label] | None, rule: Strategy, given: dict[str, object]
 ) -> RiskSettings:
     """The risk's setting; the user's own function is kept in `given`."""
     found = as_risk(risk, positive)
@@ -349,7 +348,7 @@ def _made_risk(settings: RiskSettings, classes: list[Label] | None) -> Risk:
     return replace(risk, order=tuple(classes or ())) if risk.name == "costs" else risk
 
 
-def _learner_settings(learner: Any, risk: Risk, given: dict[str, Any]) -> LearnerSetting:
+def _learner_settings(learner: object, risk: Risk, given: dict[str, object]) -> LearnerSetting:
     """The learner's setting, after making it once; the user's own object is kept in `given`."""
     given.pop("learner", None)
     if learner is None or isinstance(learner, str):
@@ -374,7 +373,7 @@ def _stop_rule(given: StopRule | str | Sequence[str] | None) -> StopRule | None:
     return parse_stop(given)
 
 
-def _stop_settings(stop: StopRule | None, given: dict[str, Any]) -> StopSettings:
+def _stop_settings(stop: StopRule | None, given: dict[str, object]) -> StopSettings:
     given["stop"] = stop
     text = None if stop is None else str(stop)
     try:
@@ -422,7 +421,7 @@ def learner_from_text(text: str | None, risk: Risk = ERROR) -> Any:
     return as_learner(parse_learner(text), risk)
 
 
-def wants_numbers(learner: Any) -> bool:
+def wants_numbers(learner: object) -> bool:
     """Whether a learner fails on text and missing values."""
     from evenhand.learners import Logistic, SklearnLearner
     from evenhand.learners.columns import needs_columns
@@ -439,7 +438,7 @@ def wants_numbers(learner: Any) -> bool:
     return isinstance(learner, Logistic | TorchLearner)
 
 
-def encodes(learner: Any) -> bool:
+def encodes(learner: object) -> bool:
     """Whether a learner encodes all columns it is given, so that free text must not be among them."""
     from evenhand.learners.base import traits_of
 

@@ -18,7 +18,6 @@ from evenhand.notation import JsonObject
 if TYPE_CHECKING:
     from evenhand.campaign.models import Models
 
-__all__ = ["as_event", "overview", "running", "status"]
 
 _SETTINGS = ("learner", "risk", "positive", "refit", "batch", "stop", "distinct", "test_labels")
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from evenhand.campaign.events import ANSWERS
 from evenhand.campaign.reasons import explain, reason, term_names
 from evenhand.campaign.requests import as_time
 from evenhand.errors import InputError, NothingToAsk
+from evenhand.notation import JsonObject
 from evenhand.report.view import Alert, CampaignView, Collector, GroupRow, Next, colours_for, written
 from evenhand.risks import RATES
 from evenhand.strategies.decision import Decision, DecisionFacts
@@ -66,7 +67,7 @@ def view_of(campaign: Campaign, past: Past | None) -> CampaignView:
     )
 
 
-def _next(campaign: Campaign, status: dict[str, Any]) -> Next | None:
+def _next(campaign: Campaign, status: JsonObject) -> Next | None:
     try:
         proposal = campaign.propose()
     except (NothingToAsk, InputError):  # the user's own strategy may be missing here
@@ -80,7 +81,7 @@ def _next(campaign: Campaign, status: dict[str, Any]) -> Next | None:
     )  # fmt: skip
 
 
-def why_of(campaign: Campaign, decision: DecisionFacts, status: dict[str, Any] | None = None) -> str:
+def why_of(campaign: Campaign, decision: DecisionFacts, status: JsonObject | None = None) -> str:
     """Why a decision's group is chosen, in one sentence that stands below its name; with `status` its newest risk is said."""
     found = None if status is None else status["groups"][decision["group"]]["mean_loss"]
     shown = None if found is None else written(found, campaign.settings["risk"] in RATES)
@@ -88,7 +89,7 @@ def why_of(campaign: Campaign, decision: DecisionFacts, status: dict[str, Any] |
 
 
 def _groups(
-    status: dict[str, Any], average: dict[str, Any], population: list[float] | None, coming: Next | None
+    status: JsonObject, average: JsonObject, population: list[float] | None, coming: Next | None
 ) -> list[GroupRow]:
     colours, certificate, found = colours_of(status), status["certificate"], []
     for z, (name, group) in enumerate(status["groups"].items()):
@@ -116,17 +117,17 @@ def _groups(
     return found
 
 
-def colours_of(status: dict[str, Any]) -> dict[str, int]:
+def colours_of(status: JsonObject) -> dict[str, int]:
     """The colour of every group; where there are many, the worst-off have their own."""
     names = list(status["groups"])
     return colours_for(names, sorted(names, key=lambda g: -(status["groups"][g]["mean_loss"] or 0.0)))
 
 
-def _statement(about: dict[str, Any]) -> tuple[int, float | None, float, float]:
+def _statement(about: JsonObject) -> tuple[int, float | None, float, float]:
     return about["n"], about["mean"], about["low"], about["high"]
 
 
-def _collectors(status: dict[str, Any], past: Past | None, now: float) -> list[Collector]:
+def _collectors(status: JsonObject, past: Past | None, now: float) -> list[Collector]:
     found, today = [], int(now // _DAY)
     # as the pace of the whole campaign: over the last days, or since the first moment
     age = _PACE_DAYS if past is None or not past.points else (now - past.points[0].at) / _DAY
@@ -143,7 +144,7 @@ def _collectors(status: dict[str, Any], past: Past | None, now: float) -> list[C
     return sorted(found, key=lambda c: (-c.labels, c.name))
 
 
-def _alerts(status: dict[str, Any], labels: Counter[str | None], now: float) -> list[Alert]:
+def _alerts(status: JsonObject, labels: Counter[str | None], now: float) -> list[Alert]:
     """What needs somebody's attention, worst first."""
     found = []
     if status["learner_failed"]:

@@ -20,8 +20,6 @@ from evenhand.claims.sequences import lower_rate, running_half_width, upper_rate
 from evenhand.errors import InputError
 from evenhand.notation import JsonObject
 
-__all__ = ["Certificate", "Evidence", "Running", "spent_by"]
-
 
 @dataclass(frozen=True)
 class Running:
@@ -96,7 +94,7 @@ class Certificate:
     def from_dict(cls, record: Mapping[str, Any]) -> Certificate:
         """The certificate that `as_dict` wrote down."""
         columns = ("n", "mean", "low", "high", "corrected", "missing", "open")
-        found: dict[str, Any] = {name: _column(record, name) for name in columns}
+        found: JsonObject = {name: _column(record, name) for name in columns}
         found |= {name: record[name] for name in ("version", "confidence", "risk", "worst_at_most", "equal")}
         return cls(groups=tuple(record["groups"]), worst_groups=tuple(record["worst_groups"]), **found)
 

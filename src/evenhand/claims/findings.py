@@ -17,8 +17,6 @@ from evenhand.claims.certificates import Certificate, Evidence, spent_by
 from evenhand.claims.search import smallest
 from evenhand.claims.sequences import log_evidence, upper_rate
 
-__all__ = ["Answered", "Findings"]
-
 
 @dataclass(frozen=True)
 class Answered:

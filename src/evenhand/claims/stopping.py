@@ -17,10 +17,6 @@ from evenhand.claims.findings import Findings
 from evenhand.errors import InputError
 from evenhand.notation import JsonMapping
 
-__all__ = [
-    "AllOf", "AnyOf", "Deadline", "LabelsSpent", "NoImprovement", "Rule", "Seen", "ErrorBelow", "parse_stop",
-]  # fmt: skip
-
 
 @dataclass(frozen=True)
 class Seen:

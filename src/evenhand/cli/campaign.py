@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -30,7 +30,6 @@ from evenhand.notation import JsonObject
 if TYPE_CHECKING:
     from evenhand.campaign.requests import Request
 
-__all__ = ["app"]
 
 _MOST = 1000
 
@@ -280,7 +279,7 @@ def change(
 ) -> None:
     """Change the budget, learner, refits, leases, stopping rules or limits."""
     with opened(db, name, as_json) as campaign:
-        settings: dict[str, Any] = {"budget": budget, "refit": refit, "lease": lease, "learner": learner}
+        settings: JsonObject = {"budget": budget, "refit": refit, "lease": lease, "learner": learner}
         settings["limits"] = _limits(limits)
         settings = {key: value for key, value in settings.items() if value is not None}
         if learner == "none":

@@ -14,7 +14,6 @@ from evenhand.errors import InputError
 if TYPE_CHECKING:
     from evenhand.campaign import Campaign
 
-__all__ = ["correct", "erase", "withdraw"]
 
 Ids = Annotated[list[str] | None, typer.Argument(help="ids of examples")]
 FileOfIds = Annotated[Path | None, typer.Option("--file", help="CSV, JSON lines or Parquet with an id column")]

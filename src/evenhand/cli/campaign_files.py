@@ -9,8 +9,6 @@ import typer
 
 from evenhand.cli.campaign_shared import DEFAULT, AsJson, Database, handled, say
 
-__all__ = ["backup", "restore"]
-
 
 def backup(
     file: Annotated[Path, typer.Argument(help="a new file, an SQLite ledger")],

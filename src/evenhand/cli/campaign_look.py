@@ -12,8 +12,6 @@ from evenhand.cli.campaign_shared import DEFAULT, AsJson, Database, Name, handle
 from evenhand.cli.terminal import ago, aligned, at, columns, counted
 from evenhand.notation import JsonObject
 
-__all__ = ["certificate", "certificate_text", "events", "explain", "export", "list_all", "status", "verify"]
-
 
 def status(name: Name, db: Database = DEFAULT, as_json: AsJson = False) -> None:
     """Show the budget used, the mixture, every group's accuracy, open requests and collectors."""

@@ -9,8 +9,6 @@ import typer
 
 from evenhand.cli.campaign_shared import DEFAULT, AsJson, Database, Name, opened, say
 
-__all__ = ["report"]
-
 
 def report(
     name: Name,

@@ -17,10 +17,6 @@ if TYPE_CHECKING:
     from evenhand.campaign import Campaign
     from evenhand.campaign.requests import Refused
 
-__all__ = [
-    "DEFAULT", "AsJson", "Collector", "Database", "Name", "Reason", "RequestNumber", "User", "counted_from_one", "handled", "opened", "say",
-    "spooled", "user_name",
-]  # fmt: skip
 
 DEFAULT = "sqlite:///evenhand.db"
 """The database where none is named."""

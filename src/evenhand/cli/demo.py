@@ -12,7 +12,6 @@ from evenhand.notation import JsonObject
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["demo"]
 
 GROUPS = ("age:25,35,45,55", "sex")
 BATCH = 5

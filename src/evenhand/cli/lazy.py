@@ -15,8 +15,6 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-__all__ = ["lazy_app"]
-
 _Built = TypeVar("_Built")
 
 

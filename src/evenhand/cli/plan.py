@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from evenhand.cli import table_options as options
 from evenhand.errors import InputError
+from evenhand.notation import JsonObject
 
 if TYPE_CHECKING:
     from evenhand.claims.guarantees import Problem
     from evenhand.sources.synthetic.model1 import SyntheticModel1
-
-__all__ = ["plan"]
 
 
 @options.reads_tables
@@ -127,7 +126,7 @@ def _model(source: str | None) -> SyntheticModel1 | None:
     return SyntheticModel1.instance(which or "I")
 
 
-def _problem(model: SyntheticModel1 | None, settings: dict[str, Any]) -> Problem:
+def _problem(model: SyntheticModel1 | None, settings: JsonObject) -> Problem:
     from evenhand.claims.guarantees import Problem
     from evenhand.claims.guarantees.report import problem_of
 
@@ -171,7 +170,7 @@ def _plot(
     plot_plan(problem, epsilon=epsilon, beta=beta, radius=radius, simulated=simulated).savefig(file, dpi=150)
 
 
-def _show(found: dict[str, Any], plot: Path | None) -> None:
+def _show(found: JsonObject, plot: Path | None) -> None:
     from rich.console import Console
     from rich.table import Table
 
@@ -193,7 +192,7 @@ def _show(found: dict[str, Any], plot: Path | None) -> None:
         console.print(f"picture in {plot}", highlight=False)
 
 
-def _sentences(found: dict[str, Any]) -> list[str]:
+def _sentences(found: JsonObject) -> list[str]:
     """The promise and the budget, the figures of the paper's remarks, the lower bound, and what is assumed."""
     lines = _said_exploring(found, "exploring uniformly") if "exploration" in found else _said_promise(found)
     if population := found.get("population"):
@@ -208,7 +207,7 @@ def _sentences(found: dict[str, Any]) -> list[str]:
     return [*lines, *found["assumed"]]
 
 
-def _said_exploring(found: dict[str, Any], how: str) -> list[str]:
+def _said_exploring(found: JsonObject, how: str) -> list[str]:
     from evenhand.claims.guarantees.promise import count
 
     look, lines = found["exploration"], []
@@ -226,7 +225,7 @@ def _said_exploring(found: dict[str, Any], how: str) -> list[str]:
     return lines + _said_promise(found, f", {how}")
 
 
-def _said_promise(found: dict[str, Any], how: str = "") -> list[str]:
+def _said_promise(found: JsonObject, how: str = "") -> list[str]:
     from evenhand.claims.guarantees.promise import count
 
     lines = []
@@ -248,7 +247,7 @@ def _said_promise(found: dict[str, Any], how: str = "") -> list[str]:
     return lines
 
 
-def _said_remarks(found: dict[str, Any]) -> list[str]:
+def _said_remarks(found: JsonObject) -> list[str]:
     remarks = found.get("remarks")
     if remarks is None:
         return [found["coupling_term"]]

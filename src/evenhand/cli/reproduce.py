@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from evenhand.experiments.base import Experiment
     from evenhand.experiments.run import Options, Outcome
 
-__all__ = ["reproduce"]
 
 SKIPPED = 4
 """Exit code: all went well, but some experiments had no data."""

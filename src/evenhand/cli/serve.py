@@ -8,8 +8,6 @@ import typer
 
 from evenhand.cli.campaign_shared import DEFAULT, Database, handled
 
-__all__ = ["serve"]
-
 
 def serve(
     db: Database = DEFAULT,

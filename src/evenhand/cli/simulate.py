@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from evenhand.notation import JsonObject
     from evenhand.simulation.result import Result
 
-__all__ = ["print_result", "simulate"]
 
 _TRIALS = "trials"
 """The folder within --out that finished trials are kept in."""

@@ -16,7 +16,6 @@ from evenhand.cli.lazy import lazy_app
 if TYPE_CHECKING:
     from evenhand.connectors.report import Report
 
-__all__ = ["app"]
 
 _KEY = "LABEL_STUDIO_API_KEY"
 app = lazy_app(

@@ -12,8 +12,6 @@ from unicodedata import combining, east_asian_width
 
 import typer
 
-__all__ = ["ago", "aligned", "at", "columns", "counted", "echo", "folded"]
-
 
 def columns() -> int | None:
     """How wide the terminal is; None where the output goes to a file or another program, which fold nothing."""

@@ -9,8 +9,6 @@ import typer
 from evenhand.cli.campaign_shared import DEFAULT, AsJson, Database, handled, say
 from evenhand.cli.lazy import lazy_app
 
-__all__ = ["app"]
-
 app = lazy_app(
     "token",
     "Who may use a server: make, list and revoke tokens.",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from evenhand.arrays import Features
 from evenhand.campaign.labels import plain_list
@@ -14,8 +13,6 @@ from evenhand.client.looking import FIT_SECONDS, RemoteLooking
 from evenhand.client.receiving import moment_of, receipt_of, request_of
 from evenhand.client.sending import change_body, ids_of, labels_body, rows_body, table_body
 from evenhand.errors import InputError
-
-__all__ = ["RemoteCampaign"]
 
 
 class RemoteCampaign(RemoteLooking):
@@ -40,8 +37,8 @@ class RemoteCampaign(RemoteLooking):
         self,
         request: Request | int,
         X: Features | None = None,
-        y: Any = None,
-        ids: Any = None,
+        y: object = None,
+        ids: object = None,
         collector: str | None = None,
         partial: bool = False,
         extra: bool = False,
@@ -62,7 +59,7 @@ class RemoteCampaign(RemoteLooking):
 
     def tell_labels(
         self,
-        labels: Mapping[str, Any],
+        labels: Mapping[str, object],
         collector: str | None = None,
         partial: bool = False,
         extra: bool = False,
@@ -75,13 +72,13 @@ class RemoteCampaign(RemoteLooking):
         )  # fmt: skip
         return receipt_of(found)
 
-    def add(self, X: Features, y: Any, groups: Sequence[str], ids: Any = None, charge: bool = False) -> Receipt:
+    def add(self, X: Features, y: object, groups: Sequence[str], ids: object = None, charge: bool = False) -> Receipt:
         """Bring in labelled data you already have."""
         return receipt_of(self.connection.post(f"{self.url_path}/add", rows_body(X, y, ids, groups), charge=charge))
 
     def pool(
         self,
-        data: Any,
+        data: object,
         id: str | None = "id",
         group: str | Sequence[str] = "group",
         features: Sequence[str] | None = None,
@@ -119,7 +116,7 @@ class RemoteCampaign(RemoteLooking):
         body = {"losses": {group: plain_list(reported) for group, reported in losses.items()}}
         self.connection.post(f"{self.url_path}/losses", body, repeat="key")
 
-    def correct(self, id: str | Mapping[str, Any], label: Any = None, reason: str | None = None) -> int:
+    def correct(self, id: str | Mapping[str, object], label: object = None, reason: str | None = None) -> int:
         """Correct the label of an example, or of several with `{id: label}`, all or none; returns how many changed."""
         body = labels_body(id if isinstance(id, Mapping) else {id: label})
         return int(self.connection.post(f"{self.url_path}/correct", {**body, "reason": reason})["changed"])
@@ -152,7 +149,7 @@ class RemoteCampaign(RemoteLooking):
         """Ask for no more examples of this group, which has nothing left to give; with `back`, ask for them again."""
         self.connection.post(f"{self.url_path}/retire", {"group": group, "back": back})
 
-    def change(self, **settings: Any) -> None:
+    def change(self, **settings: object) -> None:
         """Change `budget`, `learner`, `lease`, `stop` or `refit` from here on."""
         self.connection.post(f"{self.url_path}/change", change_body(settings))
 

@@ -21,7 +21,6 @@ from evenhand.notation import JsonObject
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["Connection", "Repeat"]
 
 Repeat = Literal["safe", "key", "never"]
 """What a request sent twice does: nothing more, nothing more thanks to its key, or a second step."""
@@ -59,12 +58,12 @@ class Connection:
         """Close the connections."""
         self._client.close()
 
-    def get(self, path: str, *, timeout: float | None = None, **params: Any) -> Any:
+    def get(self, path: str, *, timeout: float | None = None, **params: object) -> Any:
         """The server's answer to a GET request, as plain values."""
         return orjson.loads(self.send("GET", path, params=params, timeout=timeout).content)
 
     def post(
-        self, path: str, body: Any = None, *, repeat: Repeat = "safe", timeout: float | None = None, **params: Any
+        self, path: str, body: object = None, *, repeat: Repeat = "safe", timeout: float | None = None, **params: object
     ) -> Any:
         """Send plain values, and return the server's answer."""
         content = as_text({} if body is None else body).encode()
@@ -79,7 +78,7 @@ class Connection:
         content: bytes | None = None,
         kind: str = "application/json",
         repeat: Repeat = "safe",
-        params: Mapping[str, Any] | None = None,
+        params: Mapping[str, object] | None = None,
         headers: Mapping[str, str] | None = None,
         timeout: float | None = None,
     ) -> httpx.Response:
@@ -99,7 +98,7 @@ class Connection:
         return found
 
     @contextmanager
-    def stream(self, path: str, timeout: float, **params: Any) -> Iterator[httpx.Response]:
+    def stream(self, path: str, timeout: float, **params: object) -> Iterator[httpx.Response]:
         """An answer whose body is read as it arrives."""
         try:
             with self._client.stream("GET", path, params=_plain(params), timeout=timeout) as found:
@@ -140,7 +139,7 @@ class Connection:
         return LedgerError(f"no answer from {self.url}: {type(error).__name__}: {error}")
 
 
-def _plain(params: Mapping[str, Any]) -> JsonObject:
+def _plain(params: Mapping[str, object]) -> JsonObject:
     return {name: value for name, value in params.items() if value is not None}
 
 

@@ -17,8 +17,6 @@ from evenhand.learners import Model
 from evenhand.learners.choosing import FinalModel
 from evenhand.notation import JsonObject
 
-__all__ = ["FIT_SECONDS", "RemoteLooking"]
-
 FIT_SECONDS = 3600.0
 """How long to wait for an answer that needs fits."""
 _PAGE = 1000

@@ -17,8 +17,6 @@ from evenhand.errors import (
 )
 from evenhand.notation import JsonObject
 
-__all__ = ["as_error"]
-
 _KINDS: dict[str, type[EvenhandError]] = {
     "input": InputError,
     "conflict": Conflict,

@@ -17,8 +17,6 @@ from evenhand.ledger.base import Example
 from evenhand.ledger.text import as_text
 from evenhand.strategies.decision import Decision
 
-__all__ = ["examples_of", "final_model_of", "model_of", "moment_of", "receipt_of", "request_of"]
-
 
 def request_of(record: Mapping[str, Any], groups: Sequence[str]) -> Request:
     """A request as it was handed out."""

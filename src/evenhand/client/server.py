@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 from urllib.parse import quote
 
 from evenhand.client.campaign import RemoteCampaign
@@ -14,8 +14,6 @@ from evenhand.notation import JsonObject
 
 if TYPE_CHECKING:
     from evenhand.strategies import Strategy
-
-__all__ = ["Server", "connect"]
 
 
 def connect(url: str, token: str | None = None, *, timeout: float = 60.0, patience: float = 30.0) -> Server:
@@ -75,12 +73,12 @@ class Server:
         name: str,
         groups: Sequence[str] | None = None,
         strategy: str | Strategy = "optimistic",
-        learner: Any = "logistic",
+        learner: object = "logistic",
         *,
         budget: int,
         refit: str | int = "background",
         lease: str | float | None = "1d",
-        **settings: Any,
+        **settings: object,
     ) -> RemoteCampaign:
         """Create a campaign with the settings of `Campaign.create`; `refit` is `"background"` unless given.
 

@@ -9,8 +9,6 @@ from typing import NamedTuple
 from evenhand.connectors.base import Answer
 from evenhand.errors import InputError
 
-__all__ = ["GONE", "RULES", "Outcome", "agreed", "check_rule"]
-
 RULES = ("first", "last", "majority", "agree")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from evenhand.campaign import Campaign
 from evenhand.campaign.events import REQUESTS
@@ -14,10 +13,9 @@ from evenhand.connectors.examples import PoolOfTasks
 from evenhand.connectors.report import Report
 from evenhand.errors import Conflict, InputError
 from evenhand.ledger import Example
+from evenhand.notation import JsonObject
 
-__all__ = ["Answers"]
-
-Labels = dict[str | None, dict[str, Any]]
+Labels = dict[str | None, JsonObject]
 
 
 @dataclass
@@ -100,7 +98,7 @@ class Answers:
         with self._campaign.reading() as reader:
             return any(event.actor == self._by for event in reader.events(kinds=REQUESTS, request=example.request))
 
-    def _tell(self, who: str | None, labels: dict[str, Any], report: Report) -> None:
+    def _tell(self, who: str | None, labels: dict[str, object], report: Report) -> None:
         receipt = self._campaign.tell_labels(labels, who, partial=True, extra=self._extra, written=True)
         report.told += receipt.rows
         for row in receipt.refused:
@@ -109,7 +107,7 @@ class Answers:
             else:
                 self._refused(str(row.id), row.reason)
 
-    def _correct(self, who: str | None, labels: dict[str, Any], report: Report) -> None:
+    def _correct(self, who: str | None, labels: dict[str, object], report: Report) -> None:
         for name, label in labels.items():
             try:
                 report.corrected += self._campaign.correct_written(

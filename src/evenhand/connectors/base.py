@@ -5,10 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from evenhand.errors import ToolError
-
-__all__ = ["OURS", "Answer", "Shown", "Task", "Tool", "ToolError"]
-
 OURS = "evenhand_"
 """The prefix of the fields that a connector writes into tasks; they are never features."""
 

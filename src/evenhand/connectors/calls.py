@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     import httpx
 
-__all__ = ["Calls", "Gone"]
 
 _TRIES = 6
 # Label Studio on SQLite answers with 500 while its database is locked

@@ -15,8 +15,7 @@ from typing import Any, Self
 from evenhand.connectors.base import OURS, Answer, Shown, Task
 from evenhand.connectors.calls import Calls, Gone
 from evenhand.errors import InputError, ToolError
-
-__all__ = ["LabelStudio"]
+from evenhand.notation import JsonObject
 
 _PAGE = 500
 _SECONDS = 60.0
@@ -167,7 +166,7 @@ class LabelStudio:
 
     # ---------------------------------------------------------------- tasks and tabs
 
-    def _pages(self, filters: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    def _pages(self, filters: Sequence[Mapping[str, object]]) -> Iterator[JsonObject]:
         """Tasks with their annotations, a page at a time."""
         last = 0
         while True:
@@ -190,7 +189,7 @@ class LabelStudio:
         else:
             self._marked.pop(str(task["id"]), None)
 
-    def _mark(self, task: str, fields: Mapping[str, Any]) -> None:
+    def _mark(self, task: str, fields: Mapping[str, object]) -> None:
         with suppress(Gone):  # deleted; the next pass over all tasks sees it
             data = self._call("GET", f"/api/tasks/{task}/", params=_AS_STORED)["data"]
             # removed, not emptied: the tab's filter takes an empty text for a value if the first task has a number
@@ -224,7 +223,7 @@ class LabelStudio:
                 self._call("DELETE", f"/api/dm/views/{twice['id']}/")
 
 
-def _filter(field: str, operator: str, kind: str, value: object) -> dict[str, Any]:
+def _filter(field: str, operator: str, kind: str, value: object) -> JsonObject:
     return {"filter": f"filter:tasks:{field}", "operator": operator, "type": kind, "value": value}
 
 

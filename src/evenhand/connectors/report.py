@@ -8,8 +8,6 @@ from itertools import islice
 
 from evenhand.notation import JsonObject
 
-__all__ = ["LISTED", "Report"]
-
 LISTED = 100
 """How many disagreements and problems are listed at most; their number is always given."""
 _COUNTS = ("tasks", "told", "corrected", "withdrawn", "skipped", "asked", "unasked")

@@ -9,8 +9,6 @@ from evenhand.connectors.report import Report
 from evenhand.connectors.sync import Sync
 from evenhand.errors import LearnerError, LedgerError, ToolError
 
-__all__ = ["run"]
-
 
 def run(
     sync: Sync, told: Callable[[Report | str], None], *, seconds: float | None = None, dry_run: bool = False

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from evenhand.campaign import Campaign
 from evenhand.campaign.log import Once
@@ -19,8 +18,7 @@ from evenhand.connectors.base import Shown, Task, Tool
 from evenhand.connectors.examples import PoolOfTasks
 from evenhand.connectors.report import Report
 from evenhand.errors import Conflict, InputError, NothingToAsk, ToolError
-
-__all__ = ["Sync"]
+from evenhand.notation import JsonObject
 
 _WHOLE_EVERY = 20
 """After this many passes all tasks are read again, because nothing else shows that a task was deleted."""
@@ -57,7 +55,7 @@ class Sync:
             raise InputError(f"ahead must be 1 or more, not {ahead}")
         self.campaign, self.tool = campaign, tool
         self.rule, self.ahead = check_rule(rule), ahead
-        self._settings: dict[str, Any] = {
+        self._settings: JsonObject = {
             "group": group, "id": id, "features": features, "rule": rule, "ahead": ahead, "extra": extra
         }  # fmt: skip
         fields = [group] if isinstance(group, str) else list(group)

@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from evenhand.curation.files import write_text
 from evenhand.curation.rounds import Curation, Rounds
 from evenhand.errors import InputError
-
-__all__ = ["Checkpoint", "checkpoint_path"]
+from evenhand.notation import JsonObject
 
 _SCHEMA = 2
 
@@ -36,13 +34,13 @@ class Checkpoint:
         digest: a fingerprint of these rows, by which the pool is recognised.
     """
 
-    settings: dict[str, Any]
+    settings: JsonObject
     rounds: Rounds
     rows: list[int]
     digest: str
 
     @classmethod
-    def of(cls, run: Curation, settings: dict[str, Any]) -> Checkpoint:
+    def of(cls, run: Curation, settings: dict[str, object]) -> Checkpoint:
         """The checkpoint of a run as it stands."""
         return cls(settings, run.rounds, run.rows.tolist(), run.table.digest_of_rows(run.rows))
 
@@ -64,7 +62,7 @@ class Checkpoint:
         text = json.dumps({"schema": _SCHEMA} | asdict(self), allow_nan=False)
         write_text(path, text)
 
-    def check(self, settings: dict[str, Any]) -> None:
+    def check(self, settings: dict[str, object]) -> None:
         """Refuse settings other than those of the run, apart from the budget, which may grow."""
         # through JSON, since the earlier ones were: tuples are lists there
         now = json.loads(json.dumps(settings))

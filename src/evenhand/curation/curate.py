@@ -17,8 +17,8 @@ from evenhand.curation.noting import notes_on
 from evenhand.curation.rounds import Curation
 from evenhand.curation.starting import Plan, ledger_path, start
 from evenhand.curation.unlabelled import Unlabelled, labels_in
-from evenhand.engine.run import Settings
 from evenhand.engine.settings import check_settings, forced_warning
+from evenhand.engine.trials import Settings
 from evenhand.errors import InputError
 from evenhand.learners import Logistic, as_learner
 from evenhand.notation import lasting_text

@@ -152,7 +152,7 @@ def measures(tested: Predictions, part: Any) -> Row:
     return found
 
 
-def _calibration(tested: Predictions, chances: Floats, y: Ints, right: Any) -> Row:
+def _calibration(tested: Predictions, chances: Floats, y: Ints, right: object) -> Row:
     """The calibration error of the probabilities of the positive class, or else of the predicted class."""
     if tested.positive is not None:
         chance, happened = chances[:, tested.positive], y == tested.positive
@@ -171,7 +171,7 @@ def _ratio(part: Any, whole: Any) -> float:
     return float(part) / float(whole) if whole else np.nan
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """A value as JSON can hold it; NaN becomes None."""
     if isinstance(value, bool | np.bool_):
         return bool(value)

@@ -13,9 +13,8 @@ from evenhand.curation import words
 from evenhand.notation import JsonObject
 from evenhand.report import charts
 from evenhand.report.pages import both, environment
+from evenhand.report.plane import isolated
 from evenhand.simulation.metrics import share
-
-__all__ = ["render"]
 
 MOST_GROUPS = 30
 BINS = 40
@@ -82,7 +81,7 @@ def _best(summary: JsonObject) -> list[JsonObject]:
 def _marked(text: str, names: Sequence[str]) -> str:
     """A sentence in which names in right-to-left scripts are isolated."""
     for name in names:
-        if (marked := charts.isolated(name)) != name:
+        if (marked := isolated(name)) != name:
             text = text.replace(name, marked)
     return text
 

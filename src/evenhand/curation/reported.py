@@ -11,8 +11,6 @@ from evenhand.curation.page import render
 from evenhand.curation.summary import frame_of
 from evenhand.notation import JsonObject
 
-__all__ = ["Reported"]
-
 
 class Reported(ABC):
     """The figures and the page made from a summary."""

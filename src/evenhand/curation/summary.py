@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,8 +16,6 @@ from evenhand.curation.figures import DELTA, Predictions, by_group, overall, pic
 from evenhand.curation.rounds import Rounds
 from evenhand.learners.choosing import Choice
 from evenhand.notation import JsonObject
-
-__all__ = ["SCHEMA", "Facts", "frame_of", "summarise"]
 
 SCHEMA = 2
 _FIRST = ("group", "accuracy", "low", "high", "count")
@@ -39,7 +36,7 @@ class Facts:
         progress: budget, rows to label and whether all is done, while labels are made.
     """
 
-    settings: dict[str, Any]
+    settings: JsonObject
     group_columns: Sequence[str]
     features: Sequence[str]
     notes: Sequence[str]

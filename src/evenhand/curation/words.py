@@ -10,20 +10,6 @@ from evenhand.claims.planning import labels_for_width
 from evenhand.notation import JsonObject
 from evenhand.risks import RATES, title_of
 
-__all__ = [
-    "advice",
-    "best_candidates",
-    "compared",
-    "gain",
-    "is_rate",
-    "joined",
-    "percent",
-    "points",
-    "spread",
-    "title",
-    "value",
-]
-
 WIDTH = 0.03
 """Half the width of an interval narrow enough to be useful."""
 

@@ -37,7 +37,7 @@ DATASETS: dict[str, Callable[..., Any]] = {
 }
 
 
-def load(name: str, **settings: Any) -> Any:
+def load(name: str, **settings: object) -> Any:
     """A data set as a source, by name.
 
     Args:

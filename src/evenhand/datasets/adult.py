@@ -8,9 +8,8 @@ import pandas as pd
 
 from evenhand.datasets.packaged import original
 from evenhand.errors import InputError
+from evenhand.notation import JsonObject
 from evenhand.sources.table.table import Table
-
-__all__ = ["adult", "adult_frame"]
 
 COLUMNS = (
     "age",
@@ -57,6 +56,6 @@ def adult(**settings: Any) -> Table:
     use = settings.get("use_group_as_feature", False)
     groups = settings.pop("groups", "race and sex")
     features = [name for name in COLUMNS[:-1] if use or name not in {"race", "sex"}]
-    defaults: dict[str, Any] = {"features": features, "test": adult_frame("test"), "name": "adult"}
+    defaults: JsonObject = {"features": features, "test": adult_frame("test"), "name": "adult"}
     defaults |= {"scale": "minmax", "scale_by": "pool"}
     return Table(adult_frame("train"), label="income", groups=groups, **(defaults | settings))

@@ -16,8 +16,6 @@ from evenhand.errors import InputError
 from evenhand.files import write_atomically
 from evenhand.sources.images.images import Images
 
-__all__ = ["CIFAR_PAIRS", "cifar10"]
-
 CIFAR_PAIRS = {
     "airplane/ship": (0, 8),
     "automobile/truck": (1, 9),

@@ -12,8 +12,6 @@ from pathlib import Path
 from evenhand.errors import InputError
 from evenhand.files import write_atomically
 
-__all__ = ["Remote", "data_folder", "find"]
-
 _CHUNK = 1 << 20
 
 

@@ -13,8 +13,6 @@ from evenhand.arrays import Bytes, Ints, Values
 from evenhand.datasets.download import Remote, find
 from evenhand.sources.images.images import Images
 
-__all__ = ["FASHION_PAIRS", "FILES", "fashion_mnist", "read_images"]
-
 FASHION_PAIRS = {
     "T-shirt/Shirt": (0, 6),
     "Trouser/Dress": (1, 3),

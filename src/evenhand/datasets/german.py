@@ -7,9 +7,8 @@ from typing import Any
 import pandas as pd
 
 from evenhand.datasets.packaged import original
+from evenhand.notation import JsonObject
 from evenhand.sources.table.table import Table
-
-__all__ = ["german", "german_frame"]
 
 COLUMNS = (
     "checking-account",
@@ -59,7 +58,7 @@ def german(**settings: Any) -> Table:
     use = settings.get("use_group_as_feature", False)
     groups = settings.pop("groups", "sex")
     features = [name for name in COLUMNS[:-1] if use or name != "personal-status"]
-    defaults: dict[str, Any] = {"features": features, "test": 0.3, "name": "german"}
+    defaults: JsonObject = {"features": features, "test": 0.3, "name": "german"}
     if "split_by" not in settings and isinstance(settings.get("test", 0.3), float):
         defaults["stratify"] = False
     defaults |= {"scale": "minmax", "scale_by": "pool"}

@@ -10,8 +10,6 @@ from pathlib import Path
 
 from evenhand.errors import InputError
 
-__all__ = ["ORIGINALS", "Original", "original", "pack"]
-
 
 @dataclass(frozen=True)
 class Original:

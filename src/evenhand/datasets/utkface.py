@@ -18,8 +18,6 @@ from evenhand.errors import InputError
 from evenhand.sources.images.images import Images
 from evenhand.sources.images.store import LazyStore
 
-__all__ = ["RACES", "SPLITS", "LeakingSplit", "utkface"]
-
 RACES = ("White", "Black", "Asian", "Indian", "Other")
 SPLITS = ("random", "crop_part1", "paper")
 _SEXES = np.array(["male", "female"])

@@ -17,8 +17,6 @@ from evenhand.sources.base import Source
 if TYPE_CHECKING:
     from evenhand.learners.base import Learner, Model
 
-__all__ = ["choose_models"]
-
 
 def choose_models(block: Trials, source: Source, learner: Learner, plain: Sequence[Model]) -> list[FinalModel]:
     """Each trial's final model, chosen on everything it has drawn, as `Campaign.final_model` chooses; else `plain`."""

@@ -19,8 +19,6 @@ from evenhand.uniforms import CHOICES, Roles, Uniforms
 if TYPE_CHECKING:
     from evenhand.arrays import Features
 
-__all__ = ["Engine"]
-
 
 class Engine:
     """Arrays with a leading trial axis T and the groups last, and the three steps that update them.

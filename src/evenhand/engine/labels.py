@@ -10,13 +10,11 @@ import numpy as np
 from evenhand.arrays import Ints, Values
 from evenhand.errors import InputError
 
-__all__ = ["Labels", "read_labels"]
-
 
 class Labels:
     """The classes known so far; if they are `fixed`, any other label is refused."""
 
-    def __init__(self, classes: Iterable[Any] | None = None, *, fixed: bool = True) -> None:
+    def __init__(self, classes: Iterable[object] | None = None, *, fixed: bool = True) -> None:
         given = [] if classes is None else _plain(list(classes))
         if len(set(given)) != len(given):
             raise InputError(f"classes has a label twice: {given}")
@@ -75,7 +73,7 @@ def _plain(y: object) -> list[object]:
     return labels if array.dtype != object else [v.item() if isinstance(v, np.generic) else v for v in labels]
 
 
-def _sorted(labels: list[Any]) -> list[Any]:
+def _sorted(labels: list[object]) -> list[Any]:
     try:
         return sorted(labels)
     except TypeError:

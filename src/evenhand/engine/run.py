@@ -23,8 +23,6 @@ from evenhand.strategies.base import Strategy, needs_of
 if TYPE_CHECKING:
     from evenhand.learners.base import Learner, Model
 
-__all__ = ["Record", "Round", "Settings", "each_round", "run_block"]
-
 
 @dataclass
 class Record:

@@ -17,7 +17,6 @@ from evenhand.strategies.base import needs_of
 if TYPE_CHECKING:
     from evenhand.strategies.base import Strategy
 
-__all__ = ["as_population", "as_seed", "check_settings", "drawn_seed", "forced_warning", "learner_seed"]
 
 MOST_LABELS = 10**15
 """The largest budget: larger counts would not fit the databases' integers."""

@@ -26,8 +26,6 @@ from evenhand.strategies.standing import offered, request_size
 if TYPE_CHECKING:
     from evenhand.learners.base import Learner
 
-__all__ = ["Settings", "Step", "Trials", "check_tests", "open_stream"]
-
 
 @dataclass(frozen=True)
 class Settings:
@@ -151,7 +149,7 @@ class Trials:
         return check_tests(self.name, self.stream, self.settings.risk).accuracies_and_risks(models, self.measure)
 
 
-def open_stream(source: Source, learner: Any, seed: int, trials: Sequence[int]) -> Stream:
+def open_stream(source: Source, learner: object, seed: int, trials: Sequence[int]) -> Stream:
     """The draws of a source in the form the learner takes: columns as they are if it needs them, else numbers."""
     if not needs_columns(learner):
         return source.open(seed, trials)

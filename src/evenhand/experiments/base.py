@@ -18,7 +18,6 @@ from evenhand.notation import JsonObject
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Experiment", "Findings", "Measured", "Needs", "Number", "Runs", "measured"]
 
 Runs = Mapping[str, Mapping[str, Record]]
 """The records of an experiment, by study and by strategy's label."""

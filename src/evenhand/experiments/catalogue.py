@@ -9,8 +9,6 @@ from importlib import import_module
 from evenhand.errors import InputError
 from evenhand.experiments.base import Experiment
 
-__all__ = ["choose", "experiments"]
-
 _MODULES = (
     "mixture_curve",
     "convergence",

@@ -14,21 +14,6 @@ from evenhand.engine.run import Record
 from evenhand.experiments.base import Number
 from evenhand.simulation import metrics
 
-__all__ = [
-    "ceilings",
-    "curves",
-    "final_gap",
-    "final_share",
-    "gains",
-    "gains_between",
-    "half_gap",
-    "leads",
-    "mean_number",
-    "share",
-    "tested_rounds",
-    "worst",
-]
-
 
 def share(record: Record, group: str) -> Floats:
     """π_t of a group, (rounds, trials)."""

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from evenhand.errors import InputError
 from evenhand.experiments.base import Experiment, Findings
@@ -22,7 +22,6 @@ from evenhand.notation import JsonObject
 if TYPE_CHECKING:
     from evenhand.experiments.run import Options
 
-__all__ = ["SCHEMA", "VALUES", "Output", "values_text"]
 
 VALUES = "verdicts.json"
 SCHEMA = 1
@@ -53,7 +52,9 @@ class Output:
         there = "key" in entry and all((self.folder / f"{name}.{kind}").exists() for kind in _FORMATS)
         return there and key in (None, entry["key"])
 
-    def enter(self, experiment: Experiment, options: Options, findings: Findings | None = None, **details: Any) -> None:
+    def enter(
+        self, experiment: Experiment, options: Options, findings: Findings | None = None, **details: object
+    ) -> None:
         """Add an experiment, with its findings if there are any: the figure and the table are written at once."""
         entry = self._about(experiment, options) | details
         if findings is not None:
@@ -95,7 +96,7 @@ class Output:
 
         # fixed ids and no date: the same numbers give the same file
         with mpl.rc_context({"svg.hashsalt": name, "svg.fonttype": "none"}):
-            settings: dict[str, Any]
+            settings: JsonObject
             for kind, settings in (("png", {"dpi": 110}), ("svg", {"metadata": {"Date": None}})):
                 path = self.folder / f"{name}.{kind}"
                 write_atomically(path, partial(findings.figure.savefig, format=kind, **settings))

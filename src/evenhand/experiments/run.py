@@ -18,8 +18,6 @@ from evenhand.simulation.backends import check_backend, spread
 from evenhand.simulation.blocks import Block, run_apart
 from evenhand.simulation.store import Store, key_of
 
-__all__ = ["SCALES", "Options", "Outcome", "collect", "reproduce"]
-
 SCALES = ("quick", "paper")
 Watch = Callable[[str, int, int, int], None]
 """Told of progress: experiment, trials done, trials failed, trials in all."""

@@ -8,14 +8,12 @@ from functools import lru_cache, partial
 from importlib.metadata import version
 from typing import Any
 
-from evenhand.engine.run import Settings
+from evenhand.engine.trials import Settings
 from evenhand.notation import JsonObject
 from evenhand.simulation.blocks import Block, cut
 from evenhand.sources.base import Source
 from evenhand.sources.catalogue import learner_for, open_source
 from evenhand.strategies import parse_strategy, strategy_text
-
-__all__ = ["Study", "open_study", "open_study_source"]
 
 _SCHEMA = 1
 

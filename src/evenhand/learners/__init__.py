@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 
-def as_learner(given: Any, risk: Risk = ERROR) -> Any:
+def as_learner(given: object, risk: Risk = ERROR) -> Any:
     """A copy of a learner; wraps a bare scikit-learn classifier, refuses one without the probabilities a risk needs."""
     if isinstance(given, type):
         raise InputError(f"give an object, {given.__name__}(), not the class {given.__name__}")
@@ -46,7 +46,7 @@ def as_learner(given: Any, risk: Risk = ERROR) -> Any:
     return learner
 
 
-def _check_settings(learner: Any) -> None:
+def _check_settings(learner: object) -> None:
     """Refuse settings that would fail in every fit, before anything is told."""
     if isinstance(learner, Logistic):
         learner.check_settings()

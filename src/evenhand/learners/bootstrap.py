@@ -10,8 +10,6 @@ from evenhand.arrays import Floats, Ints
 from evenhand.learners.crossing import CrossFit
 from evenhand.risks import Outcomes
 
-__all__ = ["deviation", "worst_risks"]
-
 DRAWS = 200
 _ROOM = 2_000_000  # counts kept in memory at a time
 

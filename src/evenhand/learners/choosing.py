@@ -25,7 +25,6 @@ from evenhand.risks import ERROR, Measure, Risk
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Candidate", "Choice", "FinalModel", "fit_chosen", "why_plain"]
 
 # each candidate is fitted on four fifths: near enough to all rows, and only five fits
 FOLDS = 5
@@ -232,7 +231,7 @@ def why_plain(learner: Any, y: Values, groups: int) -> str | None:
     return None
 
 
-def _weights(learner: Any, rows: Rows, measure: Measure, cross: CrossFit, groups: int, seed: int) -> Floats:
+def _weights(learner: object, rows: Rows, measure: Measure, cross: CrossFit, groups: int, seed: int) -> Floats:
     """Group weights from risks in sample, which vary less, or out of fold if the learner fits its rows too closely."""
     settings: dict[str, Any] = {"rounds": _ROUNDS if _is_quick(learner) else _FEW_ROUNDS, "rate": _RATE, "seed": seed}
     shares = np.bincount(rows.group, minlength=groups) / len(rows.y)
@@ -243,7 +242,7 @@ def _weights(learner: Any, rows: Rows, measure: Measure, cross: CrossFit, groups
     return find_weights(learner, rows, measure, groups, folds=min(FOLDS, len(rows.y)), **settings).q
 
 
-def _is_quick(learner: Any) -> bool:
+def _is_quick(learner: object) -> bool:
     return hasattr(learner, "refits")
 
 

@@ -7,10 +7,8 @@ from typing import Any
 
 from evenhand.errors import InputError
 
-__all__ = ["check_columns", "needs_columns", "selects_columns"]
 
-
-def needs_columns(learner: Any) -> bool:
+def needs_columns(learner: object) -> bool:
     """Whether a learner gets a table's columns as they are, in a frame, instead of encoded as numbers.
 
     A custom learner says so with `needs_columns = True`. A scikit-learn Pipeline gets them if a ColumnTransformer in it
@@ -22,7 +20,7 @@ def needs_columns(learner: Any) -> bool:
     return hasattr(learner, "get_params") and selects_columns(learner)
 
 
-def selects_columns(estimator: Any) -> bool:
+def selects_columns(estimator: object) -> bool:
     """Whether a ColumnTransformer somewhere in a scikit-learn estimator selects columns by name, or by a function.
 
     >>> from sklearn.compose import make_column_transformer
@@ -43,7 +41,7 @@ def selects_columns(estimator: Any) -> bool:
     )
 
 
-def check_columns(learner: Any, there: Sequence[str], left_out: Mapping[str, str]) -> None:
+def check_columns(learner: object, there: Sequence[str], left_out: Mapping[str, str]) -> None:
     """Refuse a learner that names a column it will not get; `left_out` says why a column is not a feature."""
     estimator = getattr(learner, "estimator", learner)
     for name in dict.fromkeys(_wanted(estimator)):
@@ -67,7 +65,7 @@ def _by_name(columns: Any) -> bool:
         return False
 
 
-def _wanted(estimator: Any) -> Iterator[str]:
+def _wanted(estimator: object) -> Iterator[str]:
     """The names that an estimator selects from its input; those of later steps are names that earlier steps gave."""
     from sklearn.compose import ColumnTransformer
 

@@ -17,18 +17,6 @@ from evenhand.risks import Measure, Outcomes, Risk
 if TYPE_CHECKING:
     from evenhand.learners.base import Learner
 
-__all__ = [
-    "CrossFit",
-    "FoldRefits",
-    "Refits",
-    "Rows",
-    "group_places",
-    "group_weights",
-    "make_folds",
-    "measure_of",
-    "refits_of",
-]
-
 
 class Rows(NamedTuple):
     """Labelled rows: features, labels, the position of each row's group, and how often each row counts."""

@@ -23,7 +23,6 @@ from evenhand.risks import Measure, OwnRisk, Risk, as_risk
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Minimax", "Weighting", "find_weights"]
 
 _LEAST = 1e-6
 """No group's weight falls below this, so that the model still knows a class that only this group has."""
@@ -91,7 +90,7 @@ class Weighting:
 
 
 def find_weights(
-    learner: Any,
+    learner: object,
     rows: Rows,
     measure: Measure,
     groups: int,
@@ -162,9 +161,9 @@ class Minimax(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
 
     def __init__(
         self,
-        learner: Any = None,
+        learner: object = None,
         risk: str | Risk | OwnRisk = "error",
-        positive: Any = None,
+        positive: object = None,
         folds: int = 5,
         rounds: int = 10,
         rate: float = 0.5,
@@ -181,7 +180,7 @@ class Minimax(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         X: Features,
         y: ArrayLike,
         *,
-        groups: Any = None,
+        groups: object = None,
         sample_weight: ArrayLike | None = None,
         previous: Model | None = None,
         seed: int = 0,

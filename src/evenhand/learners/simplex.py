@@ -10,8 +10,6 @@ from scipy.optimize import nnls
 
 from evenhand.arrays import Floats
 
-__all__ = ["maximise", "optimality_gap"]
-
 _FIRST_STEP = 0.2
 _HEAVY = 1e4
 

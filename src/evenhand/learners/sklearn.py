@@ -16,8 +16,6 @@ from evenhand.learners.base import Model
 from evenhand.learners.columns import selects_columns
 from evenhand.learners.weights import as_weights, weight_key
 
-__all__ = ["ConstantModel", "SklearnLearner", "SklearnModel"]
-
 
 @dataclass(frozen=True)
 class ConstantModel:
@@ -35,17 +33,17 @@ class ConstantModel:
         """That class, for every row."""
         return np.full(len(X) if not hasattr(X, "shape") else X.shape[0], self.label)
 
-    def predict_log_proba(self, X: Any) -> Floats:
+    def predict_log_proba(self, X: object) -> Floats:
         """The logarithm of its probability, for every row; the rest belongs to classes not seen yet."""
         return np.full((len(self.predict(X)), 1), np.log((self.examples + 1) / (self.examples + 2)))
 
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: object) -> Floats:
         """Its probability, for every row."""
         return np.exp(self.predict_log_proba(X))
 
 
 @contextmanager
-def _failing(estimator: Any, what: str) -> Iterator[None]:
+def _failing(estimator: object, what: str) -> Iterator[None]:
     """Turn an error of the classifier into a `LearnerError`: it is the learner that failed, not Evenhand."""
     try:
         yield

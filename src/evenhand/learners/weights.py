@@ -16,8 +16,6 @@ from evenhand.learners.base import Model, traits_of
 if TYPE_CHECKING:
     from evenhand.learners.base import Learner
 
-__all__ = ["as_weights", "fit_learner", "takes_weights", "weight_key"]
-
 
 def as_weights(given: object, n: int) -> Floats:
     """One weight per example as numbers; refuses weights that are negative, not finite, all zero or too few.
@@ -50,7 +48,7 @@ def takes_weights(learner: Learner) -> bool:
     return _has_parameter(learner.fit, "sample_weight")
 
 
-def weight_key(estimator: Any, method: str = "fit") -> str | None:
+def weight_key(estimator: object, method: str = "fit") -> str | None:
     """The keyword by which a scikit-learn estimator's `fit` takes weights; None where it takes none.
 
     A Pipeline hands them to its last step; a search over settings hands them to what it searches.

@@ -20,8 +20,6 @@ from evenhand.errors import LedgerError, NotFound
 from evenhand.ledger.text import as_text, from_text
 from evenhand.notation import JsonValue
 
-__all__ = ["Busy", "Event", "Example", "Ledger", "Reader", "RowOrder", "StoredModel", "Writer"]
-
 
 class Busy(LedgerError):
     """Another process has the write lock; nothing was begun."""

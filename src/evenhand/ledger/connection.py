@@ -17,8 +17,6 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError
 from evenhand.errors import InputError, LedgerError
 from evenhand.ledger.base import Busy
 
-__all__ = ["BUSY_SECONDS", "begin_sqlite", "connect", "sqlite_path", "translated"]
-
 BUSY_SECONDS = 120
 """How long a writer waits for its turn."""
 _SYNCHRONOUS = ("full", "normal")

@@ -6,8 +6,6 @@ from collections.abc import Iterable
 
 from evenhand.ledger.base import Event, Example, Ledger, RowOrder
 
-__all__ = ["copy"]
-
 
 def copy(source: Ledger, target: Ledger, names: Iterable[str] | None = None) -> list[str]:
     """Copy campaigns, all by default, each as it is at one moment; returns their names.

@@ -36,8 +36,6 @@ from evenhand.ledger.base import Event, Example, Ledger, Reader, RowOrder, Store
 from evenhand.ledger.connection import begin_sqlite, connect, sqlite_path, translated
 from evenhand.ledger.text import as_text, from_text
 
-__all__ = ["DatabaseLedger"]
-
 _C, _E, _X, _M, _S, _L, _O = (
     table.c
     for table in (
@@ -351,7 +349,7 @@ class _DatabaseWriter(Writer):
         for first in range(0, len(examples), _CHUNK):
             self._connection.execute(self._upsert, _rows(self._campaign, examples[first : first + _CHUNK]))
 
-    def _read(self, question: Select[Any], values: Mapping[str, object]) -> list[Example]:
+    def _read(self, question: Select[object], values: Mapping[str, object]) -> list[Example]:
         self._put_examples()
         return [_example(row) for row in self._connection.execute(question, {"ours": self._campaign, **values})]
 

@@ -14,8 +14,6 @@ from operator import itemgetter
 from evenhand.errors import Conflict, LedgerError
 from evenhand.ledger.base import Event, Example, Ledger, Reader, RowOrder, StoredModel, Writer
 
-__all__ = ["MemoryLedger"]
-
 _MANY = 1000  # examples that enter or leave a pool one by one; if there are more, the whole pool is sorted again
 
 

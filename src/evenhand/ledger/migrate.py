@@ -7,8 +7,6 @@ from sqlalchemy import Connection, Engine, inspect, text
 from evenhand.errors import InputError
 from evenhand.ledger.connection import begin_sqlite
 
-__all__ = ["HEAD", "prepare"]
-
 HEAD = "0001"
 """The revision of the tables this version works with."""
 

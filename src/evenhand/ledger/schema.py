@@ -19,11 +19,6 @@ from sqlalchemy import (
     text,
 )
 
-__all__ = [
-    "altered", "campaigns", "complete", "events", "examples", "in_pool", "leases", "models", "orders", "snapshots", "tokens",
-    "webhooks"
-]  # fmt: skip
-
 metadata = MetaData()
 
 

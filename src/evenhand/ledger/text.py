@@ -8,8 +8,6 @@ import orjson
 
 from evenhand.errors import InputError
 
-__all__ = ["as_text", "from_text"]
-
 
 def as_text(value: object) -> str:
     """A value as JSON.

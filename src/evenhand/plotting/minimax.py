@@ -13,8 +13,6 @@ from evenhand.plotting.panels import COLOURS, panels
 if TYPE_CHECKING:
     from evenhand.learners.minimax import Minimax
 
-__all__ = ["plot_minimax"]
-
 
 def plot_minimax(fitted: Minimax) -> Figure:
     """Every group's risk, and its weight, against the rounds of a fitted `Minimax`."""

@@ -12,7 +12,6 @@ from evenhand.arrays import Floats, Ints
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["COLOURS", "band", "panels"]
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6D31", "#000000")
 """Okabe and Ito's palette, which colour-blind readers can tell apart."""

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from evenhand.simulation.result import Result
 
-__all__ = ["plot_groups", "plot_mixture", "plot_worst_group"]
-
 
 def _panels(count: int, y: str, title: str) -> tuple[Figure, list[Axes]]:
     return panels(count, "labels", y, title=title, width=4.6)

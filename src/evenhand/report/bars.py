@@ -20,8 +20,6 @@ from evenhand.report.plane import (
     wrapped,
 )
 
-__all__ = ["Bar", "bars"]
-
 _ROW = 26
 _MOST_NAME = 0.42
 

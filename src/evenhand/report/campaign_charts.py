@@ -15,8 +15,6 @@ from evenhand.report.plane import NARROW, number, percent
 from evenhand.report.times import time_marks
 from evenhand.report.view import OTHERS, PERCENT, CampaignView, GroupRow
 
-__all__ = ["CHARTS", "Chart"]
-
 _MOST_ROWS = 12
 _MOST_LINES = 8
 _MOST_PEOPLE = 6

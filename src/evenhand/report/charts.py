@@ -10,7 +10,6 @@ from html import escape
 from evenhand.report.plane import (
     COLOURS,
     LINE,
-    NARROW,
     WIDTH,
     Plane,
     isolated,
@@ -27,22 +26,6 @@ from evenhand.report.plane import (
     width_of,
     wrapped,
 )
-
-__all__ = [
-    "MOST_AREAS",
-    "NARROW",
-    "WIDTH",
-    "TONE",
-    "Interval",
-    "Line",
-    "areas",
-    "colour_of",
-    "few_areas",
-    "intervals",
-    "isolated",
-    "lines",
-    "ticks",
-]
 
 SIDE = 0.32
 """The share of a chart's width that names beside it may take; longer ones stand above their rows."""

@@ -11,11 +11,9 @@ from jinja2 import BaseLoader, ChoiceLoader, Environment, FileSystemLoader, Stri
 from markupsafe import Markup, escape
 
 from evenhand.report.campaign_charts import CHARTS, FULL, REASONS
-from evenhand.report.charts import colour_of, isolated
-from evenhand.report.plane import NARROW, WIDTH
+from evenhand.report.charts import colour_of
+from evenhand.report.plane import NARROW, WIDTH, isolated
 from evenhand.report.view import PERCENT, CampaignView
-
-__all__ = ["TEMPLATES", "both", "campaign_report", "environment", "look"]
 
 # a hyphen before a number that stands alone; those inside words and dates stay
 _MINUS = re.compile(r"(?<![\w.-])-(?=\d)")

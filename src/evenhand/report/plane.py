@@ -11,11 +11,6 @@ from unicodedata import bidirectional, east_asian_width
 
 from evenhand.report.times import TimeMarks
 
-__all__ = [
-    "COLOURS", "LEFT", "LINE", "NARROW", "RIGHT", "WIDTH", "Plane", "isolated", "legend", "number", "padded", "percent",
-    "picture", "room_left", "shortened", "text_at", "thinned", "ticks", "width_of", "wrapped",
-]  # fmt: skip
-
 WIDTH, NARROW = 760, 360
 """The width of a chart on a page, and on a phone."""
 LEFT, RIGHT = 56, 36

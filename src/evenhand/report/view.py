@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Alert", "CampaignView", "Collector", "GroupRow", "Next", "colours_for", "written"]
-
 OTHERS = -1
 """The colour that less important groups share."""
 PERCENT = "\u00a0%"

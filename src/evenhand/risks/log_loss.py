@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike
 from evenhand.arrays import Floats, Ints, Mask
 from evenhand.errors import InputError
 
-__all__ = ["is_wrong", "log_losses", "margin_log_losses", "of_log_chances"]
-
 UNSEEN = -float(np.log(1e-15))
 """The log loss of a label that the model has never seen."""
 

@@ -12,23 +12,9 @@ from numpy.typing import ArrayLike
 from evenhand.arrays import Floats, Ints, Mask, Values
 from evenhand.errors import InputError, RiskError
 from evenhand.extending import is_factory, make
+from evenhand.notation import JsonObject
 from evenhand.risks.log_loss import log_losses
 from evenhand.risks.tally import Outcomes, Tally
-
-__all__ = [
-    "ERROR",
-    "ABOUT_POSITIVE",
-    "NAMES",
-    "RATES",
-    "TREND_IS_ACCURACY",
-    "Costs",
-    "Measure",
-    "OwnRisk",
-    "Risk",
-    "as_risk",
-    "is_same_class",
-    "title_of",
-]
 
 NAMES = ("error", "log", "fnr", "fpr", "balanced")
 """The risks that need nothing but their name."""
@@ -83,7 +69,7 @@ class Risk:
         """The risk of the running statement: the error, if a group's risk is not a mean of numbers in [0, 1]."""
         return ERROR if self.name in ("log", "balanced") else self
 
-    def for_classes(self, classes: Sequence[Any] | Values, *, final: bool = True) -> Measure:
+    def for_classes(self, classes: Sequence[object] | Values, *, final: bool = True) -> Measure:
         """The risk for these sorted classes; `final=False` if more classes may still appear."""
         labels = np.asarray(classes).tolist()
         K = len(labels)
@@ -102,7 +88,7 @@ class Risk:
             return Measure(self, tuple(labels), table, relevant)
         return Measure(self, tuple(labels), wrong, np.ones(K, dtype=bool))
 
-    def _position(self, labels: list[Any], final: bool) -> int:
+    def _position(self, labels: list[object], final: bool) -> int:
         """The position of the positive class; −1 if it may still appear."""
         # by value and kind first: True equals 1 in Python
         wanted = self.positive
@@ -115,7 +101,7 @@ class Risk:
         shown = ", ".join(map(repr, labels[:10]))
         raise InputError(f"positive={self.positive!r} is not a class: the classes are {shown}")
 
-    def _costs_of(self, labels: list[Any]) -> Floats:
+    def _costs_of(self, labels: list[object]) -> Floats:
         """The costs in the order of the labels, scaled so that the dearest confusion costs 1."""
         table = np.array(self.costs)
         if len(table) != len(labels):
@@ -131,9 +117,9 @@ class Risk:
         # a prediction that is no class costs what the dearest mistake on that example costs
         return np.asarray(np.column_stack((table, table.max(axis=1))) / table.max(), dtype=float)
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> JsonObject:
         """The risk as plain values: its text and, where it has them, the positive class and the classes of its costs."""
-        found: dict[str, Any] = {"risk": str(self), "positive": self.positive, "cost_classes": list(self.order) or None}
+        found: JsonObject = {"risk": str(self), "positive": self.positive, "cost_classes": list(self.order) or None}
         return {name: value for name, value in found.items() if value is not None}
 
     def __str__(self) -> str:
@@ -142,7 +128,7 @@ class Risk:
         return self.name
 
 
-def is_same_class(label: Any, wanted: Any) -> bool:
+def is_same_class(label: object, wanted: object) -> bool:
     """Whether a class is the one that somebody named, perhaps as text on a command line.
 
     >>> is_same_class(1, "1"), is_same_class(True, "true"), is_same_class("Ill", "ill")
@@ -153,7 +139,7 @@ def is_same_class(label: Any, wanted: Any) -> bool:
     return bool(label == wanted) or str(label) == str(wanted)
 
 
-def _read_only(values: Any) -> Any:
+def _read_only(values: object) -> Any:
     """The same array as a read-only view, so that a user's function cannot change it."""
     if not isinstance(values, np.ndarray):
         return values
@@ -172,7 +158,7 @@ def _short(value: float) -> str:
     return str(int(value)) if value.is_integer() else repr(value)
 
 
-def Costs(matrix: ArrayLike, classes: Sequence[Any] | None = None) -> Risk:
+def Costs(matrix: ArrayLike, classes: Sequence[object] | None = None) -> Risk:
     """What each confusion costs: a row for every true class, a column for every predicted one.
 
     Rows and columns are in the order of `classes`, or of the campaign's or source's classes. Costs are scaled so that
@@ -292,7 +278,7 @@ class Measure:
             return Outcomes(values, relevant, codes != predicted, np.zeros_like(codes))
         return self.of_codes(codes, predicted, log_losses(model, X, labels) if self.table is None else None)
 
-    def _own(self, model: Any, X: Any, y: Values) -> tuple[Floats, Mask]:
+    def _own(self, model: object, X: object, y: Values) -> tuple[Floats, Mask]:
         """What the user's function returns, checked."""
         assert self.risk.function is not None
         what = f"the risk {self.risk.name!r}"

@@ -9,8 +9,6 @@ import numpy as np
 
 from evenhand.arrays import Floats, Ints, Mask
 
-__all__ = ["Outcomes", "Tally", "accuracy_of"]
-
 
 class Outcomes(NamedTuple):
     """How well a model does on each of some examples.

@@ -21,19 +21,6 @@ from evenhand.server.streams import Streams
 from evenhand.server.tokens import Grant, Role, Tokens
 from evenhand.server.worker import Worker
 
-__all__ = [
-    "Admin",
-    "Collecting",
-    "Everywhere",
-    "Leading",
-    "Parts",
-    "Seat",
-    "Viewing",
-    "anybody",
-    "grant_of",
-    "parts_of",
-]
-
 
 @dataclass(frozen=True)
 class Parts:

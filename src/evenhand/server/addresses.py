@@ -16,8 +16,6 @@ import httpx
 
 from evenhand.errors import InputError
 
-__all__ = ["checked_address", "pinned"]
-
 _UNICAST = ipaddress.ip_network("2000::/3")
 """The addresses of the IPv6 internet. Whatever lies outside is local, or stands for an IPv4 address or a router's step."""
 _NOT_PUBLIC = tuple(

@@ -31,8 +31,6 @@ from evenhand.server.tokens import Tokens
 from evenhand.server.watching import watch
 from evenhand.server.worker import Worker
 
-__all__ = ["create_app"]
-
 _LOG = logging.getLogger("evenhand.server")
 _THREADS = 40
 _PATIENCE = 15.0

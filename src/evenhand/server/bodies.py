@@ -14,12 +14,11 @@ from fastapi.routing import APIRoute
 from starlette.requests import Request as StarletteRequest
 
 from evenhand.campaign.log import Once
+from evenhand.notation import JsonObject
 from evenhand.server.incoming import Incoming
 from evenhand.server.parquet import Limits, rehearse
 from evenhand.server.problems import Problem
 from evenhand.server.tokens import Grant
-
-__all__ = ["Json", "Key", "Route", "as_once", "file_kind", "table_body", "table_file", "unchanged"]
 
 _KINDS = {
     "text/csv": ".csv",
@@ -84,9 +83,9 @@ def unchanged(request: Request, tag: str) -> Response | None:
     return None
 
 
-def table_body(description: str, *, json: dict[str, Any] | None = None) -> dict[str, Any]:
+def table_body(description: str, *, json: JsonObject | None = None) -> JsonObject:
     """How the OpenAPI document describes a body that is a table, or JSON."""
-    content: dict[str, Any] = {kind: {"schema": {"type": "string", "format": "binary"}} for kind in _KINDS}
+    content: JsonObject = {kind: {"schema": {"type": "string", "format": "binary"}} for kind in _KINDS}
     if json is not None:
         content = {"application/json": {"schema": json}, **content}
     return {"requestBody": {"required": True, "description": description, "content": content}}

@@ -10,8 +10,6 @@ from evenhand.campaign import Campaign
 from evenhand.errors import NotFound
 from evenhand.ledger.database import DatabaseLedger
 
-__all__ = ["Campaigns"]
-
 _NUMBERED = re.compile(r"~[0-9]{1,18}")
 _MOST = 200
 """How many campaigns stay open; the least recently used one is closed, and reopening it takes milliseconds."""

@@ -17,16 +17,6 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from evenhand.server.guarding import HEADERS
 from evenhand.server.problems import problem
 
-__all__ = [
-    "HEAD_BYTES",
-    "HEAD_SECONDS",
-    "MOST_CONNECTIONS",
-    "STALLED_SECONDS",
-    "Connection",
-    "Server",
-    "allow_connections",
-]
-
 HEAD_SECONDS = 10.0
 """How long a client may take to send a request's headers."""
 HEAD_BYTES = 32_768

@@ -24,8 +24,6 @@ from evenhand.server.problems import answer, problem
 from evenhand.server.settings import Settings, is_loopback
 from evenhand.server.tokens import Grant, Role, Tokens
 
-__all__ = ["COOKIE", "HEADERS", "Guard", "is_tls", "route_of"]
-
 _LOG = logging.getLogger("evenhand.server")
 COOKIE = "evenhand_session"
 _SAFE = ("GET", "HEAD", "OPTIONS")

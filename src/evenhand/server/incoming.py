@@ -16,8 +16,6 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import Message, Receive
 
-__all__ = ["Incoming", "Room"]
-
 SMALL = 2**16
 """Bodies up to this size stay in memory."""
 BODY_SECONDS = 30.0

@@ -7,14 +7,12 @@ import signal
 import threading
 from functools import lru_cache
 from multiprocessing.connection import Connection
-from typing import Any
 
 from evenhand.campaign import Campaign
 from evenhand.campaign.log import Once
 from evenhand.errors import LedgerError
 from evenhand.ledger.database import DatabaseLedger
-
-__all__ = ["begin", "certify", "close", "dump", "refit", "verify"]
+from evenhand.notation import JsonObject
 
 
 def begin(alive: Connection) -> None:
@@ -50,7 +48,7 @@ def refit(url: str, name: str) -> bool:
     return _campaign(url, name).refit(record_failure=True)
 
 
-def certify(url: str, name: str, target: float | None, settings: dict[str, Any]) -> None:
+def certify(url: str, name: str, target: float | None, settings: JsonObject) -> None:
     """Freeze a model, and with a target begin to prove it."""
     _campaign(url, name).certify(target, **settings)
 
@@ -60,7 +58,7 @@ def close(url: str, name: str, reason: str, by: str | None, once: Once | None) -
     _campaign(url, name).close(reason, by=by, once=once)
 
 
-def verify(url: str, name: str) -> dict[str, Any]:
+def verify(url: str, name: str) -> JsonObject:
     """Check a campaign's ledger; one so damaged that the campaign cannot be opened is a finding, too."""
     from evenhand.campaign.verification import Verification
 
@@ -72,7 +70,7 @@ def verify(url: str, name: str) -> dict[str, Any]:
     return campaign.verify().as_dict()
 
 
-def dump(url: str, name: str, which: str) -> tuple[str, bytes, dict[str, Any] | None] | None:
+def dump(url: str, name: str, which: str) -> tuple[str, bytes, JsonObject | None] | None:
     """A model as bytes that are safe to load: its format, the bytes, and for the final model its choice."""
     from evenhand.learners.storing import dump_model
 

@@ -18,8 +18,6 @@ from evenhand.server.pages.shared import render
 from evenhand.server.problems import Problem
 from evenhand.server.tokens import SESSION_SECONDS, Grant
 
-__all__ = ["router"]
-
 router = APIRouter(include_in_schema=False)
 
 

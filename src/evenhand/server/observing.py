@@ -11,8 +11,6 @@ from datetime import UTC, datetime
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from starlette.types import Scope
 
-__all__ = ["Observer", "log_as_json"]
-
 _LOG = logging.getLogger("evenhand.server")
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _SECRET = re.compile(r"evh_[^/]*")

@@ -14,8 +14,6 @@ from typing import Any, NamedTuple
 from evenhand.errors import InputError
 from evenhand.server.problems import Problem
 
-__all__ = ["DELIVERY", "POOL", "Limits", "rehearse"]
-
 
 class Limits(NamedTuple):
     """The most that a table may unpack to: cells, which are rows times columns, and bytes."""

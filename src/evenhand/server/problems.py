@@ -12,9 +12,8 @@ from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
 from evenhand.errors import Conflict, EvenhandError, InputError, LearnerError, LedgerError, NotFound, NothingToAsk
+from evenhand.notation import JsonObject
 from evenhand.server.tokens import Grant, Role
-
-__all__ = ["PROBLEMS", "Problem", "answer", "handle_errors", "problem", "status_of"]
 
 _LOG = logging.getLogger("evenhand.server")
 _TITLES = {
@@ -56,7 +55,7 @@ _SHAPE = {
         "request_id": {"type": "string"},
     },
 }
-PROBLEMS: dict[int | str, dict[str, Any]] = {
+PROBLEMS: dict[int | str, JsonObject] = {
     status: {"description": title, "content": {"application/problem+json": {"schema": _SHAPE}}}
     for status, title in _TITLES.items()
     if status not in (405, 500)
@@ -89,7 +88,7 @@ def answer(error: EvenhandError, grant: Grant | None = None) -> Response:
         )
     if isinstance(error, InputError):
         refused = [row._asdict() for row in error.refused[:_MOST_REFUSED]]
-        more: dict[str, Any] = {"exit_code": 2, **({"refused": refused} if refused else {})}
+        more: JsonObject = {"exit_code": 2, **({"refused": refused} if refused else {})}
         if isinstance(error, NotFound):
             return problem(404, detail, "not_found", **more)
         if isinstance(error, Conflict):

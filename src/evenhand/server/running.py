@@ -15,8 +15,6 @@ from evenhand.server.observing import log_as_json
 from evenhand.server.settings import Settings
 from evenhand.server.tokens import Tokens
 
-__all__ = ["run"]
-
 _GRACE_SECONDS = 10
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import ipaddress
 from dataclasses import dataclass
 
-__all__ = ["Settings", "is_loopback"]
-
 _MIB = 2**20
 
 

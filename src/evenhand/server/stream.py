@@ -14,10 +14,9 @@ from fastapi.responses import Response, StreamingResponse
 from evenhand.campaign import Campaign
 from evenhand.errors import LedgerError
 from evenhand.ledger.database import DatabaseLedger
+from evenhand.notation import JsonObject
 from evenhand.server.access import Parts, Seat, grant_of, parts_of
 from evenhand.server.tokens import Grant
-
-__all__ = ["Newest", "events_in", "news", "news_of_all", "open_stream"]
 
 _POLL_SECONDS = 1.0
 _LIST_SECONDS = 3.0
@@ -70,7 +69,7 @@ def open_stream(request: Request, news: News, most: int) -> Response:
 def news(seat: Seat, after: int, stopping: asyncio.Event, newest: Newest) -> News:
     """The events of a campaign after a number, each as it comes."""
 
-    async def look(after: int) -> list[dict[str, Any]]:
+    async def look(after: int) -> list[JsonObject]:
         if await newest.of(seat.campaign) <= after:
             return []
         return await anyio.to_thread.run_sync(seat.campaign.events, after, _AT_ONCE)
@@ -81,7 +80,7 @@ def news(seat: Seat, after: int, stopping: asyncio.Event, newest: Newest) -> New
 def news_of_all(parts: Parts, grant: Grant, after: int, stopping: asyncio.Event, newest: Newest) -> News:
     """An event `moved` whenever something happened in the campaigns that somebody may see, numbered by all their events."""
 
-    async def look(after: int) -> list[dict[str, Any]]:
+    async def look(after: int) -> list[JsonObject]:
         now = events_in(await newest.of_all(parts.campaigns.ledger), grant)
         return [{"seq": now, "kind": "moved"}] if now > after else []
 
@@ -93,7 +92,7 @@ async def _following(
     grant: Grant,
     after: int,
     stopping: asyncio.Event,
-    look: Callable[[int], Awaitable[list[dict[str, Any]]]],
+    look: Callable[[int], Awaitable[list[JsonObject]]],
     seconds: float,
 ) -> News:
     """Yield what `look` finds after a number as it comes; a comment now and then shows that the stream is alive.

@@ -11,8 +11,6 @@ from prometheus_client import Gauge
 from evenhand.server.problems import Problem
 from evenhand.server.tokens import Grant
 
-__all__ = ["MOST_STREAMS", "Streams"]
-
 MOST_STREAMS = 500
 """Streams that may be open at once."""
 _LATER = {"Retry-After": "60"}

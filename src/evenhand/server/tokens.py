@@ -18,8 +18,7 @@ from evenhand.campaign.requests import as_time
 from evenhand.errors import InputError, NotFound
 from evenhand.ledger import schema
 from evenhand.ledger.database import DatabaseLedger
-
-__all__ = ["Grant", "Role", "Tokens"]
+from evenhand.notation import JsonObject
 
 _T, _C = schema.tokens.c, schema.campaigns.c
 _SHAPE = re.compile(r"evh_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
@@ -85,7 +84,7 @@ class Tokens:
         seconds: float | None = None,
         kind: str = "token",
         parent: str | None = None,
-    ) -> tuple[str, dict[str, Any]]:
+    ) -> tuple[str, JsonObject]:
         """Make a token: its text, which cannot be shown again, and the record that the database keeps."""
         check_text(name, "the token's name")
         if role is Role.admin and campaign is not None:
@@ -139,7 +138,7 @@ class Tokens:
         if known is None:
             raise NotFound(f"there is no token {number!r}: `evenhand token list` shows them")
 
-    def known(self, campaign: int | None = None, kinds: tuple[str, ...] = ("token", "share")) -> list[dict[str, Any]]:
+    def known(self, campaign: int | None = None, kinds: tuple[str, ...] = ("token", "share")) -> list[JsonObject]:
         """All tokens, or those of one campaign, newest last; never their secrets."""
         question = select(schema.tokens, _C.name.label("campaign_name")).where(_T.kind.in_(kinds)).order_by(_T.created)
         question = question.select_from(schema.tokens.outerjoin(schema.campaigns, _C.id == _T.campaign))
@@ -163,7 +162,7 @@ class Tokens:
         with self._ledger.transaction(writing=False) as connection:
             return connection.execute(known).first() is not None
 
-    def _shown(self, row: dict[str, Any], campaign: str | None) -> dict[str, Any]:
+    def _shown(self, row: JsonObject, campaign: str | None) -> JsonObject:
         shown = {name: row[name] for name in ("id", "kind", "name", "role")}
         times = {name: as_time(row[name]) for name in ("created", "expires", "revoked")}
         return {**shown, "campaign": campaign, **times, "valid": _is_valid((row["expires"], row["revoked"]))}

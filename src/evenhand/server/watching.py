@@ -14,8 +14,6 @@ from evenhand.errors import EvenhandError, LedgerError
 from evenhand.server.access import Parts
 from evenhand.server.webhooks import Due, Webhooks
 
-__all__ = ["watch"]
-
 _LOG = logging.getLogger("evenhand.server")
 _SECONDS = 2.0
 _SENDERS = 20

@@ -13,7 +13,7 @@ import uuid
 from base64 import b64encode
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import anyio
 import anyio.to_thread
@@ -28,9 +28,8 @@ from evenhand.campaign.requests import as_time
 from evenhand.errors import EvenhandError, InputError, NotFound, NothingToAsk
 from evenhand.ledger import Event, schema
 from evenhand.ledger.database import DatabaseLedger
+from evenhand.notation import JsonObject
 from evenhand.server.addresses import checked_address, pinned
-
-__all__ = ["KINDS", "Webhooks", "message_of"]
 
 KINDS = ("request.opened", "request.filled", "request.expired", "campaign.stopped", "learner.failed")
 _W = schema.webhooks.c
@@ -87,7 +86,7 @@ class Webhooks:
 
     def create(
         self, campaign: int, url: str, kinds: Sequence[str], seq: int, *, allowed: Sequence[str] = ()
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         """Make a webhook for what happens after event `seq`; returns it with its secret."""
         unknown = next((kind for kind in kinds if kind not in KINDS), None)
         if unknown is not None:
@@ -102,7 +101,7 @@ class Webhooks:
             number = connection.execute(insert(schema.webhooks).values(row).returning(_W.id)).scalar_one()
         return {"id": number, "url": url, "kinds": list(kinds), "secret": secret}
 
-    def of(self, campaign: int) -> list[dict[str, Any]]:
+    def of(self, campaign: int) -> list[JsonObject]:
         """The webhooks of a campaign, without their secrets."""
         question = select(schema.webhooks).where(_W.campaign == campaign).order_by(_W.id)
         with self._ledger.transaction(writing=False) as connection:

@@ -17,8 +17,6 @@ from evenhand.server import jobs
 from evenhand.server.observing import Observer
 from evenhand.server.problems import Problem
 
-__all__ = ["Worker"]
-
 T = TypeVar("T")
 _MOST_WAITING = 100
 _TRIES = 3

@@ -9,8 +9,6 @@ from typing import Any
 
 from evenhand.errors import InputError
 
-__all__ = ["BACKENDS", "Outcome", "check_backend", "spread"]
-
 BACKENDS = ("processes", "dask")
 
 _DEATHS = 5

@@ -7,12 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
-from evenhand.engine.run import Record, Settings, run_block
+from evenhand.engine.run import Record, run_block
+from evenhand.engine.trials import Settings
 from evenhand.learners.base import Learner
 from evenhand.sources.base import Source
 from evenhand.strategies import Strategy
-
-__all__ = ["Block", "cut", "run", "run_apart"]
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ from evenhand.risks import title_of
 if TYPE_CHECKING:
     from evenhand.simulation.result import Result
 
-__all__ = ["render"]
 
 _HALF = 490
 

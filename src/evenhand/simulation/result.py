@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pandas as pd
 
-from evenhand.engine.run import Record, Settings
+from evenhand.engine.run import Record
+from evenhand.engine.trials import Settings
 from evenhand.errors import InputError
 from evenhand.files import write_atomically
 from evenhand.learners.base import Learner
@@ -25,7 +26,6 @@ from evenhand.sources.identity import identity
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Result"]
 
 _OF_THE_WHOLE = ("strategies", "trials", "jobs", "trace")
 """Settings that no single trial depends on."""
@@ -44,7 +44,7 @@ class Result:
         fair_mixture: π* by group, if the source can compute it quickly (two groups).
     """
 
-    settings: dict[str, Any]
+    settings: JsonObject
     groups: tuple[str, ...]
     labels: tuple[str, ...]
     fair_mixture: dict[str, float] | None = None

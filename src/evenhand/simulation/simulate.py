@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from evenhand.engine.memories.build import runs_in_lockstep
-from evenhand.engine.run import Settings
 from evenhand.engine.settings import as_seed, check_settings, forced_warning
-from evenhand.engine.trials import check_tests
+from evenhand.engine.trials import Settings, check_tests
 from evenhand.errors import InputError
 from evenhand.extending import is_factory
 from evenhand.learners import Logistic, as_learner
@@ -31,8 +30,6 @@ from evenhand.sources.base import HasLearner, HasValidation, Source
 from evenhand.sources.catalogue import open_source
 from evenhand.strategies import Strategy, parse_strategy, strategy_text
 
-__all__ = ["BLOCK", "label_of", "simulate"]
-
 BLOCK = 100
 """How many trials run in lockstep; fewer if the record of a block would grow large. It never depends on `jobs`."""
 
@@ -43,7 +40,7 @@ _RECORD_SIZE = 4_000_000
 def simulate(
     source: Source | str,
     strategies: Sequence[Strategy | str] | Mapping[str, Strategy | str],
-    learner: Any = None,
+    learner: object = None,
     *,
     budget: int,
     trials: int = 100,
@@ -54,7 +51,7 @@ def simulate(
     warmup: int | None = None,
     validation: float = 0.5,
     risk: str | Risk | OwnRisk = "error",
-    positive: Any = None,
+    positive: object = None,
     final: str = "plain",
     trace: str = "full",
     progress: Callable[[int, int], None] | bool = False,

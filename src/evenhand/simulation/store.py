@@ -19,8 +19,6 @@ from evenhand.errors import InputError
 from evenhand.files import write_atomically
 from evenhand.notation import JsonObject
 
-__all__ = ["Store", "key_of", "read_record"]
-
 _Kind = TypeVar("_Kind", bound=np.generic)
 _BY_ROUND = ("labels", "chosen", "kind", "counts", "validation_loss", "accuracy", "risk")
 _AT_END = ("final_accuracy", "final_risk", "chosen_accuracy", "chosen_risk")

@@ -15,8 +15,6 @@ from evenhand.notation import JsonObject
 from evenhand.simulation.metrics import mean_and_sd, share, worst_by
 from evenhand.strategies.decision import KINDS
 
-__all__ = ["FINAL_COLUMNS", "TRACE_COLUMNS", "differences", "final_frame", "summarise", "trace_frame"]
-
 TRACE_COLUMNS = (
     "trial", "strategy", "round", "labels", "group", "chosen", "kind", "count", "mixture", "validation_loss",
     "test_accuracy",

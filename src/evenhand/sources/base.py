@@ -14,11 +14,6 @@ from evenhand.arrays import Floats, Ints, Mask, Values
 from evenhand.learners.base import Learner, Model
 from evenhand.risks import ERROR, Measure, Risk
 
-__all__ = [
-    "ConfusionStream", "Draw", "ExactStream", "HasColumns", "HasDigest", "HasFairMixture", "HasLearner", "HasValidation", "RiskStream",
-    "Source", "Stream", "TestedStream",
-]  # fmt: skip
-
 
 @dataclass(frozen=True)
 class Draw:
@@ -83,7 +78,7 @@ class Source(Protocol):
 class HasLearner(Protocol):
     """A source that knows which learner suits its examples, such as a network for images."""
 
-    def default_learner(self, **settings: Any) -> Learner:
+    def default_learner(self, **settings: object) -> Learner:
         """The learner that `simulate` trains if none is given; `--learner network:key=value` passes settings."""
 
 

@@ -11,8 +11,6 @@ import numpy as np
 
 from evenhand.sources.base import HasDigest, Source
 
-__all__ = ["digest_of", "files", "identity"]
-
 
 def identity(source: Source) -> str:
     """A digest of a source's data and settings; of its name alone if a custom source has no `digest`.

@@ -9,8 +9,6 @@ import numpy as np
 from evenhand.arrays import Ints, Mask
 from evenhand.uniforms import Roles
 
-__all__ = ["BLOCK", "Order", "Replace"]
-
 Replace = Literal["never", "halves"]
 
 BLOCK = 1 << 16

@@ -13,8 +13,6 @@ from evenhand.learners.base import Model
 from evenhand.risks import Measure
 from evenhand.sources.base import Draw
 
-__all__ = ["Drawing", "Sampled"]
-
 Drawing = Callable[[np.random.Generator, str, int], tuple[Any, Any]]
 """The function a user writes: from (random numbers, group, size) to features, one row per example, and labels."""
 
@@ -50,7 +48,7 @@ class Sampled:
         groups: Sequence[str],
         draw: Drawing,
         *,
-        classes: Sequence[Any] = (0, 1),
+        classes: Sequence[object] = (0, 1),
         population: Sequence[float] | None = None,
         tests: int = 2000,
     ) -> None:

@@ -8,8 +8,6 @@ from scipy import sparse
 from evenhand.arrays import Floats, Ints, Mask
 from evenhand.sources.table.pool import TestPart
 
-__all__ = ["LinearScores", "by_group"]
-
 
 def by_group(values: Floats, counts: Ints) -> Floats:
     """Means of rows sorted by group, (n, s) to (m, s); NaN for a group without rows.

@@ -13,8 +13,6 @@ from evenhand.arrays import Floats, Ints
 from evenhand.errors import InputError
 from evenhand.strategies.standing import Standing
 
-__all__ = ["KINDS", "Decision"]
-
 KINDS = ("warm-up", "forced", "explore", "score", "fewest", "population", "certify", "test")
 """Why a group was chosen; `Decision.code` indexes this."""
 

@@ -14,8 +14,6 @@ from evenhand.strategies.base import EXPLORE, SCORE, WARM_UP, Rule, choose_start
 from evenhand.strategies.decision import Decision
 from evenhand.strategies.standing import Standing
 
-__all__ = ["EpsilonGreedy", "Greedy"]
-
 
 @dataclass(frozen=True)
 class EpsilonGreedy(Rule):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -18,7 +18,8 @@ from evenhand.strategies.base import FORCED, SCORE, WARM_UP, Rule, decide, eithe
 from evenhand.strategies.decision import Decision
 from evenhand.strategies.standing import Standing
 
-__all__ = ["Optimistic"]
+if TYPE_CHECKING:
+    from evenhand.claims.bounds import Bound
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,7 @@ class Optimistic(Rule):
         found = {key: value for key, value in super().all_settings().items() if key not in unused}
         return self._described(found, partial(bound_settings, defaults=True))
 
-    def _described(self, found: JsonObject, describe: Callable[[Any], JsonObject]) -> JsonObject:
+    def _described(self, found: JsonObject, describe: Callable[[Bound], JsonObject]) -> JsonObject:
         """The settings with objects replaced by values that a text can hold."""
         bound = found.pop("bound", None)
         if self.terms:

@@ -16,8 +16,6 @@ from evenhand.strategies.optimistic import Optimistic
 from evenhand.strategies.uncurated import Uncurated
 from evenhand.strategies.uniform import Uniform
 
-__all__ = ["STRATEGIES", "describe_strategy", "parse_strategy", "strategy_text"]
-
 STRATEGIES: dict[str, type[Rule]] = {
     rule.name: rule for rule in (Optimistic, EpsilonGreedy, Greedy, Uniform, Uncurated)
 }
@@ -111,7 +109,7 @@ def _rule(text: str) -> Rule:
         raise InputError(f"strategy {text!r}: {error}") from error
 
 
-def _bound(settings: dict[str, Any]) -> Any:
+def _bound(settings: dict[str, object]) -> Any:
     """The bound named by `bound=`, with its own settings taken out of the rest."""
     kind = settings.pop("bound")
     if kind not in BOUNDS:

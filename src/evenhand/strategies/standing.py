@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike
 from evenhand.arrays import Floats, Ints, Mask
 from evenhand.notation import JsonObject
 
-__all__ = ["Standing", "awaited", "offered", "request_size"]
-
 _SHARED = ("groups", "population", "batch")
 _PATIENCE = 20
 """After this many labels of a group, warm-up no longer waits for one that the risk is about."""

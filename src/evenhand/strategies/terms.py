@@ -10,8 +10,6 @@ import numpy as np
 from evenhand.arrays import Floats
 from evenhand.strategies.standing import Standing
 
-__all__ = ["Term", "behind", "confidence", "count", "coupling", "deviation", "loss", "path_of", "title_of", "trend"]
-
 Term = Callable[[Standing], Floats]
 """A custom term: a callable that takes the standing and returns one number per group."""
 

@@ -14,8 +14,6 @@ from evenhand.strategies.base import POPULATION, Rule, decide, draw, pick
 from evenhand.strategies.decision import Decision
 from evenhand.strategies.standing import Standing
 
-__all__ = ["Uncurated"]
-
 
 @dataclass(frozen=True)
 class Uncurated(Rule):

@@ -13,8 +13,6 @@ from evenhand.strategies.base import FEWEST, Rule, decide, pick
 from evenhand.strategies.decision import Decision
 from evenhand.strategies.standing import Standing
 
-__all__ = ["Uniform"]
-
 
 @dataclass(frozen=True)
 class Uniform(Rule):

@@ -100,7 +100,7 @@ class Measured:
         """L(z, f_π) of every group."""
         return np.array([values.mean() for values in self.losses(pi)])
 
-    def _group_losses(self, model: Any, rows: Positions, z: int) -> Floats:
+    def _group_losses(self, model: object, rows: Positions, z: int) -> Floats:
         found = self.measure.of_model(model, take_rows(self.X, rows), self.y[rows])
         if not found.relevant.any():
             raise InputError(
@@ -140,13 +140,13 @@ class Probe:
 
 
 def probe(
-    learner: Any,
-    X: Any,
+    learner: object,
+    X: object,
     y: ArrayLike,
     groups: ArrayLike,
     *,
     risk: str | Risk = "error",
-    positive: Any = None,
+    positive: object = None,
     seed: int = 0,
 ) -> Probe:
     """Train on half of each group alone and test on the other half of every group.
@@ -231,13 +231,13 @@ class Front:
 
 
 def pareto(
-    learner: Any,
-    X: Any,
+    learner: object,
+    X: object,
     y: ArrayLike,
     groups: ArrayLike,
     *,
     risk: str | Risk = "error",
-    positive: Any = None,
+    positive: object = None,
     points: int = 40,
     seed: int = 0,
 ) -> Front:

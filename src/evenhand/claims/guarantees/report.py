@@ -1,7 +1,5 @@
 """Everything the theory says about one problem, as plain values: what `evenhand plan` prints."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -77,7 +75,7 @@ def report(
     return found
 
 
-def problem_of(model: SyntheticModel1, **settings: Any) -> Problem:
+def problem_of(model: SyntheticModel1, **settings: object) -> Problem:
     """A problem whose groups, fair mixture and gap are those of a model with known risks."""
     fair = model.pi_star()
     known = {"groups": len(model.groups), "pi_min": float(fair.min()), "gap": model.gap, "fair": fair.tolist()}

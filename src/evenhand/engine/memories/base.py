@@ -15,8 +15,6 @@ from evenhand.risks import TREND_IS_ACCURACY, Measure, Outcomes, Risk, Tally
 if TYPE_CHECKING:
     from evenhand.arrays import Features
 
-__all__ = ["Memory", "RunningTally", "Scores"]
-
 
 @dataclass(frozen=True)
 class Scores:

@@ -16,8 +16,6 @@ from evenhand.risks import ERROR, Risk
 if TYPE_CHECKING:
     from evenhand.learners.base import Learner
 
-__all__ = ["make_memory", "runs_in_lockstep"]
-
 
 def runs_in_lockstep(learner: Learner) -> bool:
     """Whether many trials of this learner can be fitted together."""

@@ -22,8 +22,6 @@ from evenhand.errors import InputError
 from evenhand.files import write_atomically
 from evenhand.notation import JsonObject
 
-__all__ = ["Checkpoint"]
-
 _VERSION = 2
 _SCORES = {"loss_sum": "loss_sum", "correct": "correct", "n": "count", "relevant": "relevant"}
 """The parts of scores and their names in an event, where `n` is the number of examples that the event is about."""

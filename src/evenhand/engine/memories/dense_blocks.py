@@ -10,8 +10,6 @@ from evenhand.arrays import Floats, Ints, Positions
 from evenhand.engine.memories.growable import enlarged
 from evenhand.learners.logistic.objectives import BinaryBlock, margins
 
-__all__ = ["Ints", "DenseBlock", "Pick", "places"]
-
 Pick = Any  # which trials: a slice if that avoids a copy, else their numbers
 
 

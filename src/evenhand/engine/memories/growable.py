@@ -12,8 +12,6 @@ from evenhand.arrays import Floats, Ints
 from evenhand.learners.logistic.csr import Csr
 from evenhand.learners.logistic.objectives import Rows
 
-__all__ = ["DenseRows", "GrowableSet", "SparseRows", "enlarged"]
-
 _Kind = TypeVar("_Kind", bound=np.generic)
 _GROWTH = 1.5  # while an array moves, old and new exist side by side: 2.5 times the rows held
 

@@ -29,8 +29,6 @@ from evenhand.risks import ERROR, Measure
 if TYPE_CHECKING:
     from evenhand.arrays import Features
 
-__all__ = ["LockstepLogistic"]
-
 
 class LockstepLogistic:
     """Training and validation sets of T trials and their logistic models.
@@ -47,7 +45,7 @@ class LockstepLogistic:
     def __init__(
         self,
         learner: Logistic,
-        classes: Sequence[Any] | Values,
+        classes: Sequence[object] | Values,
         groups: int,
         trials: int = 1,
         capacity: int = 64,

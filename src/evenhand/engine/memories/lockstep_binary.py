@@ -22,7 +22,6 @@ from evenhand.risks import Measure, Outcomes, margin_log_losses
 if TYPE_CHECKING:
     from evenhand.arrays import Features
 
-__all__ = ["BinaryTrials"]
 
 STEP = 5e-7  # how near to its optimum every parameter is brought at each refit
 _AT_ONCE = 1 << 20  # numbers copied at a time for the final models

@@ -21,8 +21,6 @@ from evenhand.risks import Measure, Outcomes, of_log_chances
 if TYPE_CHECKING:
     from evenhand.arrays import Features
 
-__all__ = ["SoftmaxTrials"]
-
 
 class SoftmaxTrials:
     """Example sets of T trials, held one by one."""

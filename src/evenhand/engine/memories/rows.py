@@ -14,8 +14,6 @@ from evenhand.arrays import Mask, is_frame, take_rows
 if TYPE_CHECKING:
     from evenhand.arrays import Features
 
-__all__ = ["stack", "take"]
-
 
 def take(X: Features, mask: Mask) -> Any:
     """The rows where the mask is true, in the kind X has."""

@@ -18,8 +18,6 @@ from evenhand.risks import Measure, is_wrong
 if TYPE_CHECKING:
     from evenhand.arrays import Features
 
-__all__ = ["SingleMemory"]
-
 
 class SingleMemory:
     """Training and validation sets of one trial for a learner that fits one data set at a time.

@@ -12,8 +12,6 @@ from evenhand.learners.logistic.csr import Csr
 from evenhand.learners.logistic.objectives import SparseBlock
 from evenhand.learners.logistic.sparse_refit import BLOCK, append_rows, refit_sparse, write_margins
 
-__all__ = ["SparseBlocks"]
-
 
 class SparseBlocks:
     """CSR rows of T trials with a trailing 1, times their signs; laid out as `learners.logistic.sparse_refit` reads them."""

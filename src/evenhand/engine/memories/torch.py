@@ -29,8 +29,6 @@ from evenhand.risks import Measure, Outcomes, of_log_chances
 if TYPE_CHECKING:
     from evenhand.arrays import Features
 
-__all__ = ["TorchMemory"]
-
 
 class TorchMemory:
     """Training and validation sets of one trial, kept on the device, and their network.

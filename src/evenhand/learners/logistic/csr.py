@@ -9,8 +9,6 @@ from scipy import sparse
 
 from evenhand.arrays import Floats, Indices
 
-__all__ = ["Csr"]
-
 # private to SciPy: a replacement below is used if a SciPy version moves them
 _kernels = getattr(sparse, "_sparsetools", None)
 

@@ -13,8 +13,6 @@ from evenhand.learners.logistic.objectives import Rows, SharedRows
 from evenhand.learners.logistic.solver import minimise
 from evenhand.risks import Measure, Outcomes, of_log_chances
 
-__all__ = ["LogisticFolds"]
-
 
 class LogisticFolds:
     """Fits of `Logistic` to two classes, a fit for every fold; parameters and inverse Hessians are kept.

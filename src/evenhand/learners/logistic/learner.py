@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from evenhand.learners.logistic.folds import LogisticFolds
     from evenhand.learners.logistic.reweighting import LogisticRefits
 
-__all__ = ["Logistic"]
-
 
 class Logistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """L2-regularised logistic regression with a free intercept: scikit-learn's objective, solved exactly.

@@ -15,19 +15,6 @@ from scipy import sparse
 from evenhand.arrays import Floats, Mask, Positions
 from evenhand.learners.logistic.csr import Csr
 
-__all__ = [
-    "BinaryBlock",
-    "BinaryRows",
-    "Positions",
-    "Rows",
-    "SharedRows",
-    "Softmax",
-    "SparseBlock",
-    "margins",
-    "softmax",
-    "times",
-]
-
 Rows = Floats | sparse.csr_array
 
 BLOCK = 1 << 17  # numbers worked on at a time, few enough to stay in the processor's cache

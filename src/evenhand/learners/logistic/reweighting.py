@@ -12,8 +12,6 @@ from evenhand.learners.logistic.learner import Logistic, as_matrix, augment, con
 from evenhand.learners.logistic.solver import DENSE_LIMIT, minimise
 from evenhand.risks import Measure, Outcomes, of_log_chances
 
-__all__ = ["LogisticRefits"]
-
 
 class LogisticRefits:
     """Fits of `Logistic` on fixed rows; parameters and inverse Hessian are kept, so that a refit takes a few passes.

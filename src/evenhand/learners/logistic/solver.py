@@ -48,8 +48,6 @@ from evenhand.arrays import Floats, Mask, Positions
 from evenhand.errors import LearnerError
 from evenhand.learners.logistic.objectives import BinaryBlock, Softmax, times
 
-__all__ = ["DENSE_LIMIT", "ConvergenceError", "append", "inverse_hessian", "minimise"]
-
 DENSE_LIMIT = 2000  # parameters up to which the inverse Hessian is held as a matrix
 _MAX_PASSES = 1000
 _MAX_POLISH = 6  # passes below the tolerance, while the next step would still be larger than wanted

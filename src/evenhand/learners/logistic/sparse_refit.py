@@ -20,8 +20,6 @@ from numba import uint32
 
 from evenhand.arrays import Floats, Indices, Ints, Positions, Singles
 
-__all__ = ["BLOCK", "append_rows", "refit_sparse", "write_margins"]
-
 Room = Floats | Singles  # inverse Hessians only set the direction of steps: large ones are kept in single precision
 
 _F = TypeVar("_F", bound=Callable[..., Any])

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from evenhand.arrays import Features
 
-__all__ = ["Batch", "DeviceSet", "as_tensor"]
-
 
 def as_tensor(X: Features) -> torch.Tensor:
     """Rows as a tensor: bytes stay bytes, other numbers become float32; no copy where none is needed."""

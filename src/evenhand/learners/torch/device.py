@@ -18,7 +18,6 @@ from evenhand.errors import InputError
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["MissingTorch", "check_precision", "choose_device", "on_threads", "require_torch", "seeded"]
 
 _PROBE = """
 import torch

@@ -21,7 +21,6 @@ from evenhand.learners.weights import as_weights
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["TorchLearner", "TorchModel"]
 
 _CHOICES = {"update": ("step", "epoch"), "precision": ("float32", "bf16")}
 _COUNTS = ("updates", "average", "chunk", "minibatch", "threads", "checkpoint_every")

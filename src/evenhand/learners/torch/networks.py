@@ -16,8 +16,6 @@ from evenhand.learners.torch.device import require_torch
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["CNN", "cnn1", "cnn2"]
-
 
 @dataclass(frozen=True)
 class CNN:

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from evenhand.learners.torch.learner import TorchLearner
 
-__all__ = ["NonFiniteLoss", "Trainer"]
-
 
 class NonFiniteLoss(LearnerError):
     """The training loss became NaN or infinite; that update changed nothing."""

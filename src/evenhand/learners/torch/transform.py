@@ -10,8 +10,6 @@ from evenhand.errors import InputError
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["ImageTransform", "plain_input"]
-
 
 def plain_input(batch: torch.Tensor, training: bool) -> torch.Tensor:
     """Numbers as they are, image bytes divided by 255."""

@@ -11,8 +11,6 @@ from evenhand.server.access import Leading
 from evenhand.server.api.shared import Body, Label, Name, Reason, new_router
 from evenhand.server.bodies import Json
 
-__all__ = ["router"]
-
 router = new_router("corrections")
 Ids = Annotated[list[Name], Field(min_length=1, max_length=100_000)]
 

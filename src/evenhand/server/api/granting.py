@@ -16,8 +16,6 @@ from evenhand.server.api.shared import Body, Name, new_router
 from evenhand.server.bodies import Json
 from evenhand.server.tokens import Role
 
-__all__ = ["new_share", "router"]
-
 router = new_router("access")
 TokenId = Annotated[str, Path(pattern=r"^[0-9a-f]{12}$")]
 

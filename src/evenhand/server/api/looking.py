@@ -7,12 +7,13 @@ import base64
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import Header, Query, Request
 from fastapi.responses import Response, StreamingResponse
 
 from evenhand.campaign.settings import Limits
+from evenhand.notation import JsonObject
 from evenhand.server import jobs
 from evenhand.server.access import Leading, Viewing
 from evenhand.server.api.shared import new_router
@@ -20,15 +21,13 @@ from evenhand.server.bodies import Json, unchanged
 from evenhand.server.problems import Problem
 from evenhand.server.stream import news, open_stream
 
-__all__ = ["router", "status_of"]
-
 router = new_router("looking")
 _CHUNK = 2**16
 _TYPES = {"csv": "text/csv", "jsonl": "application/x-ndjson", "parquet": "application/vnd.apache.parquet"}
 After = Annotated[int, Query(ge=0, lt=2**31)]
 
 
-def status_of(seat: Viewing) -> dict[str, Any]:
+def status_of(seat: Viewing) -> JsonObject:
     """A campaign's status, without the server's paths."""
     found = seat.campaign.status()
     if found["pool"] is not None:

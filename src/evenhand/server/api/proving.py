@@ -15,8 +15,6 @@ from evenhand.server.access import Leading, Viewing
 from evenhand.server.api.shared import Body, new_router
 from evenhand.server.bodies import Json
 
-__all__ = ["router"]
-
 router = new_router("proofs")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import anyio.to_thread
 from fastapi import Depends, Request
@@ -11,14 +11,13 @@ from pydantic import Field
 
 from evenhand.campaign import Campaign
 from evenhand.errors import InputError
+from evenhand.notation import JsonObject
 from evenhand.server import jobs
 from evenhand.server.access import Leading, anybody, grant_of, parts_of
 from evenhand.server.api.shared import Body, Label, Name, new_router
 from evenhand.server.bodies import Json, Key, as_once
 from evenhand.server.problems import Problem
 from evenhand.server.tokens import Grant, Role
-
-__all__ = ["router"]
 
 router = new_router("campaigns")
 _LEARNERS = ("logistic", "table")
@@ -113,7 +112,7 @@ def create(body: NewCampaign, request: Request, grant: Annotated[Grant, Depends(
     if grant.campaign is not None:
         raise Problem(403, "this token is for one campaign: it cannot make others", "access")
     check_plain(body.strategy, body.learner, body.risk)
-    given: dict[str, Any] = body.model_dump(exclude={"limits"})
+    given: JsonObject = body.model_dump(exclude={"limits"})
     given["limits"] = None if body.limits is None else body.limits.model_dump(exclude_unset=True)
     given["learner"] = None if body.learner == "none" else body.learner
     made = Campaign.create(parts_of(request).campaigns.ledger, **given)

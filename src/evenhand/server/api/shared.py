@@ -10,8 +10,6 @@ from pydantic import BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchem
 from evenhand.server.bodies import Route
 from evenhand.server.problems import PROBLEMS, Problem
 
-__all__ = ["Body", "Label", "Name", "Number", "Reason", "new_router"]
-
 
 def _label(value: object) -> object:
     if not isinstance(value, str | int | float | bool):

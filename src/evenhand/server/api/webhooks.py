@@ -13,8 +13,6 @@ from evenhand.server.api.shared import Body, new_router
 from evenhand.server.bodies import Json
 from evenhand.server.webhooks import KINDS, Webhooks
 
-__all__ = ["router"]
-
 router = new_router("webhooks")
 
 

@@ -16,8 +16,6 @@ from evenhand.server.access import Seat, Viewing
 from evenhand.server.pages.past import Histories
 from evenhand.server.pages.shared import address, new_router, render
 
-__all__ = ["router", "seen", "show"]
-
 router = new_router()
 _LONG = 20.0
 _ALWAYS = ("correct", "withdraw", "export")

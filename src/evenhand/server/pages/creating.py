@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from typing import Any
 
 import anyio.to_thread
 from fastapi import Request
@@ -14,14 +13,13 @@ from evenhand.campaign import Campaign
 from evenhand.campaign.labels import written_classes
 from evenhand.errors import EvenhandError, InputError, LedgerError
 from evenhand.ledger.database import DatabaseLedger
+from evenhand.notation import JsonObject
 from evenhand.server.access import Parts, Seat, grant_of, parts_of
 from evenhand.server.api.running import NewCampaign, check_plain
 from evenhand.server.pages.shared import new_router, render, see_other
 from evenhand.server.pages.uploads import pool_from
 from evenhand.server.problems import Problem, status_of
 from evenhand.server.tokens import Grant, Role
-
-__all__ = ["router"]
 
 router = new_router()
 _DIGITS = 40
@@ -81,9 +79,7 @@ def _make(request: Request, grant: Grant, given: dict[str, str], pool: tuple[str
     return see_other(seat, done="created")
 
 
-def _rehearse(
-    parts: Parts, grant: Grant, settings: dict[str, Any], given: dict[str, str], pool: tuple[str, bytes]
-) -> None:
+def _rehearse(parts: Parts, grant: Grant, settings: JsonObject, given: dict[str, str], pool: tuple[str, bytes]) -> None:
     """Try campaign and pool in a temporary database first: an unreadable table must not leave a campaign behind."""
     with (
         tempfile.TemporaryDirectory(prefix="evenhand-") as folder,
@@ -93,12 +89,12 @@ def _rehearse(
         pool_from(Seat(trial, grant, parts), *pool, given["id"], given["group"], given["ignore"])
 
 
-def settings_in(given: dict[str, str], *, has_pool: bool) -> dict[str, Any]:
+def settings_in(given: dict[str, str], *, has_pool: bool) -> JsonObject:
     """The settings that a form describes, checked like those of the API."""
     groups = _lines(given["groups"])
     if not groups and not has_pool:
         raise InputError("name the groups, one a line, or give a pool whose rows tell them")
-    plain: dict[str, Any] = {
+    plain: JsonObject = {
         "name": given["name"].strip(), "groups": groups or None, "strategy": given["strategy"],
         "learner": given["learner"], "budget": _whole(given, "budget"), "batch": _whole(given, "batch"),
         "risk": given["risk"], "lease": given["lease"].strip() or "never", "validation": _number(given, "validation"),

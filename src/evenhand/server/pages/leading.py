@@ -21,8 +21,6 @@ from evenhand.server.pages.campaign import show
 from evenhand.server.pages.shared import address, new_router, render, see_other
 from evenhand.server.problems import status_of
 
-__all__ = ["router"]
-
 router = new_router()
 Text = Annotated[str, Form(max_length=500)]
 Many = Annotated[str, Form(max_length=200_000)]

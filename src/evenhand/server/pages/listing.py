@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Header, Query, Request
 from fastapi.responses import Response
@@ -16,13 +16,12 @@ from evenhand.campaign.state import State
 from evenhand.campaign.status import running
 from evenhand.campaign.view import SOON
 from evenhand.errors import InputError
+from evenhand.notation import JsonObject
 from evenhand.report.view import written
 from evenhand.risks import RATES
 from evenhand.server.access import grant_of, parts_of
 from evenhand.server.pages.shared import address, new_router, render
 from evenhand.server.stream import events_in, news_of_all, open_stream
-
-__all__ = ["router"]
 
 router = new_router()
 _AT_ONCE = 100
@@ -92,7 +91,7 @@ def _line(campaign: Campaign) -> Line:
         # a union bound over the groups, so that the worst one may be picked out
         average = running(state, 0.05 / len(state.groups))
         low, high, claimed = average.low[worst], average.high[worst], bool(state.running[worst][0])
-    about: dict[str, Any] = {
+    about: JsonObject = {
         "number": campaign.number, "name": campaign.name, "path": address(campaign), "used": state.labels_used, "promised": state.outstanding,
         "budget": int(state.settings["budget"]), "closed": state.closed, "last": as_time(state.at),
         "worst": None if worst is None else state.groups[worst], "shown": written(None if worst is None else risks[worst], state.settings["risk"] in RATES),

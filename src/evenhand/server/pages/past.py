@@ -11,8 +11,6 @@ from evenhand.campaign import Campaign
 from evenhand.campaign.history import History, Past
 from evenhand.errors import LedgerError
 
-__all__ = ["Histories"]
-
 _MOST = 50
 _PATIENCE = 0.3
 _SHORT = 5000

@@ -12,8 +12,6 @@ from evenhand.server.guarding import route_of
 from evenhand.server.pages.shared import PAGES
 from evenhand.server.pages.static import versioned
 
-__all__ = ["ProblemPages"]
-
 _SENTENCES = {
     401: "You are not signed in",
     403: "You may not do this",

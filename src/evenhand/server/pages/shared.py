@@ -14,11 +14,10 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from evenhand.campaign import Campaign
 from evenhand.campaign.events import KINDS
+from evenhand.notation import JsonObject
 from evenhand.report.pages import environment
 from evenhand.server.access import Seat, parts_of
 from evenhand.server.tokens import Grant, Role
-
-__all__ = ["PAGES", "Who", "address", "new_router", "render", "see_other", "who_is"]
 
 HERE = Path(__file__).parent.parent
 PAGES = environment(HERE / "templates")
@@ -109,7 +108,7 @@ def render(request: Request, template: str, status: int = 200, **context: Any) -
 
     root = parts_of(request).settings.root_path
     done = DONE.get(request.query_params.get("done", ""))
-    about: dict[str, Any] = {
+    about: JsonObject = {
         "root": root,
         "who": who_is(request.state.grant),
         "done": done,

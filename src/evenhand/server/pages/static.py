@@ -13,8 +13,6 @@ from evenhand.errors import NotFound
 from evenhand.report.pages import TEMPLATES
 from evenhand.server.pages.shared import HERE, new_router
 
-__all__ = ["router", "versioned"]
-
 router = new_router()
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _FILES: dict[str, Path] = {

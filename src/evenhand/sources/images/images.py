@@ -19,8 +19,6 @@ from evenhand.sources.order import Replace
 if TYPE_CHECKING:
     from evenhand.learners.torch.learner import TorchLearner
 
-__all__ = ["Images"]
-
 
 class Images:
     """Images drawn group by group. Their bytes are read when drawn; the learner augments them, in training only.

@@ -14,8 +14,6 @@ from evenhand.arrays import Bytes, Ints, Values
 from evenhand.errors import InputError
 from evenhand.sources.identity import digest_of, files
 
-__all__ = ["ArrayStore", "ImageRows", "LazyStore", "Store", "decode"]
-
 
 class Store(Protocol):
     """Images by number, as bytes (n, channels, height, width)."""
@@ -31,7 +29,7 @@ class Store(Protocol):
 class ArrayStore:
     """Images that are all in memory: (n, height, width), (n, channels, height, width) or channels last."""
 
-    def __init__(self, images: Any) -> None:
+    def __init__(self, images: object) -> None:
         array = np.asarray(images)
         if array.dtype != np.uint8:
             raise InputError(f"images must be bytes (uint8, 0 to 255), not {array.dtype}")

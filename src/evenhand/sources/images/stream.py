@@ -17,8 +17,6 @@ from evenhand.sources.images.store import ImageRows, Store
 from evenhand.sources.order import Order, Replace
 from evenhand.sources.scoring import by_group
 
-__all__ = ["ImagePart", "ImageStream"]
-
 
 @dataclass(frozen=True)
 class ImagePart:

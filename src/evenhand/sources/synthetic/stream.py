@@ -1,7 +1,7 @@
 """Draws from a synthetic source for a block of trials, made ahead in blocks."""
 
 from collections.abc import Sequence
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -124,7 +124,7 @@ class SyntheticStream:
         """Risks of the rule x·coef + intercept > 0 on every group, (m,); None where there is no closed form."""
         return None
 
-    def _sampled(self, model: Any, measure: Measure) -> Tally:
+    def _sampled(self, model: object, measure: Measure) -> Tally:
         X, y = (np.concatenate(part) for part in zip(*self._sample(), strict=True))
         group = np.repeat(np.arange(len(self._model.groups)), _HELD_OUT_ROWS)
         return measure.tally(measure.of_model(model, X, y), group, len(self._model.groups))
