@@ -34,10 +34,10 @@ def test_points_are_few_and_the_ends_are_exact() -> None:
     assert found[-1].train == tuple(c.counts.values())
     # every point is what the ledger says of that moment, counted by hand
     for point in found[:: len(found) // 10]:
-        events = [e for e in c.events() if e["kind"] in ("told", "labelled") and e["seq"] <= point.seq]
+        events = [e for e in c.events() if e["kind"] == "counted" and e["seq"] <= point.seq]
         counted = Counter(dict.fromkeys(c.groups, 0))
         for event in events:
-            counted[event["facts"]["group"]] += event["facts"]["rows"] - event["facts"]["validating"]
+            counted[event["facts"]["group"]] += event["facts"]["train"]
         assert point.train == tuple(counted[g] for g in c.groups)
         assert point.labels == sum(event["facts"]["rows"] for event in events)
 
