@@ -1,6 +1,6 @@
 """The kinds of events: what each says, as a typed record.
 
-To add a kind: a record and its `Kind` here, and a method of `State` that folds it. Every key of a record is always there;
+To add a kind: a record and its `Kind` here, and a method of `State` where it adds something to the state. Every key of a record is always there;
 None says that there is nothing. Records are plain dictionaries, as the ledger keeps them.
 """
 
@@ -396,10 +396,12 @@ class Kind(Generic[F]):
     Attributes:
         name: how the ledger calls it.
         evidence: whether it may change what is known of a frozen model: a certify phase then weighs its evidence again.
+        folded: whether it adds something to the state; others are only kept.
     """
 
     name: str
     evidence: bool = True
+    folded: bool = True
 
     def draft(self, facts: F) -> Draft:
         """An event of this kind, not appended yet."""

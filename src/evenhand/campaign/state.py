@@ -322,11 +322,12 @@ class State:
                 raise LedgerError(
                     f"event {event.seq} does not follow event {self.seq}: the ledger has a hole; restore a backup"
                 )
-            how = _HOW.get(event.kind)
-            if how is None:
+            kind = kinds.KINDS.get(event.kind)
+            if kind is None:
                 raise LedgerError(f"event {event.seq} is {event.kind!r}, which this version does not know: upgrade")
             try:
-                how(self, event)
+                if kind.folded:
+                    _HOW[kind.name](self, event)
             except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
                 # whatever a fact that was tampered with raises: the ledger is at fault then, not the code
                 raise LedgerError(
@@ -337,7 +338,7 @@ class State:
                 key, of, first = cast("tuple[str, str, int]", event.facts[kinds.ONCE])
                 self.remember(key, of, first, event.seq)
             # a certify phase weighs its evidence again only after an event that can change it
-            if kinds.KINDS[event.kind].evidence:
+            if kind.evidence:
                 self.evidenced = event.seq
         return self
 
@@ -734,3 +735,7 @@ class State:
             totals = self.collectors.setdefault(event.actor, {"requests": 0, "labels": 0, "last": event.at})
             totals[what] += count
             totals["last"] = event.at
+
+
+if missing := {kind.name for kind in kinds.KINDS.values() if kind.folded} - _HOW.keys():
+    raise AssertionError(f"no method folds {', '.join(sorted(missing))}")
