@@ -261,7 +261,7 @@ def test_nothing_on_a_server_shows_it(tmp_path: Path, start: Start) -> None:
     for path in (path.replace("{name}", "c") for path in paths if path.endswith("stream")):
         with server.client.stream("GET", path, params={"after": 0}) as stream:
             lines = stream.iter_lines()
-            while "concluded" not in shown[-1] and '"asked"' not in shown[-1]:
+            while "concluded" not in shown[-1] and '"named"' not in shown[-1]:
                 shown.append(next(lines))
     with eh.Campaign.open(database, "c") as c:
         assert shows(secrets_of(c), shown) == []
