@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +29,21 @@ Words = NDArray[np.uint64]
 Bytes = NDArray[np.uint8]
 Values = NDArray[np.generic]
 """Values of whatever kind the user has, such as labels."""
+
+
+def plain(value: Any) -> Any:
+    """A number, text, truth value or time of NumPy as Python's own; everything else as it is.
+
+    >>> plain(np.int64(3)), plain(np.str_("u")), plain("u")
+    (3, 'u', 'u')
+    """
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def plain_fields(settings: object) -> None:
+    """Make NumPy's values in the fields of a frozen dataclass Python's own, so that they can be written down."""
+    for field in fields(settings):  # type: ignore[arg-type]
+        object.__setattr__(settings, field.name, plain(getattr(settings, field.name)))
 
 
 def is_frame(X: object) -> bool:

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from evenhand.learners.logistic.table import TableLearner
 from scipy import sparse
 from sklearn.datasets import load_digits, load_wine
 from sklearn.ensemble import RandomForestClassifier
@@ -21,6 +20,7 @@ import evenhand as eh
 from evenhand.learners import as_learner
 from evenhand.learners.choosing import FEW_PENALTIES, PENALTIES, fit_chosen
 from evenhand.learners.crossing import Rows, group_weights, make_folds
+from evenhand.learners.table import TableLearner
 from evenhand.risks import as_risk
 
 

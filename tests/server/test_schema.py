@@ -1,18 +1,19 @@
-"""Random requests for every operation of the OpenAPI document: the short form of `benchmarks/server.py --only fuzz`."""
+"""Random requests for every operation of the OpenAPI document: the short form of `python -m benchmarks.server --only fuzz`."""
 
 from __future__ import annotations
 
-from serving.fuzz import fuzz, prepare
-from serving.process import Server, call
+from tests.serving.fuzz import admin, fuzz, prepare
+from tests.serving.process import Server, call
 
 
 def test_no_operation_fails_or_answers_what_the_document_does_not_know(postgres_url: str) -> None:
     server = Server(postgres_url)
     try:
         prepare(server.port)
-        found = fuzz(server.port, 3)
+        headers = admin(server.port)
+        found = fuzz(server.port, 3, headers)
         # what random requests found on PostgreSQL: it has no text with a NUL, and must not be blamed for that
-        odd = call(server.port, "POST", "/api/campaigns/pool/labels", {"labels": {"a\0b": 1}})
+        odd = call(server.port, "POST", "/api/campaigns/pool/labels", {"labels": {"a\0b": 1}}, **headers)
     finally:
         server.stop()
     assert found["wrong"] == []

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
+
+from evenhand.arrays import plain
 from evenhand.campaign.chooser import Chooser
 from evenhand.campaign.deliveries import Delivery
 from evenhand.campaign.events import CHANGED, CLOSED, CREATED, REQUESTS, Closed, Settings, request_in
@@ -18,11 +21,11 @@ from evenhand.campaign.labels import check_text
 from evenhand.campaign.log import Log, Once, user_name
 from evenhand.campaign.models import Models
 from evenhand.campaign.pool import Pooled, PoolTable, fetch_ahead, order_anew, read_pool
-from evenhand.campaign.requests import Options, Proposal, Receipt, Request, not_open, number_of, request_of
+from evenhand.campaign.requests import Options, Proposal, Receipt, Request, not_open, number_of, offered, request_of
 from evenhand.campaign.settings import Parts, as_seconds, check_change, make_settings, parts_of
 from evenhand.campaign.state import OpenRequest, State
 from evenhand.engine.settings import forced_warning
-from evenhand.errors import EvenhandError, InputError, NotFound, NothingToAsk, Repeated
+from evenhand.errors import EvenhandError, InputError, LedgerError, NotFound, NothingToAsk, Repeated
 from evenhand.ledger import Example, Ledger, MemoryLedger, Reader, Writer, open_ledger
 from evenhand.ledger import copy as copy_ledger
 from evenhand.notation import JsonObject, free_name
@@ -175,7 +178,13 @@ class Campaign:
         ledger = url if isinstance(url, Ledger) else open_ledger(url, read_only=read_only)
         self = cls.__new__(cls)
         self._compose(Log(ledger, name, read_only=read_only))
-        self._log.use(parts_of(self._log.state.settings, strategy=strategy, risk=risk, learner=learner, stop=stop))
+        parts = parts_of(self._log.state.settings, strategy=strategy, risk=risk, learner=learner, stop=stop)
+        try:
+            self._log.use(parts)
+        except EvenhandError:
+            raise
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            raise LedgerError(f"the settings of {name!r} are damaged: {error!r}; restore a backup") from error
         return self
 
     def copy(self) -> Self:
@@ -234,11 +243,11 @@ class Campaign:
 
     def abandon(self, request: Request | int, *, by: str | None = None, once: Once | None = None) -> None:
         """Give up a request: what is outstanding goes back to the budget, what was told stays."""
-        self._chooser.abandon(number_of(request), by, once)
+        self._chooser.abandon(self._own_request(request), by, once)
 
     def extend(self, request: Request | int, lease: str | float | None, *, by: str | None = None) -> float | None:
         """Let a request wait this long from now on, e.g. `"2d"`; returns the time at which its lease ends."""
-        return self._chooser.extend(number_of(request), as_seconds(lease), by)
+        return self._chooser.extend(self._own_request(request), as_seconds(lease), by)
 
     def retire(self, group: str, back: bool = False, *, by: str | None = None) -> None:
         """Ask for no more examples of this group, which has nothing left to give; with `back`, ask for them again."""
@@ -375,7 +384,7 @@ class Campaign:
         self, id: str | Sequence[str], reason: str | None = None, refund: bool = False, by: str | None = None
     ) -> int:
         """Take examples back for good: they no longer count; `refund` gives their labels back to the budget."""
-        names = [id] if isinstance(id, str) else list(id)
+        names = [id] if isinstance(id, str | int | np.integer) else list(id)
         return self._intake.withdraw(names, reason, by, refund=refund)
 
     def erase(self, id: str | Sequence[str], reason: str | None = None, by: str | None = None) -> list[str]:
@@ -384,7 +393,7 @@ class Campaign:
         Returns what may still hold values learned from them: the frozen models in the ledger. Backups, replicas and
         your own files are out of its reach.
         """
-        names = [id] if isinstance(id, str) else list(id)
+        names = [id] if isinstance(id, str | int | np.integer) else list(id)
         self._intake.erase(names, reason, by)
         self._models.forget()
         frozen = self._log.state.frozen
@@ -415,6 +424,7 @@ class Campaign:
         decimal: str | None = None,
         encoding: str | None = None,
         by: str | None = None,
+        notice: Callable[[str], object] | None = None,
         _salt: str | None = None,
     ) -> Pooled:
         """Register examples that are not labelled yet; may be called again with more.
@@ -424,7 +434,7 @@ class Campaign:
                 Parquet files.
             id: the column of the ids; None takes the row numbers from 0 up, and then there can be only one pool.
             group: the columns that tell the group; a number may have bins, like `"age:30,60"`.
-            features: the columns to learn from; by default all but id, group and label.
+            features: the columns to learn from; by default those of the settings, or all but id, group and label.
             text, image, vector: columns of these kinds, which are shown to people and not learned from yet.
             numbers: columns such as `$1,000` to read as numbers.
             ignore: columns to leave out altogether.
@@ -432,7 +442,8 @@ class Campaign:
             exclude: groups to leave out, by name.
             merge_below: groups with fewer rows than this are merged into one, called other.
             merge_spellings: whether groups and labels that differ only by case, blanks or Unicode form are one.
-            max_categories: a column of categories with more values than this is left out.
+            max_categories: a column of categories with more values than this is left out; by default 1,000, or another
+                value in nearly every row.
             use_group_as_feature: whether to learn from the group columns too.
             scale: how the learner `table` scales numbers, by its training rows: `"standard"` (its default), `"minmax"` or
                 `"none"`; the same as `change(learner="table:scale=minmax")`.
@@ -440,6 +451,7 @@ class Campaign:
             decimal: the file's decimal mark; a comma is recognised.
             encoding: the file's encoding, UTF-8 unless given.
             by: who registers it.
+            notice: is given what was read and what the columns hold, line by line, before anything is stored.
 
         The order in which the rows of a group are handed out is drawn now, from the system's random numbers, and shown
         nowhere; in a campaign in memory that was given a seed, the seed decides it.
@@ -447,6 +459,7 @@ class Campaign:
         Rows whose label column has a value are taken in as `add` does. A Parquet file stays where it is and must not
         change; after a change call `pool` again, which registers anew what was not handed out.
         """
+        from evenhand.campaign.deliveries import missing_words
         from evenhand.tables.groups import GroupRule
         from evenhand.tables.reading import Format, check_format, is_parquet, read
         from evenhand.tables.schema import Columns
@@ -455,17 +468,25 @@ class Campaign:
         check_format([data], form)
         by_columns = (group,) if isinstance(group, str) else tuple(group)
         label = state.settings["label"]
-        columns = Columns(
-            id=id, groups=by_columns, features=None if features is None else tuple(features), ignore=tuple(i for i in ignore if i != label),
-            numbers=tuple(numbers), text=_several(text), image=_several(image), vector=_several(vector),
-            missing=tuple(missing), decimal=decimal, use_group_as_feature=use_group_as_feature,
-            max_categories=max_categories, needs_numbers=self._log.parts.needs_numbers,
+        named = state.settings["features"] if features is None else features
+        columns = Columns.of(
+            id=id, groups=by_columns, features=None if named is None else list(named),
+            ignore=[i for i in ignore if i != label], numbers=numbers, text=text, image=image, vector=vector, missing=missing,
+            decimal=decimal, use_group_as_feature=use_group_as_feature, max_categories=max_categories,
+            needs_numbers=self._log.parts.needs_numbers,
         )  # fmt: skip
-        rule = GroupRule(by_columns, tuple(exclude), merge_below, merge_spellings, tuple(missing))
+        words = columns.missing or tuple(missing_words(state.columns))
+        rule = GroupRule(by_columns, tuple(exclude), merge_below, merge_spellings, words)
         frame = read(data, form)
         path = Path(data) if isinstance(data, str | Path) and is_parquet(data) else None
-        table = read_pool(frame, columns, rule, label=label, earlier=state.columns, path=path).like(state)
+        table = read_pool(
+            frame, columns, rule, label=label, earlier=state.columns, is_first=not state.has_rows, path=path
+        )
+        table = table.like(state)
         _check_learner(table, self._log.parts)
+        if notice is not None:
+            for line in table.said:
+                notice(line)
         scaled = None if scale is None else _scaled(scale, self._log.parts)
         if id is None:
             if state.pool is not None:
@@ -747,6 +768,10 @@ class Campaign:
             self.propose()
         except NothingToAsk:
             return True
+        except (
+            InputError
+        ):  # the user's own strategy or rule, which this process was not given: there may be more to ask
+            return False
         return False
 
     def status(self) -> JsonObject:
@@ -779,18 +804,27 @@ class Campaign:
         return overview(self.name, self._log.refresh())
 
     def explain(self, r: Request | int | None = None) -> JsonObject:
-        """Why a request was made, or by default why the next one would be: the decision, and in `words` a sentence."""
+        """Why a request was made, or by default why the next one would be: the decision, and in `words` a sentence.
+
+        Where nothing can be asked any more, the last request is explained.
+        """
         from evenhand.campaign.reasons import explain
         from evenhand.strategies.decision import Decision
 
-        unscored = 0
+        unscored, available = 0, offered(self._log.refresh())
         if r is None:
-            with self._log.moment() as (reader, state):
-                number, decision = None, self._chooser.proposed(state, reader).decision
-                if state.settings["learner"] is not None and decision.kind in ("warm-up", "forced", "score"):
-                    unscored = state.examples - state.scored_examples
+            try:
+                with self._log.moment() as (reader, state):
+                    number, decision = None, self._chooser.proposed(state, reader).decision
+                    if state.settings["learner"] is not None and decision.kind in ("warm-up", "forced", "score"):
+                        unscored = state.examples - state.scored_examples
+            except NothingToAsk as nothing:
+                if not self._log.state.asked:
+                    raise
+                found = self.explain(self._log.state.asked)
+                return {**found, "words": f"Nothing can be asked ({nothing}). The last request: {found['words']}"}
         else:
-            number = number_of(r)
+            number = self._own_request(r)
             with self._log.reading() as reader:
                 asked = reader.events(kinds=REQUESTS, request=number)
             if not asked:
@@ -799,13 +833,14 @@ class Campaign:
         return {
             "request": number,
             "decision": decision.as_dict(),
-            "words": explain(decision, self._log.parts.risk.title, unscored),
+            "words": explain(decision, self._log.parts.risk.title, unscored, available),
         }
 
     def events(self, after: int = 0, limit: int | None = None) -> list[JsonObject]:
         """The events after number `after`: number, time, kind, request, actor and facts, as plain values."""
         from evenhand.campaign.status import as_event
 
+        after, limit = plain(after), plain(limit)
         if not isinstance(after, int) or not isinstance(limit, int | None):
             raise InputError(f"after and limit are whole numbers, not {after!r} and {limit!r}")
         if after < 0 or (limit is not None and limit < 1):
@@ -828,13 +863,14 @@ class Campaign:
         from evenhand.campaign.deliveries import as_delivery
         from evenhand.tables.reading import read
 
+        number = None if request is None else self._own_request(request)
         frame = read(data, name=name)
         with self._log.moment() as (reader, state):
             group = None
-            if request is not None:
-                asked = reader.events(kinds=REQUESTS, request=number_of(request))
+            if number is not None:
+                asked = reader.events(kinds=REQUESTS, request=number)
                 if not asked:
-                    raise not_open(state, reader, number_of(request))
+                    raise not_open(state, reader, number)
                 group = request_in(asked[0])["decision"]["group"]
             return frame, as_delivery(frame, state, needs_numbers=self._log.parts.needs_numbers, group=group)
 
@@ -863,12 +899,13 @@ class Campaign:
 
     def labels_in(self, data: object, *, name: str | None = None) -> tuple[list[str], list[object], Frame]:
         """The ids in a file, or in its bytes, their labels (None where a label is missing), and the table."""
-        from evenhand.campaign.deliveries import cells, ids_in, need_column
+        from evenhand.campaign.deliveries import cells, ids_in, missing_words, need_column
         from evenhand.tables.reading import read
 
         frame, settings = read(data, name=name), self.settings
         need_column(frame, settings["label"], "the label")
-        return ids_in(frame, settings["id"]), cells(frame, settings["label"]), frame
+        missing = missing_words(self._log.state.columns)
+        return ids_in(frame, settings["id"]), cells(frame, settings["label"], missing), frame
 
     def to_label(
         self, requests: Sequence[Request], show: Sequence[str] | None = None
@@ -945,18 +982,19 @@ class Campaign:
         save(self._log.ledger, self.name, path)
 
     def _own_request(self, request: Request | int) -> int:
-        """The number of a request of this campaign."""
-        # a Request from another campaign may carry a number
-        # that is open here too: event and group tell them apart
+        """The number of a request of this campaign; that of another campaign may have the same number."""
         number = number_of(request)
-        known = self._log.state.open.get(number)
-        if (
-            isinstance(request, Request)
-            and known is not None
-            and (known["event"], known["group"]) != (request.event, request.group)
-        ):
+        if not isinstance(request, Request):
+            return number
+        known = self._log.state.waiting(number)
+        made = None if known is None else (known["event"], known["group"])
+        if known is None:  # filled or abandoned since, or another process made it
+            with self._log.reading() as reader:
+                asked = reader.events(kinds=REQUESTS, request=number)
+            made = (asked[0].seq, request_in(asked[0])["decision"]["group"]) if asked else None
+        if made is not None and made != (request.event, request.group):
             raise InputError(
-                f"request {number} for {request.group!r} belongs to another campaign: here it is for {known['group']!r}"
+                f"request {number} for {request.group!r} belongs to another campaign: here it is for {made[1]!r}"
             )
         return number
 
@@ -985,10 +1023,6 @@ def _check_learner(table: PoolTable, parts: Parts) -> None:
     learner = parts.learner
     if learner is not None and needs_columns(learner):
         check_columns(learner, table.schema.features, table.schema.left_out)
-
-
-def _several(names: str | Sequence[str]) -> tuple[str, ...]:
-    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def campaigns(url: str) -> list[str]:

@@ -20,7 +20,9 @@ from evenhand.campaign.state import State
 from evenhand.errors import Conflict, InputError
 from evenhand.ledger.base import Event, Example, Reader
 from evenhand.ledger.text import as_text, from_text
+from evenhand.notation import JsonMapping
 from evenhand.tables.arrow import is_text
+from evenhand.tables.ids import id_texts
 from evenhand.tables.kinds import read_as
 from evenhand.tables.problems import missing_column
 from evenhand.tables.schema import Columns
@@ -72,7 +74,12 @@ class Delivery:
 
     def rows(self, state: State) -> Rows:
         """The features as they are stored, with the columns of earlier deliveries."""
-        rows = self.X if isinstance(self.X, Rows) else as_rows(self.X, state.columns)
+        named = state.settings["features"]
+        rows = (
+            self.X
+            if isinstance(self.X, Rows)
+            else as_rows(self.X, state.columns, None if named is None else list(named))
+        )
         if len(rows) != len(self.labels):
             raise InputError(f"X has {len(rows)} rows and y {len(self.labels)} labels: give one label for every row")
         return rows
@@ -247,13 +254,12 @@ def _not_numbers(rows: Rows) -> dict[int, str]:
     """Rows of a table with text or missing numbers, which the learner cannot use."""
     if rows.columns["kind"] != "table":
         return {}
+    from evenhand.tables.schema import NUMBERS, not_numbers
+
     schema = schema_of(rows.columns)
     for name in schema.features:
-        if (kind := schema[name].kind) not in ("number", "yes/no"):
-            raise InputError(
-                f"column {name!r} is {kind}, not a number, which the learner needs: encode it, leave it out, or take the "
-                "learner 'table', which encodes by itself"
-            )
+        if schema[name].kind not in NUMBERS:
+            raise InputError(not_numbers(name, schema[name].kind))
     used = [(j, name) for j, name in enumerate(schema.stored) if name in schema.features]
     found = {}
     for row, stored in enumerate(rows.stored):
@@ -368,19 +374,18 @@ def need_column(frame: Frame, column: str, what: str) -> None:
         raise InputError(f"{frame.name}: {missing_column(column, frame.schema.names, what)}")
 
 
-def cells(frame: Frame, column: str) -> list[Any]:
-    """A column's values; text as it is written, None where a cell is empty or missing."""
+def cells(frame: Frame, column: str, missing: Sequence[str] = ()) -> list[Any]:
+    """A column's values; text as it is written, None where a cell is empty, or one of the words for a missing value."""
     found: list[Any] = []
     for chunk in frame.column(column):
-        values = read_as(chunk, "category") if is_text(chunk.type) else chunk
+        values = read_as(chunk, "category", missing) if is_text(chunk.type) else chunk
         found += [None if value is None or value != value else value for value in values.to_pylist()]
     return found
 
 
 def ids_in(frame: Frame, column: str) -> list[str]:
     """The ids of a table, each once; empty for rows that could not be read."""
-    need_column(frame, column, "the id")
-    names = [text for chunk in frame.column(column) for text in read_as(chunk, "category").to_pylist()]
+    names: list[str | None] = id_texts(frame, column).to_pylist()
     seen: set[str] = set()
     for row, name in enumerate(names):
         if row in frame.skipped:
@@ -406,11 +411,12 @@ def as_delivery(frame: Frame, state: State, *, needs_numbers: bool, group: str |
         features=None if settings["features"] is None else tuple(settings["features"]),
         # an export can be told to another campaign as it is
         ignore=tuple(column for column in OURS if column in available and settings["features"] is None),
-        needs_numbers=needs_numbers,
+        needs_numbers=needs_numbers, delivered=True,
     )  # fmt: skip
     rows = table_rows(frame, state.columns, wanted)
     problems = rows.problems | frame.skipped
-    groups = _texts(frame, by) if given[by] else None
+    missing = missing_words(state.columns)
+    groups = _texts(frame, by, missing) if given[by] else None
     # a file for the wrong request is noticed by its group column, where it has one
     for row, value in enumerate(groups or ()):
         if not value:
@@ -418,19 +424,17 @@ def as_delivery(frame: Frame, state: State, *, needs_numbers: bool, group: str |
         elif group is not None and value != group:
             problems.setdefault(row, f"it is of group {value!r}, the request is for {group!r}")
     written = is_text(frame.schema.field(label).type)
-    names: Sequence[str] | None = None if given[name] is None else _texts(frame, name)
-    return Delivery(
-        rows,
-        cells(frame, label),
-        None if names is None else list(names),
-        groups if group is None else None,
-        written,
-        problems,
-    )
+    names = None if given[name] is None else [text or "" for text in id_texts(frame, name).to_pylist()]
+    return Delivery(rows, cells(frame, label, missing), names, groups if group is None else None, written, problems)
 
 
-def _texts(frame: Frame, column: str) -> list[str]:
-    return [text or "" for chunk in frame.column(column) for text in read_as(chunk, "category").to_pylist()]
+def _texts(frame: Frame, column: str, missing: Sequence[str]) -> list[str]:
+    return [text or "" for chunk in frame.column(column) for text in read_as(chunk, "category", missing).to_pylist()]
+
+
+def missing_words(columns: JsonMapping | None) -> Sequence[str]:
+    """The words for a missing value that this campaign's tables have, beside the empty cell."""
+    return schema_of(columns).missing if columns is not None and columns["kind"] == "table" else ()
 
 
 def features_in(frame: Frame, state: State, learner: Any) -> Any:

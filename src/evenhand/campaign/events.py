@@ -73,7 +73,7 @@ class Settings(RiskSettings, LearnerSetting, StopSettings):
     label: str
     group: str
     id: str
-    features: list[str] | None
+    features: dict[str, str] | list[str] | None
     limits: LimitFacts
     order: Literal["secret", "seed", "copy"]
 
@@ -220,6 +220,7 @@ class Pooled(TypedDict):
     counts: list[int]
     removed: list[int]
     columns: ColumnFacts
+    read: str
     files: list[PoolFile]
     id: str
     last_row: int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,8 @@ LARGEST = 1e100
 """Numbers beyond this overflow in any model's arithmetic: squares of it are still finite, sums of squares too."""
 MOST_COLUMNS = 20_000
 """A table with more columns is refused: the first delivery of a campaign fixes them."""
+KINDS = ("number", "yes/no", "date", "category", "text", "image", "vector")
+"""What a column of features can be said to hold before there are rows."""
 
 
 class Rows:
@@ -42,13 +44,13 @@ class Rows:
         return len(self.stored)
 
 
-def as_rows(X: object, like: JsonMapping | None = None) -> Rows:
-    """X as rows to store; `like` are the columns of earlier deliveries."""
+def as_rows(X: object, like: JsonMapping | None = None, features: Sequence[str] | None = None) -> Rows:
+    """X as rows to store; `like` are the columns of earlier deliveries, `features` those to learn from."""
     if is_frame(X):
         from evenhand.tables.reading import read
         from evenhand.tables.schema import Columns
 
-        return table_rows(read(X), like, Columns())
+        return table_rows(read(X), like, Columns.of(features=features, delivered=True))
     rows = _sparse(X) if hasattr(X, "tocsr") else _array(X)
     if like is None:
         return rows
@@ -82,6 +84,24 @@ def decode(columns: JsonMapping, stored: Sequence[str | bytes], *, encoded: bool
 
 
 # -------------------------------------------------------------------- tables
+
+
+def columns_of(features: Mapping[str, str] | Sequence[str] | None) -> JsonObject | None:
+    """The columns of a campaign that were fixed when it was made, by name and kind; None where the first rows tell."""
+    if not isinstance(features, Mapping):
+        return None
+    # as a schema writes itself; nothing here needs Arrow, which takes a while to import
+    plain = {"use": "feature", "note": "", "cleaned": False, "decimal": None}
+    columns = [{"name": name, "kind": kind, **plain} for name, kind in features.items()]
+    return {"kind": "table", "complete": False, "columns": columns, "missing": [], "decimal": None}
+
+
+def check_width(frame: Frame) -> None:
+    """Refuse a table with more columns than a campaign can keep."""
+    if (count := len(frame.schema.names)) > MOST_COLUMNS:
+        raise InputError(
+            f"{frame.name} has {count:,} columns, and {MOST_COLUMNS:,} are the most: leave out what nobody learns from"
+        )
 
 
 def schema_of(columns: JsonMapping) -> Schema:
@@ -118,15 +138,12 @@ def table_rows(frame: Frame, like: JsonMapping | None, wanted: Columns) -> Rows:
         return _numbered(frame, like)
     if like is not None and like["kind"] != "table":
         raise InputError("this campaign's rows are arrays, which a table cannot hold: tell them from Python")
-    if len(frame.schema.names) > MOST_COLUMNS:
-        raise InputError(
-            f"{frame.name} has {len(frame.schema.names):,} columns, and {MOST_COLUMNS:,} are the most: leave out what "
-            "nobody learns from"
-        )
+    check_width(frame)
     schema = schema_of(like) if like is not None else infer(frame, wanted)
+    schema.check_names(frame.schema.names, frame.name)
     rows = schema.read(frame.read(), names=schema.stored)
     stored: list[str | bytes] = list(to_text(rows.table))
-    return Rows({"kind": "table", **schema.to_json()}, stored, rows.problems)
+    return Rows({"kind": "table", "complete": False, **schema.to_json()}, stored, rows.problems)
 
 
 def _numbered(frame: Frame, like: JsonMapping) -> Rows:
@@ -134,6 +151,11 @@ def _numbered(frame: Frame, like: JsonMapping) -> Rows:
     from evenhand.tables.schema import Column, Schema
 
     names = [str(j) for j in range(like["width"])]
+    if not set(names) & set(frame.schema.names):
+        raise InputError(
+            f"earlier rows were arrays of {len(names):,} numbers, which a table has in columns called 0 to {len(names) - 1}: "
+            f"{frame.name} has others"
+        )
     rows = Schema(tuple(Column(name, "number", "feature") for name in names)).read(frame.read())
     columns = [rows.table.column(name).to_numpy() for name in names]
     table = np.column_stack(columns).astype(float) if columns else np.empty((len(frame), 0))

@@ -45,7 +45,7 @@ from evenhand.campaign.events import (
 )
 from evenhand.campaign.events import Rows as RowFacts
 from evenhand.campaign.examples import LARGEST, Rows
-from evenhand.campaign.labels import Classes, as_label, check_text, label_text
+from evenhand.campaign.labels import Classes, as_label, check_text, label_text, read_id
 from evenhand.campaign.log import Log, Once
 from evenhand.campaign.pool import Pooled, PoolTable, fetch, labelled_rows, register_event
 from evenhand.campaign.requests import (
@@ -185,7 +185,7 @@ class Intake:
             labelled = 0
             if taken.labels:
                 labelled = self._take_labelled(state.copy().fold([event]), writer, taken, by)
-            found.append(Pooled(known.new, known.known, labelled, event.seq))
+            found.append(Pooled(known.new, known.known, labelled, event.seq, *table.said))
 
         self._write(write, still_open=True)
         return found[0]
@@ -204,6 +204,7 @@ class Intake:
 
     def skip(self, id: str, reason: str | None, by: str | None) -> None:
         """Leave out an example that nobody can label."""
+        id = read_id(id)
 
         def write(state: State, writer: Writer) -> None:
             example = writer.find([id]).get(id)
@@ -564,7 +565,7 @@ def check_losses(state: State, losses: Mapping[str, Sequence[float]]) -> dict[st
             raise InputError(
                 f"losses of {group!r}: {n:g} validation examples are more than the {most:,} labels there can be"
             )
-        found[group] = {"n": int(n), "relevant": int(n), "loss_sum": mean * n, "accuracy": right}
+        found[str(group)] = {"n": int(n), "relevant": int(n), "loss_sum": mean * n, "accuracy": right}
     return found
 
 

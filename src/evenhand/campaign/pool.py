@@ -15,7 +15,7 @@ import numpy as np
 from evenhand.campaign.deliveries import Delivery
 from evenhand.campaign.events import COPIED, POOLED, ColumnFacts, FileFacts, PoolFile, Settings, Stamp
 from evenhand.campaign.events import Pooled as PooledFacts
-from evenhand.campaign.examples import Rows, schema_of
+from evenhand.campaign.examples import Rows, check_width, schema_of
 from evenhand.campaign.labels import check_text, read_id
 from evenhand.campaign.log import Log
 from evenhand.campaign.requests import Proposal
@@ -219,7 +219,8 @@ def fetch(state: State, examples: Sequence[Example]) -> list[Example]:
         rows = np.array([e.position - file["first"] for e in mine], dtype=np.int64)
         schema = schema_of(file["columns"])
         table = ParquetFiles(file["path"]).take(rows, schema.stored)
-        found |= dict(zip((e.id for e in mine), stored_rows(table, schema, 0, file["path"]), strict=True))
+        stored = stored_rows(table, schema, file["path"], complete=bool(file["columns"]["complete"]))
+        found |= dict(zip((e.id for e in mine), stored, strict=True))
     return [e._replace(features=found.get(e.id, e.features)) for e in examples]
 
 
@@ -267,10 +268,6 @@ def _digest_at(path: Path, size: int, mtime: int) -> str:
     return digest_of_files(path)
 
 
-# only ids that are longer or not printable go through the full check, which spares nearly all of them
-_LONGEST_PLAIN = 200
-
-
 @dataclass(frozen=True)
 class PoolTable:
     """A table about to be registered.
@@ -283,6 +280,7 @@ class PoolTable:
         schema: what the columns are.
         file: path, size, time and digest of a Parquet file, which stays where it is; None for what is copied.
         written: whether the labels are text as it is written in a file.
+        complete: whether rows with missing values are refused, because the learner takes numbers alone.
     """
 
     frame: Frame
@@ -293,6 +291,7 @@ class PoolTable:
     schema: Schema
     file: FileFacts | None
     written: bool
+    complete: bool
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -300,7 +299,27 @@ class PoolTable:
     @property
     def columns(self) -> ColumnFacts:
         """What the rows look like, as the ledger keeps it."""
-        return {"kind": "table", **self.schema.to_json()}
+        return {"kind": "table", "complete": self.complete, **self.schema.to_json()}
+
+    @property
+    def said(self) -> tuple[str, str]:
+        """What was read, and what its columns hold, in words."""
+        new = [f"`{name}`" for name in self.frame.schema.names if name not in self.schema]
+        more = f"; not in the first table, and left out: {', '.join(new[:12])}" if new else ""
+        return f"read {self.frame}", self.schema.summary() + more
+
+    @property
+    def has_lookalikes(self) -> bool:
+        """Whether an id looks like those that campaigns make."""
+        import pyarrow.compute as pc
+
+        return bool(pc.any(pc.match_substring_regex(self.ids, f"^({MADE.pattern})$")).as_py())
+
+    @property
+    def _there(self) -> list[str]:
+        """The columns to store; those that are only kept may be absent from a later table."""
+        available = set(self.frame.schema.names)
+        return [name for name in self.schema.stored if name in available]
 
     def batches(self) -> Iterator[tuple[int, list[str], Sequence[str | None]]]:
         """The rows, some at a time: the number of the first, their ids, and their stored form.
@@ -308,18 +327,18 @@ class PoolTable:
         None stands for each row of a file that stays where it is.
         """
         start = 0
-        for batch in self.frame.batches(list(self.schema.stored)):
+        for batch in self.frame.batches(self._there):
             names = self.ids.slice(start, batch.num_rows).to_pylist()
             if self.file is not None:
                 yield start, names, [None] * batch.num_rows
             else:
-                yield start, names, stored_rows(batch, self.schema, start, self.frame.name)
+                yield start, names, stored_rows(batch, self.schema, self.frame.name, start, complete=self.complete)
             start += batch.num_rows
 
     def stored_at(self, rows: Sequence[int]) -> list[str]:
         """The stored form of some rows, ascending."""
-        table = self.frame.take(np.asarray(rows, dtype=np.int64), list(self.schema.stored))
-        return stored_rows(table, self.schema, 0, self.frame.name)
+        table = self.frame.take(np.asarray(rows, dtype=np.int64), self._there)
+        return stored_rows(table, self.schema, self.frame.name, complete=self.complete)
 
     def like(self, state: State) -> PoolTable:
         """The table with the schema of earlier rows; refuses unknown groups and columns."""
@@ -334,14 +353,12 @@ class PoolTable:
             )
         for group in self.groups:
             check_text(group, "the group")
-        if state.columns is None:
+        if state.columns is None or not state.has_rows:
             return self
         if state.columns["kind"] != "table":
             raise InputError("earlier rows were arrays, a pool is a table: deliver one kind")
         earlier = schema_of(state.columns)
-        gone = [name for name in earlier.features if name not in self.frame.schema.names]
-        if gone:
-            raise InputError(f"{self.frame.name}: the column {gone[0]!r} of earlier rows is gone")
+        earlier.check_names(self.frame.schema.names, self.frame.name)
         return replace(self, schema=earlier)
 
 
@@ -352,6 +369,7 @@ def read_pool(
     *,
     label: str,
     earlier: ColumnFacts | None = None,
+    is_first: bool = True,
     path: Path | None = None,
 ) -> PoolTable:
     """What a pool needs to know of a table; every problem is named with its rows.
@@ -361,30 +379,45 @@ def read_pool(
         columns: what is said of its columns; without an `id` the number of a row, from 0 up, is its id.
         rule: how groups are told.
         label: the column of labels, which the table need not have.
-        earlier: the columns of rows registered before.
+        earlier: the columns of rows that came before, or that were named when the campaign was made.
+        is_first: whether no rows came before.
         path: where a Parquet file is that stays on disk.
     """
     from evenhand.tables.arrow import is_text
     from evenhand.tables.groups import find_groups
-    from evenhand.tables.schema import infer
+    from evenhand.tables.schema import check_names, infer
 
     frame.refuse_skipped()
+    check_width(frame)
     there = label in frame.schema.names
+    columns = replace(columns, label=label if there else None)
+    check_names(frame, columns)
     found, _ = find_groups(frame, rule)
     # a second table of the same pool is read with the schema of the first
-    known = earlier is not None and earlier["kind"] == "table"
-    schema = (
-        schema_of(earlier)
-        if known and earlier is not None
-        else infer(frame, replace(columns, label=label if there else None))
-    )
+    if is_first:
+        schema = infer(frame, columns) if earlier is None else _as_made(frame, columns, schema_of(earlier))
+    elif earlier is not None and earlier["kind"] == "table":
+        schema = schema_of(earlier)
+        if columns.features is not None and set(columns.features) != set(schema.features):
+            raise InputError(f"the features were {list(schema.features)} in earlier rows: give the same with features=")
+    else:
+        raise InputError("earlier rows were arrays, a pool is a table: deliver one kind")
     ids = _row_numbers(frame) if columns.id is None else _ids(frame, columns.id)
     labels = (
         {row: value for row, value in _labels(frame, label, rule).items() if found.codes[row] >= 0} if there else {}
     )
     file = None if path is None else file_facts(path)
     written = there and is_text(frame.schema.field(label).type)
-    return PoolTable(frame, ids, found.names, found.codes, labels, schema, file, written)
+    return PoolTable(frame, ids, found.names, found.codes, labels, schema, file, written, columns.needs_numbers)
+
+
+def _as_made(frame: Frame, columns: Columns, made: Schema) -> Schema:
+    """The schema with the features that were named when the campaign was made, and all other columns as they are."""
+    from evenhand.tables.schema import infer
+
+    made.check_names(frame.schema.names, frame.name)
+    found = infer(frame, replace(columns, features=made.features, delivered=True, needs_numbers=False))
+    return replace(found, columns=tuple(made[c.name] if c.name in made.features else c for c in found.columns))
 
 
 # -------------------------------------------------------------------- ids, labels
@@ -399,38 +432,14 @@ def _row_numbers(frame: Frame) -> pa.Array:
 
 def _ids(frame: Frame, id: str) -> pa.Array:
     """The ids as text, as they are written, each one once."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
+    from evenhand.tables.ids import find_ids, odd_ids
 
-    from evenhand.tables.kinds import read_as
-    from evenhand.tables.problems import missing_column, rows_text
-
-    if id not in frame.schema.names:
-        raise InputError(f"{frame.name}: {missing_column(id, frame.schema.names, 'the id')}")
-    kind = frame.schema.field(id).type
-    if pa.types.is_boolean(kind) or pa.types.is_timestamp(kind) or pa.types.is_nested(kind) or pa.types.is_binary(kind):
-        raise InputError(f"column {id!r} holds {kind}: ids are text or whole numbers")
-    found = pa.concat_arrays([read_as(chunk, "category") for chunk in frame.column(id)])
-    if found.null_count:
-        rows = np.flatnonzero(found.is_null().to_numpy(zero_copy_only=False)).tolist()
-        raise InputError(f"the id {id!r} is missing in {rows_text(rows)}")
-    if pa.types.is_floating(kind) and pc.any(pc.match_substring(found, ".")).as_py():
-        row = pc.index(pc.match_substring(found, "."), True).as_py()
-        raise InputError(f"row {row + 1}: {found[row].as_py()!r} is no id: ids are text or whole numbers")
-    for row, name in enumerate(found.to_pylist()):
-        if not name.isprintable() or name != name.strip() or not 0 < len(name) <= _LONGEST_PLAIN:
-            try:
-                read_id(name)
-            except InputError as error:
-                raise InputError(f"row {row + 1}: {error}") from None
-    # counted by Arrow first, because a dict of ten million ids takes gigabytes
-    if pc.count_distinct(found).as_py() < len(found):
-        seen: dict[str, int] = {}
-        names = found.to_pylist()
-        twice = [row for row, name in enumerate(names) if seen.setdefault(name, row) != row]
-        raise InputError(
-            f"an id may be there only once, but one comes again in {rows_text(twice)}: the first is {names[twice[0]]!r}"
-        )
+    found = find_ids(frame, id)
+    for row in odd_ids(found).tolist():
+        try:
+            read_id(found[row].as_py())
+        except InputError as error:
+            raise InputError(f"{frame.name}, row {row + 1}: {error}") from None
     return found
 
 
@@ -449,11 +458,23 @@ def _labels(frame: Frame, label: str, rule: GroupRule) -> dict[int, object]:
 # -------------------------------------------------------------------- rows
 
 
-def stored_rows(table: pa.Table, schema: Schema, start: int = 0, name: str = "the table") -> list[str]:
-    """The stored form of rows; one that cannot be stored is refused, by its row number."""
+def stored_rows(table: pa.Table, schema: Schema, name: str, start: int = 0, *, complete: bool = False) -> list[str]:
+    """The stored form of rows; one that cannot be stored is refused, by its row number.
+
+    `complete` refuses rows with missing values, too.
+    """
+    from evenhand.tables.problems import refuse_rows
     from evenhand.tables.stored import to_text
 
-    return to_text(schema.read(table, start, schema.stored).refuse(name))
+    rows = schema.read(table, start, schema.stored)
+    problems = dict(rows.problems)
+    for column in schema.features if complete else ():
+        if rows.table.column(column).null_count:
+            gaps = np.flatnonzero(rows.table.column(column).is_null().to_numpy())
+            why = f"{column} is missing, which the learner cannot use: remove or impute it"
+            problems = {**dict.fromkeys((gaps + start).tolist(), why), **problems}
+    refuse_rows(name, problems)
+    return to_text(rows.table)
 
 
 def file_facts(path: Path) -> FileFacts:
@@ -504,9 +525,9 @@ def register_event(
     facts: PooledFacts = {
         "groups": groups, "population": population, "counts": [found.change[g] for g in groups],
         "removed": [found.removed[g] for g in groups],
-        "columns": table.columns, "files": _files(state, writer, table), "id": id,
+        "columns": table.columns, "read": table.said[0], "files": _files(state, writer, table), "id": id,
         "last_row": state.last_row + (len(table) if table.file is not None else 0),
-        "lookalikes": any(MADE.fullmatch(name) for name in table.ids.to_pylist()),
+        "lookalikes": table.has_lookalikes,
     }  # fmt: skip
     return POOLED.append(writer, facts, actor=by), found, table
 
@@ -521,12 +542,23 @@ def _shares(parts: Parts, table: PoolTable, given: Any) -> list[float] | None:
 
 
 class Pooled(NamedTuple):
-    """What registering a pool brought: new examples by group, ids known already, and labelled rows taken in."""
+    """What registering a pool brought.
+
+    Attributes:
+        groups: new examples by group.
+        known: ids known already.
+        labelled: labelled rows taken in.
+        event: the number of the event.
+        read: what was read, in words.
+        schema: what its columns hold, in words.
+    """
 
     groups: dict[str, int]
     known: int
     labelled: int
     event: int
+    read: str
+    schema: str
 
 
 def _files(state: State, writer: Writer, table: PoolTable) -> list[PoolFile]:

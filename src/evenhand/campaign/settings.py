@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from evenhand.arrays import Mask
+from evenhand.arrays import Mask, plain
 from evenhand.campaign.events import Changes, LearnerSetting, LimitFacts, RiskSettings, Settings, StopSettings
+from evenhand.campaign.examples import KINDS, MOST_COLUMNS
 from evenhand.campaign.labels import Classes, Label, check_text, plain_list, read_label
 from evenhand.engine.settings import MOST_LABELS, as_population, as_seed, check_settings
 from evenhand.errors import InputError
@@ -182,7 +183,7 @@ def make_settings(
     label: str = "label",
     group: str = "group",
     id: str = "id",
-    features: Sequence[str] | None = None,
+    features: Mapping[str, str] | Sequence[str] | None = None,
     limits: Mapping[str, Any] | None = None,
     by_seed: bool = False,
 ) -> tuple[Settings, Parts]:
@@ -200,6 +201,7 @@ def make_settings(
     columns = [label, group, id, *(features or ())]
     if len(set(columns)) < len(columns):
         raise InputError(f"the columns of label, group, id and features must differ: {', '.join(map(repr, columns))}")
+    distinct = plain(distinct)
     if not isinstance(distinct, bool):
         raise InputError(f"distinct is True or False, not {distinct!r}")
     number, trial = as_seed(seed)
@@ -229,7 +231,7 @@ def make_settings(
         "label": label,
         "group": group,
         "id": id,
-        "features": None if features is None else list(features),
+        "features": None if features is None else _features(features),
         "limits": Limits().changed(limits),
         **about_risk,
         **_learner_settings(learner, made, given),
@@ -237,7 +239,36 @@ def make_settings(
         # in memory a given seed decides the order of a pool's rows too
         "order": "seed" if by_seed else "secret",
     }
-    return settings, _checked(Parts(settings, given))
+    parts = Parts(settings, given)
+    if isinstance(features, Mapping) and parts.needs_numbers:
+        _refuse_other_kinds(features)
+    return settings, _checked(parts)
+
+
+def _features(given: Mapping[str, str] | Sequence[str]) -> dict[str, str] | list[str]:
+    """The columns to learn from: their names, or their names and kinds."""
+    if isinstance(given, str):
+        raise InputError(f"features are a list of columns, or columns with what they hold, not {given!r}")
+    for name in given:
+        check_text(name, "the name of a feature", lines=True)
+    if len(given) > MOST_COLUMNS:
+        raise InputError(f"features names {len(given):,} columns, and {MOST_COLUMNS:,} are the most")
+    if not isinstance(given, Mapping):
+        return list(given)
+    if not given:
+        raise InputError("features is empty: name at least one column, or leave it out")
+    for name, kind in given.items():
+        if kind not in KINDS:
+            raise InputError(f"column {name!r} cannot be {kind!r}: a column is {', '.join(KINDS[:-1])} or {KINDS[-1]}")
+    return dict(given)
+
+
+def _refuse_other_kinds(features: Mapping[str, str]) -> None:
+    from evenhand.tables.schema import NUMBERS, not_numbers
+
+    for name, kind in features.items():
+        if kind not in NUMBERS:
+            raise InputError(not_numbers(name, kind))
 
 
 def parts_of(settings: Settings, **given: Any) -> Parts:

@@ -26,6 +26,7 @@ from evenhand.campaign.events import (
     Settings,
     Weighed,
 )
+from evenhand.campaign.examples import columns_of
 from evenhand.errors import LedgerError
 from evenhand.ledger.base import Event
 from evenhand.ledger.text import as_text, from_text
@@ -155,7 +156,7 @@ class State:
         expired: requests whose lease ended before all their labels came.
         abandoned, answered: how many requests ended that way.
         retired: groups that have nothing left to give.
-        columns, label_kind: what rows look like, known from the first delivery on.
+        columns, label_kind: what rows look like, known from the first delivery on, or since the campaign was made.
         collectors: requests, labels and last activity of every collector.
         running: validation examples and errors of the models so far, each on examples told after it was fitted.
         frozen: the frozen model: version, event, labels, and so on.
@@ -245,6 +246,11 @@ class State:
     def scores_rest_on(self) -> int:
         """The last event that the newest scores rest on; 0 without scores."""
         return max(self.rests_on, default=0)
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether there is a pool, or an example that was not taken back."""
+        return self.pool is not None or self.examples + sum(self.test) > 0
 
     @property
     def fresh(self) -> list[str]:
@@ -358,6 +364,7 @@ class State:
     def _created(self, event: Event, facts: Settings) -> None:
         self.settings = cast(Settings, dict(facts))
         self.created_at = event.at
+        self.columns = columns_of(self.settings["features"])
         self._begin()
 
     def _begin(self) -> None:
@@ -377,12 +384,12 @@ class State:
         if not self.groups:
             self.settings["groups"], self.settings["population"] = facts["groups"], facts["population"]
             self._begin()
-        before = self.pool or [0] * len(self.groups)
+        started, before = self.has_rows, self.pool or [0] * len(self.groups)
         self.pool = [n + more for n, more in zip(before, facts["counts"], strict=True)]
         if self.frozen is not None:
             # other examples than those of the freeze: whoever changes a pool may choose what is asked for
             self.given_up = [n + more for n, more in zip(self.given_up, facts["removed"], strict=True)]
-        self.columns = self.columns or facts["columns"]
+        self.columns = self.columns if started else facts["columns"]
         self.settings["id"] = facts["id"]
         self.lookalikes |= facts["lookalikes"]
         self.files, self.last_row = facts["files"], facts["last_row"]
@@ -599,6 +606,16 @@ class State:
                 getattr(self, ROLES[role])[z] -= 1
                 # a test label that is gone changes no model and no score
                 self.arrived[z] = event.seq if role != "x" else self.arrived[z]
+        if not self.has_rows and self.frozen is None:
+            self._forget_columns()
+
+    def _forget_columns(self) -> None:
+        """Nothing is left of the rows that fixed the columns: the next ones may have others. Their scores go with them."""
+        self.columns, self.label_kind = columns_of(self.settings["features"]), None
+        m = len(self.groups)
+        self.arrived, self.rests_on, self.scored, self.relevant = [0] * m, [0] * m, [0] * m, [0] * m
+        self.loss_sum, self.accuracy, self.recent, self.history = [0.0] * m, [None] * m, [[] for _ in range(m)], []
+        self.scored_at, self.scored_examples, self.failure = None, 0, None
 
     @_folds(kinds.SKIPPED)
     def _skipped(self, event: Event, facts: kinds.Skipped) -> None:

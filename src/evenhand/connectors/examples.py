@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from evenhand.campaign import Campaign
+from evenhand.campaign.examples import feature_names, schema_of
 from evenhand.campaign.labels import read_id
 from evenhand.connectors.base import OURS, Task
 from evenhand.errors import Conflict, InputError
@@ -151,20 +152,18 @@ class PoolOfTasks:
             values = _column([task.data.get(name) for task in tasks])
             if values is not None:
                 columns[name] = values
-        return pa.table(columns)
+        # a field that these tasks lack is one without a value
+        known = feature_names(self._campaign.seen.columns)
+        return pa.table({**{name: pa.nulls(len(tasks)) for name in known}, **columns})
 
     def _rows_of(self, tasks: Sequence[Task], columns: JsonMapping | None) -> dict[str, list[Any]]:
         """Tasks' data as the campaign stores rows, by task; those that cannot be stored are left out."""
         if not tasks or columns is None or columns["kind"] != "table":
             return {}
-        from evenhand.campaign.examples import schema_of
         from evenhand.tables.stored import to_text
 
-        schema, table = schema_of(columns), self._table(tasks, str(self._campaign.settings["id"]))
-        gaps = [name for name in schema.stored if name not in table.column_names]
-        for name in gaps:
-            table = table.append_column(name, [[None] * len(tasks)])
-        rows = schema.read(table, names=schema.stored)
+        schema = schema_of(columns)
+        rows = schema.read(self._table(tasks, str(self._campaign.settings["id"])), names=schema.stored)
         stored = to_text(rows.table)
         return {task.id: json.loads(stored[k]) for k, task in enumerate(tasks) if k not in rows.problems}
 

@@ -8,6 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from evenhand.arrays import plain
 from evenhand.curation.checkpoint import Checkpoint, checkpoint_path
 from evenhand.curation.curated import Curated
 from evenhand.curation.figures import positive_place
@@ -21,7 +22,7 @@ from evenhand.engine.settings import check_settings, forced_warning
 from evenhand.engine.trials import Settings
 from evenhand.errors import InputError
 from evenhand.learners import Logistic, as_learner
-from evenhand.notation import lasting_text
+from evenhand.notation import lasting_text, whole
 from evenhand.progress import say
 from evenhand.risks import ABOUT_POSITIVE, OwnRisk, Risk, as_risk
 from evenhand.simulation.result import Result
@@ -108,6 +109,15 @@ def curate(
     >>> len(curated.rows), curated.by_group.index.tolist()
     (40, ['men', 'women'])
     """
+    budget, batch, warmup, seed, evaluate = map(plain, (budget, batch, warmup, seed, evaluate))
+    compare, min_test, jobs, test_labels, per_round = map(plain, (compare, min_test, jobs, test_labels, per_round))
+    for name, value, least in (
+        ("compare", compare, 0),
+        ("evaluate", evaluate, 1),
+        ("min_test", min_test, 0),
+        ("seed", seed, 0),
+    ):
+        whole(name, value, least)
     where = None if out is None else Path(out)
     if final not in ("chosen", "plain"):
         raise InputError(f"final must be 'chosen' or 'plain', not {final!r}")
@@ -228,6 +238,7 @@ def _unlabelled(
     if not isinstance(settings.get("test"), str | Path):  # else a CSV file may be the test file
         check_format([data], form)
     frame = read(data, form)
+    frame.refuse_skipped()
     missing = Columns.of(missing=settings.get("missing")).missing
     found = labels_in(frame, str(label or new_label), new=new_label is not None, missing=missing)
     return Unlabelled(found, f"read {frame}") if found.missing else None

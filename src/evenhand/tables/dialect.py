@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,12 +16,14 @@ import pyarrow as pa
 
 from evenhand.tables.problems import TableError
 
-__all__ = ["Dialect", "Format", "Text", "tell"]
+__all__ = ["PACKED", "Dialect", "Format", "Text", "tell"]
 
 SEPARATORS = (",", ";", "\t", "|")
 SAMPLE = 1 << 20
 LARGEST_UNPACKED = 8 << 30
 """No more than this is unpacked: a few bytes may stand for a terabyte."""
+PACKED = (".gz", ".bz2", ".zst", ".lz4", ".zip")
+"""The endings of packed files."""
 _PACKED = (
     (b"\x1f\x8b", "gzip"),
     (b"\x28\xb5\x2f\xfd", "zstd"),
@@ -29,6 +32,8 @@ _PACKED = (
     (b"PK\x03\x04", "zip"),
 )
 _EXCEL = "sep="
+# not `splitlines`, which also parts at signs that may stand within a cell
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
 @dataclass(frozen=True)
@@ -73,7 +78,9 @@ class Text:
     @contextmanager
     def opened(self) -> Iterator[IO[bytes]]:
         """The text's bytes, unpacked; a zip archive must hold one file."""
-        kind = self.packed
+        kind, ending = self.packed, Path(self.name).suffix.lower()
+        if kind is None and ending in PACKED:
+            raise TableError(f"{self.name} cannot be unpacked: it is no {ending} file.")
         try:
             with self._raw() as file:
                 if kind is None:
@@ -84,13 +91,10 @@ class Text:
                 else:
                     with pa.CompressedInputStream(pa.PythonFile(file, mode="r"), kind) as inside:
                         yield _Limited(inside, self)  # type: ignore[misc]
-        except (
-            zipfile.BadZipFile,
-            EOFError,
-            RuntimeError,
-            NotImplementedError,
-        ) as error:  # RuntimeError: it needs a password
-            raise TableError(f"{self.name} cannot be unpacked: {error}") from None
+        # RuntimeError: it needs a password
+        except (zipfile.BadZipFile, EOFError, OSError, RuntimeError, NotImplementedError) as error:
+            what = "read" if kind is None else "unpacked"
+            raise TableError(f"{self.name} cannot be {what}: {error}") from None
 
     def _raw(self) -> IO[bytes]:
         return io.BytesIO(self.at) if isinstance(self.at, bytes) else self.at.open("rb")
@@ -161,8 +165,10 @@ def tell(text: Text, form: Format) -> Dialect:
     if not start.strip(b"\xef\xbb\xbf\xff\xfe\0 \t\r\n"):
         raise TableError(f"{text.name} is empty.")
     encoding = form.encoding or _encoding(start)
-    lines = _decoded(text.name, start, encoding).splitlines(keepends=True)
-    skipped = next(i for i, line in enumerate(lines) if line.strip())
+    lines = _LINE.findall(_decoded(text.name, start, encoding))
+    skipped = next((i for i, line in enumerate(lines) if line.strip()), None)
+    if skipped is None:
+        raise TableError(f"{text.name} is empty.")
     said = None
     if lines[skipped].lower().startswith(_EXCEL) and len(lines[skipped].strip()) == len(_EXCEL) + 1:
         said, skipped = lines[skipped].strip("\r\n")[len(_EXCEL)], skipped + 1

@@ -15,11 +15,22 @@ from typing import Any, Literal, Self
 import pyarrow as pa
 
 from evenhand.tables.arrow import is_text
-from evenhand.tables.frame import Frame
-from evenhand.tables.kinds import Kind, Values, bad_rows, cleaned, kind_of, look, read_as
+from evenhand.tables.frame import BATCH, Frame
+from evenhand.tables.kinds import Kind, Values, bad_rows, cleaned, decimal_mark, has_numbers, kind_of, look, read_as
 from evenhand.tables.problems import TableError, missing_column, names, raise_all, refuse_rows
 
-__all__ = ["Column", "Columns", "Rows", "Schema", "Use", "infer", "typed_schema"]
+__all__ = [
+    "NUMBERS",
+    "Column",
+    "Columns",
+    "Rows",
+    "Schema",
+    "Use",
+    "check_names",
+    "infer",
+    "not_numbers",
+    "typed_schema",
+]
 
 Use = Literal["feature", "kept", "label", "group", "id", "unit", "ignored"]
 """`kept` columns are shown to people and exported, and no learner sees them."""
@@ -30,6 +41,8 @@ MOST_CATEGORIES = 1000
 _NEARLY_ALL = 0.9
 _LEARNED = ("number", "yes/no", "date", "category")
 """The kinds that are encoded; texts, images and vectors are kept, and left out of the features until they are."""
+NUMBERS = ("number", "yes/no")
+"""The kinds that learners of numbers take."""
 _PLURAL = {"category": "categories", "yes/no": "yes/no"}
 
 
@@ -51,6 +64,7 @@ class Columns:
         use_group_as_feature: whether to predict from the group columns too.
         max_categories: a column of categories with more values than this is left out; by default 1,000, or another value in nearly every row.
         needs_numbers: whether the learner takes numbers alone.
+        delivered: whether the rows are the first delivery of more to come: no column is left out for what these few hold.
     """
 
     label: str | None = None
@@ -68,6 +82,7 @@ class Columns:
     use_group_as_feature: bool = False
     max_categories: int | None = None
     needs_numbers: bool = False
+    delivered: bool = False
 
     @classmethod
     def of(cls, **given: Any) -> Self:
@@ -179,15 +194,21 @@ class Schema:
             f"column {column.name!r}: {column.note}" for column in self.columns if column.encoded and column.note
         )
 
-    def read(self, table: pa.Table, start: int = 0, names: Sequence[str] | None = None) -> Rows:
+    def read(
+        self,
+        table: pa.Table,
+        start: int = 0,
+        names: Sequence[str] | None = None,
+        marks: Mapping[str, str] | None = None,
+    ) -> Rows:
         """The features of rows, as this schema says, or other columns of it; `start` is the number of the first row.
 
-        Columns that are only kept may be absent: their values are then missing.
+        Columns that are only kept may be absent: their values are then missing. `marks` are the decimal marks of columns
+        where these rows are some of more.
         """
         there = set(table.column_names)
         wanted = self.features if names is None else names
-        gone = [name for name in wanted if name not in there and self[name].use == "feature"]
-        raise_all([missing_column(name, table.column_names, "a feature") for name in gone], "the table")
+        self.check_names(table.column_names, wanted=wanted)
         found, problems = {}, dict[int, str]()
         for name in wanted:
             column = self[name]
@@ -195,17 +216,37 @@ class Schema:
                 found[name] = read_as(pa.nulls(table.num_rows), column.kind)
                 continue
             raw = self._bare(column, table.column(name))
-            found[name] = self._values(column, raw)
+            found[name] = self._values(column, raw, (marks or {}).get(name))
             for row, why in bad_rows(raw, found[name], column.kind, self.missing).items():
                 problems.setdefault(start + row, f"{name}: {why}")
         return Rows(pa.table(found), problems)
+
+    def check_names(
+        self, available: Sequence[str], name: str = "the table", wanted: Sequence[str] | None = None
+    ) -> None:
+        """Refuse a table without one of the features; `name` is its name for the message."""
+        there = set(available)
+        gone = [each for each in (self.features if wanted is None else wanted) if each not in there]
+        problems = [missing_column(each, available, "a feature") for each in gone if self[each].use == "feature"]
+        raise_all(problems, name)
 
     def read_column(self, name: str, raw: Any) -> pa.Array:
         """The values of one column; what is none of its kind is missing."""
         return self._values(self[name], self._bare(self[name], raw))
 
-    def _values(self, column: Column, bare: Any) -> pa.Array:
-        return read_as(bare, column.kind, self.missing, column.decimal or self.decimal)
+    def _values(self, column: Column, bare: Any, mark: str | None = None) -> pa.Array:
+        if column.kind == "number" and is_text(bare.type) and mark is None:
+            mark = decimal_mark([bare], column.decimal or self.decimal)
+        return read_as(bare, column.kind, self.missing, mark)
+
+    def marks(self, frame: Frame) -> dict[str, str]:
+        """The decimal mark of every column of a frame that holds numbers as text; another file may have another one."""
+        return {
+            column.name: decimal_mark(frame.column(column.name), column.decimal or self.decimal)
+            for column in self.columns
+            if column.kind == "number" and not column.cleaned
+            and column.name in frame.schema.names and is_text(frame.schema.field(column.name).type)
+        }  # fmt: skip
 
     def _bare(self, column: Column, raw: Any) -> Any:
         """Texts of numbers without signs such as `$`, where the column is read so."""
@@ -215,9 +256,10 @@ class Schema:
 
     def batches(self, frame: Frame, columns: Sequence[str] = ()) -> Iterator[tuple[Rows, pa.Table]]:
         """The features of all rows of a frame, some rows at a time, each with further columns as they are."""
-        start = 0
-        for batch in frame.batches(list(dict.fromkeys([*self.features, *columns]))):
-            yield self.read(batch, start), batch.select(list(columns))
+        start, there = 0, set(frame.schema.names)
+        marks = self.marks(frame) if len(frame) > BATCH else None
+        for batch in frame.batches([name for name in dict.fromkeys([*self.features, *columns]) if name in there]):
+            yield self.read(batch, start, marks=marks), batch.select(list(columns))
             start += batch.num_rows
 
     def only(self, names: Sequence[str]) -> Self:
@@ -242,7 +284,7 @@ def infer(frame: Frame, wanted: Columns) -> Schema:
     """The schema of a frame's columns; every problem with them is named at once."""
     available = list(frame.schema.names)
     groups = group_names(wanted.groups, available)
-    raise_all(_absent(wanted, available, groups), frame.name)
+    check_names(frame, wanted)
     raise_all([frame.broken.get(name) for name in _used(wanted, available, groups)], frame.name)
     found, problems = [], list[str | None]()
     named = set(wanted.features or ())
@@ -263,6 +305,13 @@ def infer(frame: Frame, wanted: Columns) -> Schema:
     return schema
 
 
+def check_names(frame: Frame, wanted: Columns) -> None:
+    """Refuse names of columns that do not exist, or that are said to be two things."""
+    available = frame.schema.names
+    groups = group_names(wanted.groups, available)
+    raise_all([*_absent(wanted, available, groups), *_clashing(wanted)], frame.name)
+
+
 def group_names(groups: Sequence[str], available: Sequence[str]) -> tuple[str, ...]:
     """The columns that tell the group, without bins."""
     return tuple(text if text in available or ":" not in text else text.rpartition(":")[0] for text in groups)
@@ -275,6 +324,17 @@ def _absent(wanted: Columns, available: Sequence[str], groups: Sequence[str]) ->
     for what in ("numbers", "text", "image", "vector"):
         asked += [(name, what) for name in getattr(wanted, what)]
     return [missing_column(name, available, what) for name, what in asked if name is not None and name not in available]
+
+
+def _clashing(wanted: Columns) -> list[str]:
+    """Columns named as features that are something else already."""
+    uses = {wanted.label: "the label", wanted.id: "the id", wanted.unit: "what the rows are split by"}
+    uses |= dict.fromkeys(wanted.ignore, "ignored")
+    return [
+        f"column {name!r} is {uses[name]}: it cannot be a feature as well"
+        for name in wanted.features or ()
+        if name in uses
+    ]
 
 
 def _used(wanted: Columns, available: Sequence[str], groups: Sequence[str]) -> list[str]:
@@ -316,12 +376,14 @@ def _feature(frame: Frame, name: str, wanted: Columns, named: bool) -> tuple[Col
     if name in wanted.numbers:
         return Column(name, "number", "feature", cleaned=is_text(kind)), None
     values = look(frame.column(name), kind, wanted.missing, wanted.decimal)
+    if wanted.delivered and values.missing == values.rows:
+        values.kind = kind_of(kind)
     values.kind = _kind_said(name, wanted) or values.kind
-    if wanted.needs_numbers and values.kind not in ("number", "yes/no", "other"):
-        return Column(name, values.kind, "feature"), (
-            f"column {name!r} is {values.kind}, which the learner cannot use: choose others with features=, or take the "
-            "learner 'table', which encodes text by itself."
-        )
+    if wanted.delivered and wanted.needs_numbers and values.kind == "category" and has_numbers(values):
+        # the others are slips, which are refused row by row
+        return Column(name, "number", "feature"), None
+    if wanted.needs_numbers and values.kind not in (*NUMBERS, "other"):
+        return Column(name, values.kind, "feature"), not_numbers(name, values.kind)
     if values.odd and values.kind == "category":
         return Column(name, "category", "feature"), (
             f"column {name!r} mixes numbers and text ({names(values.odd, 3)}); make those cells empty if they mean "
@@ -340,7 +402,7 @@ def _unusable(values: Values, wanted: Columns) -> str:
     """Why a column is left out, or the empty text."""
     if values.kind == "other":
         return values.note
-    if values.kind != "category" or not values.distinct:
+    if values.kind != "category" or not values.distinct or wanted.delivered:
         return ""
     there = values.rows - values.missing
     note = f"; {values.note}" if values.note else ""
@@ -349,6 +411,15 @@ def _unusable(values: Values, wanted: Columns) -> str:
     if wanted.max_categories is None and there >= FEW and values.distinct >= _NEARLY_ALL * there:
         return f"{values.distinct:,} values in {there:,} rows{note}"
     return ""
+
+
+def not_numbers(name: str, kind: str) -> str:
+    """The message for a column that a learner of numbers cannot use."""
+    word = {"category": "text", "date": "dates"}.get(kind, kind)
+    return (
+        f"column {name!r} is {word}, which the learner cannot use: choose others with features=, or take the learner "
+        "'table', which encodes text by itself."
+    )
 
 
 def _note(values: Values) -> str:

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from evenhand.sources.table.problems import TableError
 
 from evenhand.sources.table.table import Table
+from evenhand.tables.problems import TableError
 
 
 def visits(n: int = 400, persons: int = 80, seed: int = 0) -> pd.DataFrame:

@@ -92,7 +92,8 @@ def _said(event: Event) -> str:
             scored = SCORED.facts(event)
             return f"{_some(scored['examples'], 'example')}, {_some(len(scored['groups']), 'group')}"
         case "pooled":
-            return _some(sum(POOLED.facts(event)["counts"]), "example")
+            pooled = POOLED.facts(event)
+            return f"{_some(sum(pooled['counts']), 'example')}; {pooled['read']}"
         case "corrected" | "withdrawn" | "erased":
             return f"{_some(len(ids_in(event)), 'example')}{_reason(event)}"
         case "created":

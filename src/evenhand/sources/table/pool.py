@@ -14,6 +14,7 @@ from evenhand.sources.table.rows import OnDisk, RowsByNumber
 from evenhand.tables.encoder import Coded, Layout
 from evenhand.tables.frame import Frame, InMemory
 from evenhand.tables.groups import OTHER, GroupColumn, GroupRule, Groups, code_column, find_groups
+from evenhand.tables.ids import find_ids
 from evenhand.tables.labels import Labels, find_labels
 from evenhand.tables.parquet import ParquetFiles
 from evenhand.tables.problems import TableError, names, raise_all, refuse_rows
@@ -85,7 +86,12 @@ def make_pool(frame: Frame, wanted: Wanted) -> Pool:
     ours = bookkeeping(frame, columns, by)
     # what a column is, is told from a sample where the pool stays on disk: a full scan would read every byte of it
     seen = InMemory(frame.sample(frame.schema.names), frame.name, broken=frame.broken)
-    schema = infer(seen, replace(columns, ignore=(*columns.ignore, *ours)))
+    # data sets name their features: a user may still ignore some of them
+    features = None if columns.features is None else tuple(f for f in columns.features if f not in columns.ignore)
+    schema = infer(seen, replace(columns, features=features, ignore=(*columns.ignore, *ours)))
+    if columns.id is not None and not isinstance(frame, ParquetFiles):
+        # only looked at: the rows of a pool on disk are too many for that
+        find_ids(frame, columns.id)
     labels = _labels(frame, wanted)
     groups, merged = find_groups(frame, wanted.groups)
     raise_all(_label_problems(str(columns.label), labels) + _group_problems(groups), frame.name)
