@@ -31,7 +31,7 @@ Values = NDArray[np.generic]
 """Values of whatever kind the user has, such as labels."""
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """A number, text, truth value or time of NumPy as Python's own; everything else as it is.
 
     >>> plain(np.int64(3)), plain(np.str_("u")), plain("u")

@@ -62,7 +62,7 @@ def parse_value(text: str) -> Any:
     return text
 
 
-def whole(name: str, value: Any, least: int, most: int | None = None) -> int:
+def whole(name: str, value: object, least: int, most: int | None = None) -> int:
     """A setting that is a whole number, NumPy's included; the error names it and says what it may be.
 
     >>> whole("trials", 3, 1)
@@ -75,7 +75,7 @@ def whole(name: str, value: Any, least: int, most: int | None = None) -> int:
     return number
 
 
-def real(name: str, value: Any) -> float:
+def real(name: str, value: object) -> float:
     """A setting that is a finite number, NumPy's included; the error names it."""
     if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
         raise InputError(f"{name} must be a number, not {value!r}")

@@ -437,7 +437,7 @@ def missing_words(columns: JsonMapping | None) -> Sequence[str]:
     return schema_of(columns).missing if columns is not None and columns["kind"] == "table" else ()
 
 
-def features_in(frame: Frame, state: State, learner: Any) -> Any:
+def features_in(frame: Frame, state: State, learner: object) -> Any:
     """The features in a table, as models of this learner take them; its other columns are left alone."""
     rows = table_rows(frame, state.columns, Columns())
     problems = {**rows.problems, **frame.skipped}

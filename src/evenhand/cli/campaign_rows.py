@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -24,6 +24,7 @@ from evenhand.cli.campaign_shared import (
 )
 from evenhand.cli.terminal import counted
 from evenhand.errors import InputError
+from evenhand.notation import JsonObject
 
 if TYPE_CHECKING:
     from evenhand.campaign import Campaign
@@ -59,7 +60,7 @@ def tell(
     `tell NAME REQUEST rows.csv`, or with a pool `tell NAME done.csv`: rows with an empty label are not labelled yet.
     """
     with opened(db, name, as_json) as campaign:
-        options: dict[str, Any] = {"collector": collector, "extra": extra, "dry_run": dry_run}
+        options: JsonObject = {"collector": collector, "extra": extra, "dry_run": dry_run}
         number = int(request) if request.isdecimal() else None
         if number is None:
             if file is not None or n is not None:
@@ -80,9 +81,7 @@ def tell(
         _report(_told(campaign, file, number, rejected, store), as_json)
 
 
-def _told_by_id(
-    campaign: Campaign, file: Path, rejected: Path | None, partial: bool, options: dict[str, Any]
-) -> Receipt:
+def _told_by_id(campaign: Campaign, file: Path, rejected: Path | None, partial: bool, options: JsonObject) -> Receipt:
     """Tell the labels of a file by id; empty ones are left out."""
     from evenhand.campaign.deliveries import refusal
     from evenhand.campaign.requests import Refused

@@ -25,7 +25,7 @@ _PARQUET, _LINES = "application/vnd.apache.parquet", "application/x-ndjson"
 _FILES = {".parquet": _PARQUET, ".pq": _PARQUET, ".jsonl": _LINES, ".ndjson": _LINES, ".json": _LINES}
 
 
-def rows_body(X: Features, y: Any, ids: Any = None, groups: Any = None) -> JsonObject:
+def rows_body(X: Features, y: object, ids: object = None, groups: object = None) -> JsonObject:
     """Labelled rows for `tell` and `add`; problems of single rows are sent too, so that the others can be stored."""
     delivery = Delivery.of(X, y, ids, groups)
     problems: dict[int, str] = {}
@@ -52,7 +52,7 @@ def _numbers(rows: Rows) -> JsonObject:
     return {"X": [orjson.Fragment(str(row)) for row in rows.stored]}
 
 
-def _columns(X: Any) -> JsonObject:
+def _columns(X: object) -> JsonObject:
     """A frame as JSON has it; what only types tell is said beside it."""
     import pyarrow as pa
 
@@ -77,7 +77,7 @@ def _columns(X: Any) -> JsonObject:
     return {"columns": columns, "categories": categories}
 
 
-def _read_all(values: Sequence[Any], read: Callable[[Any], Any], problems: dict[int, str]) -> list[Any]:
+def _read_all(values: Sequence[object], read: Callable[[object], object], problems: dict[int, str]) -> list[Any]:
     """Values as JSON has them; one that cannot be an id or label is a problem of its row, as in a campaign."""
     found = []
     for row, value in enumerate(values):
@@ -93,7 +93,7 @@ def _keyed(problems: Mapping[int, str]) -> dict[str, str]:
     return {str(row): why for row, why in problems.items()}
 
 
-def labels_body(labels: Mapping[str, Any]) -> JsonObject:
+def labels_body(labels: Mapping[str, object]) -> JsonObject:
     """Labels by id."""
     if not isinstance(labels, Mapping):
         raise InputError(f"give labels by id, {{id: label}}, not {type(labels).__name__}")
@@ -102,7 +102,7 @@ def labels_body(labels: Mapping[str, Any]) -> JsonObject:
     return {"labels": {read_id(name): _label(name, value) for name, value in labels.items()}}
 
 
-def _label(name: Any, value: Any) -> Any:
+def _label(name: object, value: object) -> Any:
     """A label that JSON can hold; the server checks whether the campaign can take it."""
     try:
         return read_label(value)
@@ -114,7 +114,7 @@ def _label(name: Any, value: Any) -> Any:
         raise InputError(f"{name}: {error}; nothing was stored") from None
 
 
-def table_body(data: Any, ignore: Sequence[str] = ()) -> tuple[str, bytes]:
+def table_body(data: object, ignore: Sequence[str] = ()) -> tuple[str, bytes]:
     """A table of a pool as a file: its content type and its bytes."""
     if isinstance(data, str | PathLike):
         return _file(Path(data))
@@ -187,7 +187,7 @@ def change_body(changes: Mapping[str, Any]) -> JsonObject:
     return found
 
 
-def _refuse_own(setting: str, text: Any) -> None:
+def _refuse_own(setting: str, text: object) -> None:
     if str(text).startswith("own:"):
         raise InputError(
             f"the {setting} is your own object, and over HTTP nothing that names code can be chosen: give it by name"

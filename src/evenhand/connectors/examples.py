@@ -180,7 +180,7 @@ def _fields(tasks: Sequence[Task]) -> list[str]:
     return [name for name in dict.fromkeys(name for task in tasks for name in task.data) if not name.startswith(OURS)]
 
 
-def _column(values: Sequence[Any]) -> pa.Array | None:
+def _column(values: Sequence[object]) -> pa.Array | None:
     """A field's values as a column; None for lists and the like, which are left out."""
     import pyarrow as pa
 
@@ -198,6 +198,6 @@ def _column(values: Sequence[Any]) -> pa.Array | None:
     return pa.array([None if value is None else str(value) for value in given], pa.string())
 
 
-def _differs(now: list[Any] | None, example: Example) -> bool:
+def _differs(now: list[object] | None, example: Example) -> bool:
     """Whether a task's data differ from those that its example was registered with."""
     return isinstance(example.features, str) and now != json.loads(example.features)

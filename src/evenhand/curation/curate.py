@@ -22,7 +22,7 @@ from evenhand.engine.settings import check_settings, forced_warning
 from evenhand.engine.trials import Settings
 from evenhand.errors import InputError
 from evenhand.learners import Logistic, as_learner
-from evenhand.notation import lasting_text, whole
+from evenhand.notation import JsonObject, lasting_text, whole
 from evenhand.progress import say
 from evenhand.risks import ABOUT_POSITIVE, OwnRisk, Risk, as_risk
 from evenhand.simulation.result import Result
@@ -227,7 +227,7 @@ def curate(
 
 
 def _unlabelled(
-    data: Any, label: str | None, new_label: str | None, out: Path | None, settings: dict[str, Any]
+    data: object, label: str | None, new_label: str | None, out: Path | None, settings: JsonObject
 ) -> Unlabelled | None:
     """The table's labels if some are still to be made, or a ledger beside the output shows that this has begun."""
     if isinstance(data, Table):
@@ -244,7 +244,7 @@ def _unlabelled(
     return Unlabelled(found, f"read {frame}") if found.missing else None
 
 
-def _refuse(given: dict[str, Any], making: bool) -> None:
+def _refuse(given: JsonObject, making: bool) -> None:
     """Refuse settings that are for the other kind of table."""
     useless = [key for key, value in given.items() if value]
     if useless:
@@ -254,11 +254,11 @@ def _refuse(given: dict[str, Any], making: bool) -> None:
         raise InputError(f"{useless[0]} has no effect here, {why}.")
 
 
-def _needs_positive(risk: Any) -> bool:
+def _needs_positive(risk: object) -> bool:
     return (risk if isinstance(risk, str) else getattr(risk, "name", "")) in ABOUT_POSITIVE
 
 
-def _keeper(run: Curation, settings: dict[str, Any], path: Path | None) -> Callable[[], None]:
+def _keeper(run: Curation, settings: JsonObject, path: Path | None) -> Callable[[], None]:
     """Writes a checkpoint of the run as it stands; does nothing without a path."""
     if path is None:
         return lambda: None
@@ -267,12 +267,12 @@ def _keeper(run: Curation, settings: dict[str, Any], path: Path | None) -> Calla
     return lambda: Checkpoint.of(run, settings).write(target)
 
 
-def _risk(given: str | Risk | OwnRisk, positive: Any) -> Risk:
+def _risk(given: str | Risk | OwnRisk, positive: object) -> Risk:
     """The risk; the positive class is part of those that need one."""
     return as_risk(given, positive if _needs_positive(given) else None)
 
 
-def _as_table(data: Any, label: str | None, groups: str | Sequence[str] | None, settings: dict[str, Any]) -> Table:
+def _as_table(data: object, label: str | None, groups: str | Sequence[str] | None, settings: JsonObject) -> Table:
     if isinstance(data, Table):
         if label is not None or groups is not None or settings:
             raise InputError("a Table knows its label, groups and settings already: give them to Table(...) alone.")

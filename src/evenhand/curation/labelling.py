@@ -63,7 +63,7 @@ class Labelling(Reported):
     """
 
     campaign: Campaign
-    settings: dict[str, Any]
+    settings: JsonObject
     per_round: int
     min_test: int
     positive: Any
@@ -113,7 +113,7 @@ class Labelling(Reported):
         waiting = sum(request.outstanding for request in self.campaign.open_requests)
         return max((self.per_round - waiting) // size, 0 if waiting else 1)
 
-    def tell(self, labels: Any) -> int:
+    def tell(self, labels: object) -> int:
         """Take in labels and fill `todo` up again; returns how many were new.
 
         Args:
@@ -126,7 +126,7 @@ class Labelling(Reported):
         self.ask()
         return receipt.rows
 
-    def _read(self, labels: Any) -> tuple[JsonObject, bool]:
+    def _read(self, labels: object) -> tuple[JsonObject, bool]:
         if isinstance(labels, Mapping):
             return {str(name): label for name, label in labels.items()}, False
         names, values, table = self.campaign.labels_in(labels)

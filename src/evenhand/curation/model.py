@@ -57,15 +57,15 @@ class CuratedModel:
         """The columns it predicts from."""
         return list(self.schema.features) if self.encoder is None else self.encoder.layout.columns
 
-    def predict(self, rows: Any) -> Values:
+    def predict(self, rows: object) -> Values:
         """The predicted label of every row of a frame or file."""
         return np.concatenate([np.asarray(self.classifier.predict(X)) for X in self._features(rows)])
 
-    def predict_proba(self, rows: Any) -> Floats:
+    def predict_proba(self, rows: object) -> Floats:
         """The probability of every class, where the classifier gives one."""
         return np.concatenate([np.asarray(self.classifier.predict_proba(X)) for X in self._features(rows)])
 
-    def _features(self, rows: Any) -> Iterator[Any]:
+    def _features(self, rows: object) -> Iterator[Any]:
         """What the classifier takes, some thousand rows at a time."""
         frame = read(rows)
         frame.refuse_skipped()
@@ -79,7 +79,7 @@ class CuratedModel:
         save_model(path, self.classifier, self.schema, self.encoder)
 
     @classmethod
-    def load(cls, path: str | PathLike[str], learner: Any = None) -> CuratedModel:
+    def load(cls, path: str | PathLike[str], learner: object = None) -> CuratedModel:
         """Load a model that `save` wrote; no code in it is run. A network needs its learner, which makes the module."""
         try:
             with zipfile.ZipFile(path) as archive:
@@ -93,7 +93,7 @@ class CuratedModel:
         return cls(schema, encoder, load_model(about["format"], data, learner))
 
 
-def save_model(path: str | PathLike[str], model: Any, schema: Schema, encoder: Encoder | None = None) -> None:
+def save_model(path: str | PathLike[str], model: object, schema: Schema, encoder: Encoder | None = None) -> None:
     """Write a model as a zip archive that is safe to open: what its rows are, how they become features, and its arrays."""
     classifier = fitted(model)
     form, data = dump_model(classifier)
@@ -111,7 +111,7 @@ def save_model(path: str | PathLike[str], model: Any, schema: Schema, encoder: E
     write_atomically(Path(path), write)
 
 
-def fitted(model: Any) -> Any:
+def fitted(model: object) -> Any:
     """The fitted model itself, without its encoder or the reason for choosing it."""
     if isinstance(model, CuratedModel):
         # wrapped twice if the classifier itself was chosen among candidates
@@ -119,7 +119,7 @@ def fitted(model: Any) -> Any:
     return model.model if isinstance(model, FinalModel) else model
 
 
-def unstored(model: Any) -> list[str]:
+def unstored(model: object) -> list[str]:
     """A list with a note on why a model is not among the files; empty if it is."""
     try:
         # really tried: only an attempt shows whether skops can store an estimator

@@ -232,7 +232,7 @@ class Curation:
             risk=None if risk.is_error else np.full((len(rounds), 1, m), np.nan),
         )
 
-    def _final(self, name: str, models: Sequence[Any]) -> dict[str, Floats]:
+    def _final(self, name: str, models: Sequence[object]) -> dict[str, Floats]:
         """Test accuracy of a model, and its risk if that is not the error, under the names of a record."""
         accuracy, risk = self._trial.tested(models)
         return {f"{name}_accuracy": np.asarray(accuracy)} | ({} if risk is None else {f"{name}_risk": risk})
@@ -252,7 +252,7 @@ def hold_interrupt() -> Iterator[Callable[[], bool]]:
         return
 
     # the old handler comes back at once, so that a second Ctrl-C is not swallowed
-    def handle(number: int, frame: Any) -> None:
+    def handle(number: int, frame: object) -> None:
         nonlocal stop
         stop = True
         signal.signal(signal.SIGINT, before)

@@ -84,7 +84,7 @@ def start(
     *,
     per_round: int | None,
     min_test: int,
-    positive: Any,
+    positive: object,
     show: Sequence[str] | None = None,
     progress: bool = False,
 ) -> Labelling:
@@ -145,7 +145,7 @@ def _notes(found: Labels, plan: Plan) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _begun(plan: Plan, out: Path | None, settings: dict[str, Any], notes: Sequence[str]) -> Campaign:
+def _begun(plan: Plan, out: Path | None, settings: JsonObject, notes: Sequence[str]) -> Campaign:
     given = dict(plan.campaign)
     learner = given.pop("learner")
     asked = {"budget": plan.budget, "test_labels": plan.test_labels, **given}
@@ -181,7 +181,7 @@ def _discard(campaign: Campaign, out: Path | None) -> None:
             path.unlink(missing_ok=True)
 
 
-def as_raw(learner: Any) -> Any:
+def as_raw(learner: object) -> Any:
     """The learner for rows as they are: `Logistic` with text encoded, any other as given."""
     if learner is None:
         return TableLearner()
@@ -205,7 +205,7 @@ def _kept(out: Path) -> JsonObject:
     return dict(found)
 
 
-def _resumed(plan: Plan, out: Path, settings: dict[str, Any]) -> Campaign:
+def _resumed(plan: Plan, out: Path, settings: JsonObject) -> Campaign:
     """Open the campaign, after checking that plan and table are the same; only the budget may grow."""
     kept = _kept(out)
     was = kept["settings"]
@@ -225,14 +225,14 @@ def _resumed(plan: Plan, out: Path, settings: dict[str, Any]) -> Campaign:
     return campaign
 
 
-def _pool_facts(data: Any) -> JsonObject:
+def _pool_facts(data: object) -> JsonObject:
     """What shows whether the table is still the same; for a file also its size and time, which are quick to compare."""
     if isinstance(data, str | Path):
         return {**stamp(Path(data)), "digest": digest_of_files(Path(data))}
     return {"digest": fingerprint(data)}
 
 
-def _check_pool(data: Any, was: JsonMapping) -> None:
+def _check_pool(data: object, was: JsonMapping) -> None:
     if isinstance(data, str | Path):
         if not Path(data).exists():
             raise InputError(f"there is no file {str(data)!r}.")

@@ -92,11 +92,11 @@ def _made(text: str) -> Any:
     return TorchLearner(extending.parse_factory(text))
 
 
-def _why_no_learner(found: Any) -> str | None:
+def _why_no_learner(found: object) -> str | None:
     return None if hasattr(found, "fit") or _is_module(found) else "it has no fit(X, y)"
 
 
-def _is_module(found: Any) -> bool:
+def _is_module(found: object) -> bool:
     """Whether this is a torch module; torch itself is not imported for the test."""
     return hasattr(found, "parameters") and not hasattr(found, "get_params")
 

@@ -56,7 +56,7 @@ def _failing(estimator: object, what: str) -> Iterator[None]:
 
 
 @contextmanager
-def _warning(estimator: Any) -> Iterator[None]:
+def _warning(estimator: object) -> Iterator[None]:
     """Pass on what the classifier warns of once, and say that it is the classifier that does."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

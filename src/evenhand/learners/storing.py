@@ -49,7 +49,7 @@ def dump_model(model: Model) -> tuple[str, bytes]:
     )
 
 
-def load_model(form: str, data: bytes, learner: Any = None) -> Model:
+def load_model(form: str, data: bytes, learner: object = None) -> Model:
     """The model that `dump_model` wrote; a network needs its learner, whose factory makes the module."""
     if form == "constant":
         return ConstantModel(**json.loads(data))
@@ -103,7 +103,7 @@ def _unboxed(classes: object) -> Any:
     return np.array(np.asarray(classes).tolist())
 
 
-def _skops(estimator: Any) -> bytes:
+def _skops(estimator: object) -> bytes:
     try:
         from skops.io import dumps, get_untrusted_types
     except ImportError:
@@ -121,7 +121,7 @@ def _skops(estimator: Any) -> bytes:
     return bytes(data)
 
 
-def _because_of(estimator: Any) -> str:
+def _because_of(estimator: object) -> str:
     """Which of its parts cannot be stored, for the error."""
     from skops.io import dumps, get_untrusted_types
 

@@ -34,7 +34,7 @@ class TableEncoder:
     encoder: Encoder
 
     @classmethod
-    def fit(cls, X: Any, scale: str = "standard") -> TableEncoder:
+    def fit(cls, X: object, scale: str = "standard") -> TableEncoder:
         """The encoding that these rows show."""
         frame = native(X)
         schema = typed_schema(frame.schema)
@@ -42,7 +42,7 @@ class TableEncoder:
         layout = Layout.of(rows)
         return cls(schema, Encoder.fit(layout, [layout.code(rows)], scale=scale))
 
-    def __call__(self, X: Any) -> Any:
+    def __call__(self, X: object) -> Any:
         """The rows as numbers; a value that training never had gets zeros in all columns of its category."""
         frame = native(X)
         rows: pa.Table = self.schema.read(frame.read()).refuse(frame.name)

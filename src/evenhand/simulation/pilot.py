@@ -150,24 +150,24 @@ class Pilot:
 
 
 def pilot(
-    data: Any,
+    data: object,
     label: str | None = None,
     groups: str | Sequence[str] | None = None,
     *,
     budget: int,
     rules: Sequence[str | Strategy] = RULES,
-    learner: Any = None,
+    learner: object = None,
     batch: int = 1,
     warmup: int | None = None,
     validation: float = 0.5,
     risk: str | Risk | OwnRisk = "error",
-    positive: Any = None,
+    positive: object = None,
     final: str = "chosen",
     trials: int = 40,
     seed: int = 0,
     jobs: int = 1,
     progress: Callable[[int, int], None] | bool = False,
-    **settings: Any,
+    **settings: object,
 ) -> Pilot:
     """Which rule to use for buying labels, and how much it is expected to gain, tried on rows already labelled.
 
@@ -269,7 +269,7 @@ def _worst_risks(result: Result) -> pd.DataFrame:
     return pd.DataFrame(found.dropna())
 
 
-def _table(data: Any, label: str | None, groups: Any, settings: dict[str, Any]) -> tuple[Table, list[str]]:
+def _table(data: Any, label: str | None, groups: Any, settings: JsonObject) -> tuple[Table, list[str]]:
     """The labelled rows as a `Table`, and notes about the others."""
     if isinstance(data, Table):
         if label is not None or groups is not None or settings:

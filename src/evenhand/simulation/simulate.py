@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -163,7 +162,7 @@ def _take_kept(result: Result, store: Store, trials: int) -> None:
             result.take_in(label, kept)
 
 
-def _named(strategies: Any) -> tuple[dict[str, Strategy], dict[str, str]]:
+def _named(strategies: object) -> tuple[dict[str, Strategy], dict[str, str]]:
     """The strategies by label, and the text that stands for each in the result's settings."""
     if isinstance(strategies, str) or callable(strategies):
         strategies = [strategies]

@@ -10,7 +10,7 @@ from typing import Any
 from evenhand import extending
 from evenhand.errors import InputError
 from evenhand.learners.base import Learner
-from evenhand.notation import parse_settings
+from evenhand.notation import JsonObject, parse_settings
 from evenhand.sources.base import HasLearner, Source
 
 __all__ = ["learner_for", "open_source", "parse_test"]
@@ -21,7 +21,7 @@ _IMAGE_SETTINGS = {"data_dir", "split", "replace", "validation", "network", "tes
 
 
 def open_source(
-    text: str, *, label: str | None = None, groups: Sequence[str] = (), test: str | None = None, **settings: Any
+    text: str, *, label: str | None = None, groups: Sequence[str] = (), test: str | None = None, **settings: object
 ) -> Source:
     """`synthetic1:I`, `synthetic1:II`, `synthetic2`, a data set's name, the path of a CSV or Parquet table, or a factory.
 
@@ -58,14 +58,14 @@ def open_source(
     )
 
 
-def _refuse(named: dict[str, Any], what: str) -> None:
+def _refuse(named: JsonObject, what: str) -> None:
     """Refuse settings that have no effect on a source."""
     given = [key for key, value in named.items() if value is not None and value != () and value != []]
     if given:
         raise InputError(f"{given[0]} has no effect on {what}")
 
 
-def _data_set(name: str, load: Callable[..., Source], test: str | None, settings: dict[str, Any]) -> Source:
+def _data_set(name: str, load: Callable[..., Source], test: str | None, settings: JsonObject) -> Source:
     if name in _TABLES:
         _refuse({"data_dir": settings.pop("data_dir", None)}, f"{name!r}, which is bundled")
         if test is not None:
@@ -110,7 +110,7 @@ def learner_for(source: Source, text: str | None) -> Learner | None:
         raise InputError(f"learner {text!r}: {error}") from error
 
 
-def _made(text: str, settings: dict[str, Any]) -> Source:
+def _made(text: str, settings: JsonObject) -> Source:
     given = [key for key, value in settings.items() if value is not None and value != () and value != []]
     if given:
         raise InputError(
@@ -142,7 +142,7 @@ def _synthetic(name: str, variant: str, text: str) -> Source:
     raise InputError(f"unknown source {text!r}: known synthetic ones are synthetic1:I, synthetic1:II, synthetic2")
 
 
-def _table(path: Path, label: str | None, groups: Sequence[str], test: str | None, settings: dict[str, Any]) -> Source:
+def _table(path: Path, label: str | None, groups: Sequence[str], test: str | None, settings: JsonObject) -> Source:
     from evenhand.sources.images.files import is_manifest
     from evenhand.sources.images.images import Images
     from evenhand.sources.table.table import Table

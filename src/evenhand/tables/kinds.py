@@ -215,7 +215,7 @@ def blank(texts: pa.Array, missing: Sequence[str] = ()) -> pa.Array:
     return pc.if_else(empty, _NOTHING, texts) if pc.any(empty).as_py() else texts
 
 
-def cleaned(column: Any, decimal: str | None = None) -> pa.Array:
+def cleaned(column: object, decimal: str | None = None) -> pa.Array:
     """Texts such as `$1,000.50` or `12 %` without their signs and separators of thousands.
 
     >>> cleaned(pa.array(["$1,000.50", "12 %"])).to_pylist()
@@ -227,7 +227,7 @@ def cleaned(column: Any, decimal: str | None = None) -> pa.Array:
     return pc.replace_substring(bare, "." if decimal == "," else ",", "")
 
 
-def _one(column: Any) -> pa.Array:
+def _one(column: object) -> pa.Array:
     column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     # combine_chunks gives chunks again where the text is too long for one array
     return pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) else column

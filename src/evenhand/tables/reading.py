@@ -104,7 +104,7 @@ def is_parquet(data: object) -> bool:
     return isinstance(data, str | Path) and (Path(data).is_dir() or _KINDS.get(Path(data).suffix.lower()) == "parquet")
 
 
-def check_format(inputs: Sequence[Any], form: Format) -> None:
+def check_format(inputs: Sequence[object], form: Format) -> None:
     """Refuse what is said of CSV files if there is no such file."""
     files = [each for each in inputs if isinstance(each, str | Path) and not is_parquet(each)]
     frames = [each for each in inputs if isinstance(each, Frame) and each.dialect is not None]
@@ -112,7 +112,9 @@ def check_format(inputs: Sequence[Any], form: Format) -> None:
         raise TableError(f"{form.given()[0]} has no effect: it is about CSV files, and there is none.")
 
 
-def read(data: Any, form: Format | None = None, *, name: str | None = None, largest: int = LARGEST_UNPACKED) -> Frame:
+def read(
+    data: object, form: Format | None = None, *, name: str | None = None, largest: int = LARGEST_UNPACKED
+) -> Frame:
     """The rows of a file, a frame of any library, an array, or the bytes of a file.
 
     Args:
@@ -134,7 +136,7 @@ def read(data: Any, form: Format | None = None, *, name: str | None = None, larg
     return frame
 
 
-def column_names(data: Any, form: Format | None = None) -> list[str]:
+def column_names(data: object, form: Format | None = None) -> list[str]:
     """The names of the columns; of a text file's rows only the beginning is read."""
     path = Path(data) if isinstance(data, str | Path) else None
     if path is None or not path.exists() or is_parquet(path) or _ending(path.name) not in _TEXT:
@@ -142,7 +144,7 @@ def column_names(data: Any, form: Format | None = None) -> list[str]:
     return [unguarded_text(name) for name in tell(Text(path.name, path), form or Format()).names]
 
 
-def _read(data: Any, form: Format, name: str | None, largest: int) -> Frame:
+def _read(data: object, form: Format, name: str | None, largest: int) -> Frame:
     if isinstance(data, str | Path):
         path = Path(data)
         if not path.exists():
@@ -284,7 +286,7 @@ class _said:
 
     def __enter__(self) -> None: ...
 
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, UnicodeDecodeError):
             raise wrong_encoding(self._name, self._dialect.encoding, error.reason) from None
         if isinstance(error, pa.ArrowInvalid):
@@ -385,7 +387,7 @@ def _record(line: str) -> Any:
     return found
 
 
-def _json_column(values: list[Any]) -> pa.Array:
+def _json_column(values: list[object]) -> pa.Array:
     """Values as a column: text where their types differ, as in a file of another kind."""
     try:
         return pa.array(values)
@@ -441,7 +443,7 @@ def _array(data: Any) -> Frame:
     return InMemory(plain(pa.table(columns)), "the table")
 
 
-def _pandas(data: Any) -> Frame:
+def _pandas(data: object) -> Frame:
     import pandas as pd
 
     if not isinstance(data, pd.DataFrame):

@@ -230,7 +230,7 @@ class Schema:
         problems = [missing_column(each, available, "a feature") for each in gone if self[each].use == "feature"]
         raise_all(problems, name)
 
-    def read_column(self, name: str, raw: Any) -> pa.Array:
+    def read_column(self, name: str, raw: object) -> pa.Array:
         """The values of one column; what is none of its kind is missing."""
         return self._values(self[name], self._bare(self[name], raw))
 

@@ -41,7 +41,7 @@ def from_text(rows: Sequence[str], schema: Schema) -> pa.Table:
     return pa.table({name: _typed(column, schema[name].kind) for name, column in zip(names, columns, strict=True)})
 
 
-def _typed(values: Sequence[Any], kind: str) -> pa.Array:
+def _typed(values: Sequence[object], kind: str) -> pa.Array:
     if kind == "number":
         return pa.array(values, pa.float64() if any(isinstance(v, float) or v is None for v in values) else pa.int64())
     if kind == "date":

@@ -39,7 +39,7 @@ def guarded_cell(value: object) -> Any:
     return value
 
 
-def unguarded(column: Any) -> Any:
+def unguarded(column: object) -> Any:
     """An Arrow column of text as it was before `guarded_cell`."""
     import pyarrow.compute as pc
 
@@ -111,7 +111,7 @@ def _are_days(column: pa.ChunkedArray) -> bool:
     return bool(pc.all(pc.equal(pc.floor_temporal(column, unit="day"), column)).as_py() is not False)
 
 
-def _cell(value: Any, days: bool) -> Any:
+def _cell(value: object, days: bool) -> Any:
     """A value as a cell that reads back as the same: nothing for a missing number, durations in days."""
     if isinstance(value, float) and value != value:
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from typing import Annotated, Any
+from typing import Annotated
 
 import anyio.to_thread
 from fastapi import Query, Request
@@ -12,6 +12,7 @@ from fastapi.responses import Response
 from pydantic import Field
 
 from evenhand.campaign.requests import as_time, not_open
+from evenhand.notation import JsonObject
 from evenhand.server.access import Collecting, Viewing
 from evenhand.server.api.shared import Body, Name, Number, Reason, new_router
 from evenhand.server.bodies import Json, Key, as_once
@@ -56,14 +57,14 @@ async def ask(body: Ask, seat: Collecting, request: Request, key: Key = None) ->
     limit = limit if body.max_wait is None else min(body.max_wait, limit)
     once = as_once(key, seat.grant, request, body)
 
-    def requests() -> list[dict[str, Any]]:
+    def requests() -> list[JsonObject]:
         found = seat.campaign.ask_many(
             body.count, seat.collector(body.collector), refit=False, once=once, limited=seat.limited
         )
         seat.parts.observer.asked.inc(len(found))
         return [request.as_dict() for request in found]
 
-    def first_try() -> list[dict[str, Any]] | int:
+    def first_try() -> list[JsonObject] | int:
         wanted = worker.wanted(seat.campaign)
         return requests() if wanted is None or limit == 0 else wanted
 

@@ -16,6 +16,7 @@ from pydantic import Field, ValidationError
 from evenhand.campaign.deliveries import Delivery
 from evenhand.campaign.requests import Receipt
 from evenhand.errors import InputError
+from evenhand.notation import JsonObject
 from evenhand.server.access import Collecting, Leading, Seat
 from evenhand.server.api.shared import Body, Label, Number, new_router
 from evenhand.server.bodies import Json, Key, as_once, file_kind, table_body, table_file
@@ -91,7 +92,7 @@ async def tell(
         # within the thread: it reads the ledger, and the event loop must not wait for a database
         seat.check_own(request)
         _check_event(seat, request, event)
-        options: dict[str, Any] = {"collector": seat.collector(collector), "partial": partial, "extra": extra}
+        options: JsonObject = {"collector": seat.collector(collector), "partial": partial, "extra": extra}
         if isinstance(body, Path):
             _, delivery = seat.campaign.read(read_table(body, DELIVERY), request)
             return seat.campaign.tell_delivery(request, delivery, **options, dry_run=dry_run)
@@ -182,7 +183,7 @@ async def pool(
         raise InputError("send the pool as CSV, JSON lines or Parquet, with its content type")
     path = await table_file(http, kind, POOL)
 
-    def register() -> dict[str, Any]:
+    def register() -> JsonObject:
         # a frame, not a path: this file is temporary, so the rows of a Parquet file are copied, too
         frame = read_table(path, POOL, Format(separator, decimal, encoding))
         found = seat.campaign.pool(
@@ -263,7 +264,7 @@ def _column(name: str, values: list[Any]) -> Any:
         raise InputError(f"columns.{name} mixes types ({', '.join(kinds)}): make it one type") from None
 
 
-def _labels_in(seat: Seat, path: Path) -> dict[str, Any]:
+def _labels_in(seat: Seat, path: Path) -> JsonObject:
     names, values, frame = seat.campaign.labels_in(read_table(path, DELIVERY))
     frame.refuse_skipped()
     return {name: value for name, value in zip(names, values, strict=True) if value is not None}

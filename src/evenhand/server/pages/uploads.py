@@ -16,6 +16,7 @@ from fastapi.responses import Response
 from evenhand.campaign.events import REQUESTS
 from evenhand.campaign.requests import Receipt
 from evenhand.errors import EvenhandError, InputError, LedgerError, NotFound
+from evenhand.notation import JsonObject
 from evenhand.server.access import Collecting, Leading, Seat
 from evenhand.server.api.shared import Number
 from evenhand.server.pages.campaign import show
@@ -85,7 +86,7 @@ def _look_or_store(
     # the same form was sent twice: all refused rows were shown, and the first one stored all others
     sent_again = shown is not None and receipt.repeated and shown.endswith(_outcome(receipt)[-_DIGEST:])
     if not same and not sent_again:
-        about: dict[str, Any] = {
+        about: JsonObject = {
             "receipt": receipt, "read": read, "outcome": _outcome(receipt), "changed": shown is not None,
             "is_first": seat.campaign.seen.label_kind is None, "number": number, "name": seat.campaign.name, "file": PurePath(name).name, "extra": extra,
             "data": base64.b64encode(data).decode(), "base": seat.parts.settings.root_path + address(seat.campaign),
