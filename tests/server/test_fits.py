@@ -26,7 +26,7 @@ import time
 from evenhand.campaign import models
 from sklearn.linear_model import LogisticRegression
 
-training.LEASE_SECONDS = 2.0  # of a worker that is killed; a test would wait for 30 s too long
+models.LEASE_SECONDS = 2.0  # of a worker that is killed; a test would wait for 30 s too long
 
 
 class Slow(LogisticRegression):
