@@ -7,7 +7,6 @@ count. The mean over the validation set that steers the sampling is neither: it 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +17,7 @@ from evenhand.arrays import Floats, Ints
 from evenhand.claims import checks
 from evenhand.claims.sequences import lower_rate, running_half_width, upper_rate
 from evenhand.errors import InputError
-from evenhand.notation import JsonObject
+from evenhand.notation import JsonMapping, JsonObject
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ class Running:
         return {"statement": "running", "confidence": self.confidence, "risk": self.risk, "groups": _by_group(self)}
 
     @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Running:
+    def from_dict(cls, record: JsonMapping) -> Running:
         """The statement that `as_dict` wrote down."""
         found = {name: _column(record, name) for name in ("n", "mean", "low", "high")}
         return cls(tuple(record["groups"]), **found, confidence=record["confidence"], risk=record["risk"])
@@ -91,7 +90,7 @@ class Certificate:
         return {"statement": "certificate", **found, "worst_groups": list(self.worst_groups), "groups": groups}
 
     @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Certificate:
+    def from_dict(cls, record: JsonMapping) -> Certificate:
         """The certificate that `as_dict` wrote down."""
         columns = ("n", "mean", "low", "high", "corrected", "missing", "open")
         found: JsonObject = {name: _column(record, name) for name in columns}
@@ -112,7 +111,7 @@ def _by_group(statement: Running | Certificate) -> dict[str, JsonObject]:
     return {group: {"n": n, "mean": mean, "low": low, "high": high} for group, n, mean, low, high in columns}
 
 
-def _column(record: Mapping[str, Any], name: str) -> tuple[Any, ...]:
+def _column(record: JsonMapping, name: str) -> tuple[Any, ...]:
     """One value for every group that has it."""
     return tuple(values[name] for values in record["groups"].values() if name in values)
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
 from evenhand.campaign.requests import Examples, Receipt, Refused, Request
 from evenhand.campaign.scores import as_examples
@@ -15,10 +14,11 @@ from evenhand.learners.choosing import Choice, FinalModel
 from evenhand.learners.storing import load_model
 from evenhand.ledger.base import Example
 from evenhand.ledger.text import as_text
+from evenhand.notation import JsonMapping
 from evenhand.strategies.decision import Decision
 
 
-def request_of(record: Mapping[str, Any], groups: Sequence[str]) -> Request:
+def request_of(record: JsonMapping, groups: Sequence[str]) -> Request:
     """A request as it was handed out."""
     scores = record["scores"]
     return Request(
@@ -46,14 +46,14 @@ def moment_of(text: str | None) -> float | None:
     return None if text is None else datetime.fromisoformat(text).timestamp()
 
 
-def receipt_of(record: Mapping[str, Any]) -> Receipt:
+def receipt_of(record: JsonMapping) -> Receipt:
     """The receipt of a delivery."""
     found = {name: value for name, value in record.items() if name != "repeated"}
     refused = tuple(Refused(**row) for row in found.pop("refused"))
     return Receipt(**{**found, "new_classes": tuple(record["new_classes"])}, refused=refused)
 
 
-def examples_of(record: Mapping[str, Any]) -> Examples:
+def examples_of(record: JsonMapping) -> Examples:
     """Labelled examples, with features in the type they came in."""
     state = State()
     state.columns, state.label_kind = record["columns"], record["label_kind"]
@@ -68,11 +68,11 @@ def examples_of(record: Mapping[str, Any]) -> Examples:
     )
 
 
-def model_of(record: Mapping[str, Any] | None) -> Model | None:
+def model_of(record: JsonMapping | None) -> Model | None:
     """A model, read without trusting its sender; None where there is none."""
     return None if record is None else load_model(record["format"], base64.b64decode(record["data"]))
 
 
-def final_model_of(record: Mapping[str, Any]) -> FinalModel:
+def final_model_of(record: JsonMapping) -> FinalModel:
     """The model to deploy, with the reason for it."""
     return FinalModel(model_of(record), Choice.from_dict(record["choice"]))

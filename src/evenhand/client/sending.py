@@ -17,7 +17,7 @@ from evenhand.campaign.labels import plain_list, read_id, read_label
 from evenhand.campaign.settings import make_settings
 from evenhand.campaign.state import State
 from evenhand.errors import InputError
-from evenhand.notation import JsonObject
+from evenhand.notation import JsonMapping, JsonObject
 
 __all__ = ["change_body", "ids_of", "labels_body", "rows_body", "settings_body", "table_body"]
 
@@ -64,7 +64,7 @@ def _columns(X: object) -> JsonObject:
     if frame.broken:
         raise InputError(next(iter(frame.broken.values())))
     table = frame.read()
-    columns: dict[str, list[Any]] = {}
+    columns: dict[str, list[object]] = {}
     for name in table.column_names:
         column = table.column(name)
         if pa.types.is_duration(column.type):
@@ -77,7 +77,7 @@ def _columns(X: object) -> JsonObject:
     return {"columns": columns, "categories": categories}
 
 
-def _read_all(values: Sequence[object], read: Callable[[object], object], problems: dict[int, str]) -> list[Any]:
+def _read_all(values: Sequence[object], read: Callable[[object], object], problems: dict[int, str]) -> list[object]:
     """Values as JSON has them; one that cannot be an id or label is a problem of its row, as in a campaign."""
     found = []
     for row, value in enumerate(values):
@@ -169,7 +169,7 @@ def settings_body(name: str, groups: Any, strategy: Any, learner: Any, **given: 
     }
 
 
-def change_body(changes: Mapping[str, Any]) -> JsonObject:
+def change_body(changes: JsonMapping) -> JsonObject:
     """Changed settings as plain values; a setting to remove has a word for that, since null leaves it alone."""
     # null means "as it is" over HTTP, None in Python "no lease, no learner, no rule"
     nothing = {"lease": "never", "learner": "none", "stop": []}

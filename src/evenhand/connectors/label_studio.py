@@ -10,12 +10,12 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
-from typing import Any, Self
+from typing import Self
 
 from evenhand.connectors.base import OURS, Answer, Shown, Task
 from evenhand.connectors.calls import Calls, Gone
 from evenhand.errors import InputError, ToolError
-from evenhand.notation import JsonObject
+from evenhand.notation import JsonMapping, JsonObject
 
 _PAGE = 500
 _SECONDS = 60.0
@@ -61,7 +61,7 @@ class LabelStudio:
         self.origin = self.name
         self._control: str | None = None
         self._people: dict[int, str] = {}
-        self._marked: dict[str, Mapping[str, Any]] = {}
+        self._marked: dict[str, JsonMapping] = {}
 
     def __repr__(self) -> str:
         return f"LabelStudio({self._call.url!r}, {self.project})"
@@ -113,7 +113,7 @@ class LabelStudio:
 
     # ---------------------------------------------------------------- answers
 
-    def _answer(self, annotation: Mapping[str, Any]) -> Answer:
+    def _answer(self, annotation: JsonMapping) -> Answer:
         """The answer in an annotation."""
         by, at = self._person(annotation), str(annotation.get("updated_at"))
         if annotation.get("was_cancelled"):
@@ -130,7 +130,7 @@ class LabelStudio:
             return Answer(by, None, at, f"an annotation has several labels: {several}")
         return Answer(by, labels.pop(), at)
 
-    def _person(self, annotation: Mapping[str, Any]) -> str:
+    def _person(self, annotation: JsonMapping) -> str:
         """Whose answer it is: their mail address, or the number of their account."""
         account = annotation.get("completed_by")
         if isinstance(account, Mapping):
@@ -181,7 +181,7 @@ class LabelStudio:
                 return
             last = max(task["id"] for task in tasks)
 
-    def _remember_marks(self, task: Mapping[str, Any]) -> None:
+    def _remember_marks(self, task: JsonMapping) -> None:
         """Remember what is written in a task, by this sync or another."""
         marks = {name: value for name, value in task["data"].items() if name.startswith(OURS)}
         if marks:
@@ -232,7 +232,7 @@ def _gives_labels(kind: str) -> bool:
     return kind in ("Choices", "Rating", "Taxonomy") or kind.endswith("Labels")
 
 
-def _value(result: Mapping[str, Any]) -> str | int:
+def _value(result: JsonMapping) -> str | int:
     """The one label in a part of an annotation."""
     kind, value = str(result.get("type")), result.get("value") or {}
     given = value.get(kind)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
-from evenhand.arrays import Values
+from numpy.typing import ArrayLike
+
+from evenhand.arrays import Features, Values
 
 
 @runtime_checkable
@@ -18,7 +20,7 @@ class Model(Protocol):
     def classes(self) -> Values:
         """The labels it knows, sorted."""
 
-    def predict(self, X: Any) -> Values:
+    def predict(self, X: Features) -> Values:
         """The predicted label of every row."""
 
 
@@ -57,5 +59,13 @@ class Learner(Protocol):
     where rows are weighted.
     """
 
-    def fit(self, X: Any, y: Any, *, sample_weight: Any = None, previous: Any = None, seed: int = 0) -> Model:
+    def fit(
+        self,
+        X: Features,
+        y: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+        previous: Model | None = None,
+        seed: int = 0,
+    ) -> Model:
         """Fit a model on the rows of X with labels y; each row counts as often as its weight says."""

@@ -6,20 +6,22 @@ one only if it is better by more than a standard error of the difference: withou
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
 from evenhand.arrays import Features, Floats, Values
-from evenhand.learners.base import name_of, traits_of
+from evenhand.learners.base import Learner, name_of, traits_of
 from evenhand.learners.bootstrap import deviation, worst_risks
 from evenhand.learners.crossing import CrossFit, Rows, group_places, group_weights, measure_of
 from evenhand.learners.minimax import find_weights
 from evenhand.learners.penalty import penalty_of, with_penalty
 from evenhand.learners.weights import fit_learner, takes_weights
+from evenhand.notation import JsonMapping, JsonObject
 from evenhand.risks import ERROR, Measure, Risk
 
 if TYPE_CHECKING:
@@ -93,7 +95,7 @@ class Choice:
         groups = pd.DataFrame([c.by_group for c in self.candidates])
         return pd.concat([pd.DataFrame(rows, columns=columns), groups], axis=1)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JsonObject:
         """The same as plain values, for JSON; NaN becomes None."""
         candidates = [
             {
@@ -111,7 +113,7 @@ class Choice:
         }  # fmt: skip
 
     @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Choice:
+    def from_dict(cls, record: JsonMapping) -> Choice:
         """The choice that `as_dict` wrote down."""
         candidates = tuple(
             Candidate(
@@ -156,13 +158,13 @@ class FinalModel:
 
 
 def fit_chosen(
-    learner: Any,
-    X: Any,
-    y: Any,
-    groups: Any,
+    learner: Learner,
+    X: Features,
+    y: ArrayLike,
+    groups: ArrayLike,
     *,
     risk: Risk = ERROR,
-    classes: Sequence[Any] | None = None,
+    classes: Sequence[object] | None = None,
     seed: int = 0,
     plain: bool = False,
     fitted: Any = None,
@@ -195,7 +197,9 @@ def fit_chosen(
     return FinalModel(fit_learner(using, X, y, groups, sample_weight=weight, seed=seed), choice)
 
 
-def _compare(learner: Any, rows: Rows, measure: Measure, names: Values, seed: int) -> tuple[Choice, Candidate | None]:
+def _compare(
+    learner: Learner, rows: Rows, measure: Measure, names: Values, seed: int
+) -> tuple[Choice, Candidate | None]:
     """The choice, and the chosen candidate if it is not the plain model."""
     reason = why_plain(learner, rows.y, len(names))
     if reason is not None:
@@ -215,7 +219,7 @@ def _compare(learner: Any, rows: Rows, measure: Measure, names: Values, seed: in
     return choice, None if chosen is candidates[0] else chosen
 
 
-def why_plain(learner: Any, y: Values, groups: int) -> str | None:
+def why_plain(learner: Learner, y: Values, groups: int) -> str | None:
     """The reason why no candidates are compared; None if they are."""
     name = name_of(learner)
     if traits_of(learner).needs_groups:
@@ -231,9 +235,9 @@ def why_plain(learner: Any, y: Values, groups: int) -> str | None:
     return None
 
 
-def _weights(learner: object, rows: Rows, measure: Measure, cross: CrossFit, groups: int, seed: int) -> Floats:
+def _weights(learner: Learner, rows: Rows, measure: Measure, cross: CrossFit, groups: int, seed: int) -> Floats:
     """Group weights from risks in sample, which vary less, or out of fold if the learner fits its rows too closely."""
-    settings: dict[str, Any] = {"rounds": _ROUNDS if _is_quick(learner) else _FEW_ROUNDS, "rate": _RATE, "seed": seed}
+    settings: JsonObject = {"rounds": _ROUNDS if _is_quick(learner) else _FEW_ROUNDS, "rate": _RATE, "seed": seed}
     shares = np.bincount(rows.group, minlength=groups) / len(rows.y)
     within = CrossFit(learner, rows, measure, groups, 0, seed)
     seen, unseen = (np.nanmax(part.risks(part.outcomes(shares, 0.0))) for part in (within, cross))
@@ -242,7 +246,7 @@ def _weights(learner: object, rows: Rows, measure: Measure, cross: CrossFit, gro
     return find_weights(learner, rows, measure, groups, folds=min(FOLDS, len(rows.y)), **settings).q
 
 
-def _is_quick(learner: object) -> bool:
+def _is_quick(learner: Learner) -> bool:
     return hasattr(learner, "refits")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
@@ -89,9 +89,9 @@ class Refits(Protocol):
 
 
 class _AnyRefits:
-    """Any learner, fitted again each time; an incremental learner continues from its previous model."""
+    """Every learner, fitted again each time; an incremental learner continues from its previous model."""
 
-    def __init__(self, learner: Any, X: Features, y: Values, seed: int) -> None:
+    def __init__(self, learner: Learner, X: Features, y: Values, seed: int) -> None:
         self.learner, self.X, self.y, self.seed = learner, X, y, seed
         self.last: Model | None = None
 
@@ -122,11 +122,13 @@ class FoldRefits(Protocol):
 
 
 class _Apart:
-    """Any learner, fold after fold, each fitted on its own copy of the rows; without folds, in sample."""
+    """Every learner, fold after fold, each fitted on its own copy of the rows; without folds, in sample."""
 
-    def __init__(self, learner: Any, rows: Rows, measure: Measure, fold: Ints | None, seed: int, tol: float) -> None:
+    def __init__(
+        self, learner: Learner, rows: Rows, measure: Measure, fold: Ints | None, seed: int, tol: float
+    ) -> None:
         self.measure, self.codes = measure, measure.codes(rows.y)
-        self.parts: list[tuple[Rows, Refits, Any, Ints]] = []
+        self.parts: list[tuple[Rows, Refits, Features, Ints]] = []
         if fold is None:
             self.parts = [(rows, refits_of(learner, rows.X, rows.y, seed), rows.X, np.arange(len(rows.y)))]
             return
@@ -174,7 +176,7 @@ class CrossFit:
     """
 
     def __init__(
-        self, learner: Any, rows: Rows, measure: Measure, groups: int, folds: int, seed: int, tol: float = 1e-6
+        self, learner: Learner, rows: Rows, measure: Measure, groups: int, folds: int, seed: int, tol: float = 1e-6
     ) -> None:
         self.measure, self.groups, self.group, self.weight = measure, groups, rows.group, rows.weight
         fold = make_folds(rows.group, measure.codes(rows.y), folds, seed) if folds else None

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from evenhand.arrays import Features, Floats, Values
 from evenhand.errors import InputError
-from evenhand.learners.base import Model, name_of, traits_of
+from evenhand.learners.base import Learner, Model, name_of, traits_of
 from evenhand.learners.columns import needs_columns
 from evenhand.learners.crossing import CrossFit, Rows, group_places, group_weights, measure_of
 from evenhand.learners.simplex import maximise
@@ -90,7 +90,7 @@ class Weighting:
 
 
 def find_weights(
-    learner: object,
+    learner: Learner,
     rows: Rows,
     measure: Measure,
     groups: int,

@@ -23,7 +23,7 @@ WARM_UP, FORCED, EXPLORE, SCORE, FEWEST, POPULATION, CERTIFY, TEST = range(len(K
 class Strategy(Protocol):
     """Which group next: a pure function of the standing and the request's own uniforms.
 
-    Any callable of this form is a strategy. It may carry `window` (accuracies to remember, default 20), `needs_scores`
+    Every callable of this form is a strategy. It may carry `window` (accuracies to remember, default 20), `needs_scores`
     (False spares the fits), `needs_trend` (False spares a simulation the recent accuracies) and `needs_population` (True
     asks for shares). The risk of the campaign or simulation defines what a loss is.
     """

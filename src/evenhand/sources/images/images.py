@@ -47,8 +47,8 @@ class Images:
     def __init__(
         self,
         images: Any,
-        labels: Sequence[Any] | Values,
-        groups: Sequence[Any] | Values,
+        labels: Sequence[object] | Values,
+        groups: Sequence[object] | Values,
         *,
         test: float | tuple[Any, Any, Any] | None = 0.3,
         replace: Replace = "halves",
