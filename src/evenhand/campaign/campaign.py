@@ -127,7 +127,7 @@ class Campaign:
         name: str,
         groups: Sequence[str] | None = None,
         strategy: str | Strategy = "optimistic",
-        learner: Any = "logistic",
+        learner: object = "logistic",
         *,
         budget: int,
         lease: str | float | None = "1d",
@@ -940,7 +940,7 @@ class Campaign:
                     rows.append([None, name, request.id, request.group, *(values[k] for k in shown)])
         return names, rows
 
-    def labelled(self) -> tuple[list[str], Any, list[Any]]:
+    def labelled(self) -> tuple[list[str], Any, list[tuple[str | None, str, int | None, Label]]]:
         """All labelled examples: ids, a frame of all columns, and the role, group, request and label of each."""
         from evenhand.campaign.examples import decode, schema_of, typed_rows
         from evenhand.campaign.labels import as_label

@@ -53,8 +53,8 @@ class Delivery:
     """
 
     X: Any
-    labels: list[Any]
-    ids: list[Any] | None = None
+    labels: list[object]
+    ids: list[object] | None = None
     groups: list[str] | None = None
     written: bool = False
     problems: Mapping[int, str] = field(default_factory=dict)
@@ -374,9 +374,9 @@ def need_column(frame: Frame, column: str, what: str) -> None:
         raise InputError(f"{frame.name}: {missing_column(column, frame.schema.names, what)}")
 
 
-def cells(frame: Frame, column: str, missing: Sequence[str] = ()) -> list[Any]:
+def cells(frame: Frame, column: str, missing: Sequence[str] = ()) -> list[object]:
     """A column's values; text as it is written, None where a cell is empty, or one of the words for a missing value."""
-    found: list[Any] = []
+    found: list[object] = []
     for chunk in frame.column(column):
         values = read_as(chunk, "category", missing) if is_text(chunk.type) else chunk
         found += [None if value is None or value != value else value for value in values.to_pylist()]

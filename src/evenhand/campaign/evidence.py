@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenhand.arrays import Ints
+from evenhand.arrays import Floats, Ints, Mask
 from evenhand.campaign.events import NAMED, REQUESTS, ids_in, request_in
 from evenhand.campaign.labels import as_label, label_text
 from evenhand.campaign.scores import as_examples, matrix
@@ -155,7 +155,7 @@ class FrozenModel:
 
     def _own_losses(
         self, state: State, rows: Sequence[Example], labels: Sequence[str], measure: Measure
-    ) -> tuple[Any, Any]:
+    ) -> tuple[Floats, Mask]:
         """Losses by the user's own function, which needs the features; results it gave before are looked up."""
         keys = [(row.id, label) for row, label in zip(rows, labels, strict=True)]
         new = [k for k, key in enumerate(keys) if key not in self._own]
@@ -266,7 +266,7 @@ def _answered(z: int, losses: Sequence[Loss], size: int, strata: int) -> Answere
 
 def equal_rows(reader: Reader) -> int:
     """Rows that equal an earlier one in all features and label."""
-    seen: set[tuple[Any, Any]] = set()
+    seen: set[tuple[str | bytes | None, str | None]] = set()
     equal = 0
     for row in reader.changed():
         if row.fate != "erased":

@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 from evenhand.campaign.events import ids_in
 from evenhand.campaign.examples import decode, schema_of
@@ -67,7 +66,7 @@ def _correctors(reader: Reader) -> dict[str, str]:
     return {name: event.actor or "somebody" for event in events for name in ids_in(event)}
 
 
-def _features(state: State, rows: list[Example]) -> tuple[list[str], Iterator[Any]]:
+def _features(state: State, rows: list[Example]) -> tuple[list[str], Iterator[list[object]]]:
     columns = state.columns or {}
     if columns["kind"] == "array":
         raise InputError("this campaign's rows are arrays, which a table cannot hold: use training_set() in Python")

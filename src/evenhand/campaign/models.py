@@ -418,7 +418,7 @@ class Models:
         phase = state.proving["event"]
         self._log.write(step)
 
-    def _chosen(self, model: str | Model | None) -> Any:
+    def _chosen(self, model: str | Model | None) -> Model:
         if model is None or not isinstance(model, str):
             if model is None or not hasattr(model, "predict"):
                 raise InputError(f"{model!r} is no model: it has no predict(X)")
@@ -482,7 +482,7 @@ def _fewer(new: int | None, kept: int | None) -> bool:
     return new is not None and (kept is None or new < kept)
 
 
-def _as_model(given: object) -> Any:
+def _as_model(given: Any) -> Model:
     """The user's own model; a bare fitted scikit-learn classifier is wrapped."""
     from evenhand.learners import Logistic, Minimax, SklearnModel
     from evenhand.learners.choosing import FinalModel

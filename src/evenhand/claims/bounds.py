@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -163,7 +163,7 @@ def as_bound(bound: "Bound | Callable[..., ArrayLike] | Sequence[Bound | Callabl
     )
 
 
-BOUND_NAMES: dict[type[Any], str] = {VCBound: "vc", RademacherBound: "rademacher"}
+BOUND_NAMES: dict[type, str] = {VCBound: "vc", RademacherBound: "rademacher"}
 """The bounds by the name they have in the text form of a rule."""
 
 

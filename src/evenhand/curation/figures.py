@@ -49,7 +49,7 @@ class Predictions:
         return self.measure.tally(self.outcomes, self.group, len(self.groups))
 
 
-def positive_place(given: Any, risk: Risk, labels: list[Any]) -> int | None:
+def positive_place(given: Any, risk: Risk, labels: list[object]) -> int | None:
     """The position of the positive class: as given, that of the risk, or the second of two, as in scikit-learn."""
     wanted = risk.positive if given is None else given
     if wanted is None:

@@ -357,7 +357,7 @@ def _json(text: Text) -> Frame:
 
 def _records(name: str, text: str) -> tuple[list[dict[str, Any]], dict[int, str]]:
     """One object a line; what is wrong with lines that hold none, by number."""
-    lines: list[Any] = [line for line in text.split("\n") if line.strip()]
+    lines: list[object] = [line for line in text.split("\n") if line.strip()]
     if text.lstrip().startswith("["):
         try:
             lines = json.loads(text, parse_constant=lambda word: None)
@@ -448,7 +448,7 @@ def _pandas(data: object) -> Frame:
     if not isinstance(data, pd.DataFrame):
         raise TableError(f"the data must be a table with columns, got a {type(data).__name__}.")
     columns = [str(name) for name in data.columns]
-    arrays: list[Any] = []
+    arrays: list[object] = []
     broken: dict[str, str] = {}
     for position, name in enumerate(columns):
         series = data.iloc[:, position]

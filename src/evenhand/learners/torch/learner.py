@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -53,7 +53,7 @@ class TorchLearner:
     """
 
     module_factory: Callable[[], torch.nn.Module]
-    optimizer: Callable[[Iterable[Any]], torch.optim.Optimizer] | None = None
+    optimizer: Callable[[Iterable[torch.nn.Parameter]], torch.optim.Optimizer] | None = None
     loss: Callable[[torch.Tensor, torch.Tensor], torch.Tensor] | None = None
     update: str = "step"
     updates: int = 1
@@ -109,7 +109,7 @@ class TorchLearner:
         trainer.round([kept])
         return TorchModel(trainer, classes)
 
-    def make_optimizer(self, parameters: Iterable[Any]) -> torch.optim.Optimizer:
+    def make_optimizer(self, parameters: Iterable[torch.nn.Parameter]) -> torch.optim.Optimizer:
         """The optimiser for these parameters."""
         import torch
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -255,7 +256,7 @@ def _delivery(rows: Rows, seat: Seat, *, grouped: bool) -> Delivery:
     return replace(Delivery.of(pa.table(arrays), rows.y, rows.ids, groups), problems=problems)
 
 
-def _column(name: str, values: list[Any]) -> Any:
+def _column(name: str, values: Sequence[object]) -> Any:
     """One column of a JSON body."""
     try:
         return pa.array(values)

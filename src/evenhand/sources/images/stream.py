@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.arrays import Floats, Ints, Mask, Values
 from evenhand.learners.base import Model
@@ -110,7 +108,7 @@ class ImageStream:
                 accuracy[t], risk[t] = tally.accuracy, tally.mean
         return accuracy, risk
 
-    def _examples(self, t: int) -> tuple[ImageRows, NDArray[Any], Ints]:
+    def _examples(self, t: int) -> tuple[ImageRows, Values, Ints]:
         """The test images of a trial, their labels and groups, by group."""
         part = self._test(t)
         # `by_group` takes means over runs of rows

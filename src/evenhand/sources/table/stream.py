@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evenhand.arrays import Floats, Ints, Mask
+from evenhand.arrays import Floats, Ints, Mask, Values
 from evenhand.learners.base import Model
 from evenhand.risks import Measure, accuracy_of, is_wrong
 from evenhand.sources.base import Draw
@@ -236,7 +235,7 @@ class TableStream:
     def accuracies(self, models: Sequence[Model | None]) -> Floats:
         """Test accuracy of every trial's model on every group; NaN without a model or without test rows."""
 
-        def plain(model: Any, X: Any, y: NDArray[Any], counts: Ints) -> Floats:
+        def plain(model: Any, X: Any, y: Values, counts: Ints) -> Floats:
             return by_group((~is_wrong(model, X, y)[:, None]).astype(float), counts)[:, 0]
 
         return self._tested(models, LinearScores.accuracies, plain)
@@ -244,7 +243,7 @@ class TableStream:
     def accuracies_and_risks(self, models: Sequence[Model | None], measure: Measure) -> tuple[Floats, Floats]:
         """Test accuracy and risk of every trial's model on every group; NaN without a model or relevant test rows."""
 
-        def plain(model: Any, X: Any, y: NDArray[Any], counts: Ints) -> Floats:
+        def plain(model: Any, X: Any, y: Values, counts: Ints) -> Floats:
             group = np.repeat(np.arange(len(counts)), counts)
             tally = measure.tally(measure.of_model(model, X, y), group, len(counts))
             return np.stack([tally.accuracy, tally.mean], axis=-1)
