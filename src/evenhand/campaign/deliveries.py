@@ -72,14 +72,10 @@ class Delivery:
             raise InputError("an empty delivery: tell at least one row, or abandon the request")
         return cls(X, labels, named, of_groups)
 
-    def rows(self, state: State) -> Rows:
-        """The features as they are stored, with the columns of earlier deliveries."""
-        named = state.settings["features"]
-        rows = (
-            self.X
-            if isinstance(self.X, Rows)
-            else as_rows(self.X, state.columns, None if named is None else list(named))
-        )
+    def rows(self, columns: JsonMapping | None = None, features: Iterable[str] | None = None) -> Rows:
+        """The features as they are stored, with the `columns` of earlier deliveries and those named to learn from."""
+        named = None if features is None else list(features)
+        rows = self.X if isinstance(self.X, Rows) else as_rows(self.X, columns, named)
         if len(rows) != len(self.labels):
             raise InputError(f"X has {len(rows)} rows and y {len(self.labels)} labels: give one label for every row")
         return rows

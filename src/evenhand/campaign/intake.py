@@ -253,7 +253,7 @@ class Intake:
         # a request without any labels yet has no earlier deliveries to look up: the usual case costs no query
         none_yet = number in state.open and not state.open[number]["told"]
         told = [] if none_yet else reader.events(kinds=(TOLD.name,), request=number)
-        rows = delivery.rows(state)
+        rows = delivery.rows(state.columns, state.settings["features"])
         # a script that was cut off tells its delivery again; without ids only the content can show that
         if delivery.ids is None and (event := repeated(delivery, rows, told, reader, state.groups)) is not None:
             return _again(state, number, event)
@@ -299,7 +299,7 @@ class Intake:
 
     def _added(self, state: State, reader: Reader, delivery: Delivery, charge: bool, options: Options) -> Step:
         """Labelled rows that the user already had."""
-        rows = delivery.rows(state)
+        rows = delivery.rows(state.columns, state.settings["features"])
         added = reader.events(kinds=(ADDED.name,))
         if delivery.ids is None and (event := repeated(delivery, rows, added, reader, state.groups)) is not None:
             return _again(state, 0, event)

@@ -15,7 +15,6 @@ from evenhand.campaign.deliveries import Delivery
 from evenhand.campaign.examples import Rows
 from evenhand.campaign.labels import plain_list, read_id, read_label
 from evenhand.campaign.settings import make_settings
-from evenhand.campaign.state import State
 from evenhand.errors import InputError
 from evenhand.notation import JsonMapping, JsonObject
 
@@ -33,7 +32,7 @@ def rows_body(X: Features, y: object, ids: object = None, groups: object = None)
         body = _columns(X)
     else:
         # an empty state: a row's own faults are found here, and those that depend on earlier rows by the server
-        rows = delivery.rows(State())
+        rows = delivery.rows()
         body, problems = _numbers(rows), dict(rows.problems)
     if delivery.ids is not None:
         body["ids"] = _read_all(delivery.ids, read_id, problems)
