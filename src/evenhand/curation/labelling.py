@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from evenhand.campaign import Campaign
 from evenhand.campaign.events import NAMED
-from evenhand.campaign.examples import feature_names, schema_of
+from evenhand.campaign.examples import schema_of
 from evenhand.curation.comparison import no_comparison
 from evenhand.curation.figures import Predictions, positive_place
 from evenhand.curation.files import check_output, free_names, write_beside, write_rows
@@ -186,13 +186,12 @@ class Labelling(Reported):
 
     def _features(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The columns that models see."""
-        return pd.DataFrame(rows[feature_names(self.campaign.seen.columns)])
+        return pd.DataFrame(rows[list(self._schema.features)])
 
     @property
     def _schema(self) -> Schema:
         """What the columns hold that models see, so that a stored model reads later rows in the same way."""
-        schema = schema_of(self.campaign.seen.columns or {})
-        return replace(schema, columns=tuple(schema[name] for name in schema.features))
+        return schema_of(self.campaign.seen.columns or {})
 
     def _with_role(self, *, test: bool) -> pd.DataFrame:
         found = self._labelled
@@ -224,7 +223,7 @@ class Labelling(Reported):
     @cached_property
     def summary(self) -> JsonObject:
         """Everything the report shows, as plain values."""
-        status, state = self.campaign.status(), self.campaign.seen
+        status = self.campaign.status()
         groups = [status["groups"][group] for group in self.campaign.groups]
         counts = {
             "train": np.array([g["training"] for g in groups]),
@@ -235,7 +234,7 @@ class Labelling(Reported):
         facts = Facts(
             settings=self.settings,
             group_columns=self.settings["groups"],
-            features=feature_names(state.columns),
+            features=list(self._schema.features),
             notes=[*self.notes, *(unstored(self.model) if self.begun else ())],
             interrupted=False,
             labels=self.campaign.labels_used,
