@@ -17,7 +17,7 @@ from evenhand.campaign.settings import Limits, Parts
 from evenhand.campaign.state import LETTERS, OpenRequest, State
 from evenhand.errors import InputError, NothingToAsk, Repeated
 from evenhand.ledger import Event, Reader, Writer
-from evenhand.strategies.base import TEST, UNIFORMS, needs_of, pick
+from evenhand.strategies.base import TEST, UNIFORMS, pick
 from evenhand.strategies.decision import Decision
 from evenhand.strategies.standing import Standing, request_size
 from evenhand.strategies.trend import RunningTrend
@@ -96,7 +96,7 @@ class Decider:
             from evenhand.campaign.proof import choose
 
             return self._sized(state, choose(state, self._groups, np.array(offered(state)), uniforms), size)
-        standing = self.standing(state, trend=needs_of(self._parts.strategy).trend)
+        standing = self.standing(state, trend=self._parts.needs.trend)
         return self._sized(state, Decision.checked(self._parts.strategy(standing, uniforms)), size)
 
     def _test(self, state: State, uniform: float) -> Proposal | None:

@@ -17,7 +17,6 @@ from evenhand.campaign.settings import Parts
 from evenhand.campaign.state import State
 from evenhand.errors import Conflict, InputError, LearnerError, LedgerError
 from evenhand.ledger.base import Reader, StoredModel, Writer
-from evenhand.strategies.base import needs_of
 
 # what fits imports scikit-learn, and most commands fit nothing: it is imported where it is first needed
 if TYPE_CHECKING:
@@ -69,20 +68,15 @@ class Models:
         """Whether the settings require a refit before the next ask."""
         policy = state.settings["refit"]
         # Uniform looks at no scores, so its campaigns are not made to wait for fits
-        needed = needs_of(self._log.parts.strategy).scores or state.settings["stop"] is not None
+        needed = self._log.parts.needs.scores or state.settings["stop"] is not None
         # a network that goes on from its weights takes a step
         # for every round: skipping one would give another model
-        goes_on = state.settings["learner"] is not None and self._goes_on()
+        goes_on = state.settings["learner"] is not None and self._log.parts.traits.incremental
         if not (needed or goes_on) or not state.fresh or state.closed is not None or policy == "background":
             return False
         if state.proving is not None:  # a proof asks by its own evidence, not by scores
             return False
         return isinstance(policy, str) or state.examples - state.scored_examples >= policy
-
-    def _goes_on(self) -> bool:
-        from evenhand.learners.base import traits_of
-
-        return traits_of(self._log.parts.learner).incremental
 
     def refit(self, *, record_failure: bool = False) -> bool:
         """Fit and score if examples came since the last scores; False if there was no need or another process refits.

@@ -24,7 +24,6 @@ from evenhand.campaign.state import MADE, ORDER_BY_SEED, OUTSIDE, ROLES, State
 from evenhand.engine.settings import as_population, check_settings
 from evenhand.errors import InputError
 from evenhand.ledger.base import Event, Example, Reader, RowOrder, Writer
-from evenhand.strategies.base import needs_of
 from evenhand.uniforms import places
 
 if TYPE_CHECKING:
@@ -534,7 +533,7 @@ def register_event(
 
 def _shares(parts: Parts, table: PoolTable, given: Any) -> list[float] | None:
     """The population's shares where the rule needs them: those of the pool, if none were given."""
-    if given is not None or not needs_of(parts.strategy).population:
+    if given is not None or not parts.needs.population:
         return None if given is None else list(given)
     counts = [int((table.codes == z).sum()) for z in range(len(table.groups))]
     share = as_population(counts, table.groups, parts.strategy)

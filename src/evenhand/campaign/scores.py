@@ -21,7 +21,6 @@ from evenhand.engine.memories.build import make_memory, runs_in_lockstep
 from evenhand.engine.settings import learner_seed
 from evenhand.errors import InputError, LearnerError, RiskError
 from evenhand.learners import Model
-from evenhand.learners.base import traits_of
 from evenhand.learners.choosing import Choice, FinalModel, fit_chosen
 from evenhand.learners.logistic.learner import numeric
 from evenhand.learners.weights import fit_learner
@@ -110,7 +109,7 @@ class Fitter:
         self.groups = tuple(settings["groups"])
         self.seed = learner_seed(int(settings["seed"]), settings["trial"])
         self.digest = learner_digest(settings["learner"], self.seed)
-        self.incremental = traits_of(self.learner).incremental
+        self.incremental = parts.traits.incremental
         # not 0, which is the event that a campaign without scores rests on
         self.fitted = -1
         self._start_again()

@@ -21,11 +21,12 @@ from evenhand.errors import InputError
 from evenhand.notation import JsonMapping
 from evenhand.risks import ERROR, Costs, OwnRisk, Risk, as_risk
 from evenhand.strategies import Strategy, describe_strategy, parse_strategy, strategy_text
-from evenhand.strategies.base import needs_of
+from evenhand.strategies.base import Needs, needs_of
 from evenhand.uniforms import Roles
 
 if TYPE_CHECKING:
     from evenhand.claims.stopping import Rule as StopRule
+    from evenhand.learners.base import Traits
 
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -92,6 +93,18 @@ class Parts:
         """The strategy, which says which group is next."""
         found = self._own("strategy")
         return parse_strategy(self.settings["strategy"])[1] if found is None else found
+
+    @cached_property
+    def needs(self) -> Needs:
+        """What the strategy needs beside the standing's counts."""
+        return needs_of(self.strategy)
+
+    @cached_property
+    def traits(self) -> Traits:
+        """What the learner is like; without one, like nothing in particular."""
+        from evenhand.learners.base import traits_of
+
+        return traits_of(self.learner)
 
     @cached_property
     def learner(self) -> Any:
