@@ -4,7 +4,7 @@ BIN := .venv/bin
 export PYTHONHASHSEED := 0
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: demo test soak bench evidence docs lint install oldest pythons clean
+.PHONY: demo test soak bench evidence docs lint install pictures oldest pythons clean
 
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
@@ -35,8 +35,8 @@ demo: .venv/default
 
 lint: install
 	$(BIN)/mkdocs build --strict --quiet --site-dir .venv/site
-	$(BIN)/ruff check src tests benchmarks evidence examples docs/results docs/site hatch_build.py
-	$(BIN)/ruff format --check src tests benchmarks evidence examples docs/results docs/site hatch_build.py
+	$(BIN)/ruff check src tests benchmarks evidence examples docs/assets docs/site hatch_build.py
+	$(BIN)/ruff format --check src tests benchmarks evidence examples docs/assets docs/site hatch_build.py
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -46,15 +46,16 @@ test: install browser lint
 # the long forms: the tests marked so, a server that is killed and attacked, a real Label Studio
 soak: install browser
 	$(BIN)/python -m pytest -m soak
-	$(BIN)/python benchmarks/server.py --only storm fuzz memory
-	$(BIN)/python benchmarks/label_studio.py
+	$(BIN)/python -m benchmarks.server --only storm fuzz memory
+	$(BIN)/python -m benchmarks.label_studio
 
+# how fast it is on this machine, in a minute or two
 bench: install
-	PYTHONPATH=benchmarks $(BIN)/python -m speed
+	$(BIN)/python -m benchmarks.speed
 
-# the pages, from what was measured
+# runs what is named, EVIDENCE="theory errata" or EVIDENCE=all, and renders the pages; without a name it lists what there is and its cost
 evidence: install
-	$(BIN)/python docs/results/render.py
+	$(BIN)/python -m evidence $(EVIDENCE)
 
 # what makes the site; no network, no browser
 .venv/docs: .venv/default
@@ -81,9 +82,11 @@ pythons:
 	  .venv-$$python/bin/python -m pytest -m "not soak" -W default $(OLDEST) || exit 1; \
 	done
 
-# the pictures of docs/page.md
+# the pictures of the guides
 pictures: browser
 	$(BIN)/python docs/assets/page_pictures.py
+	$(BIN)/python docs/assets/report_picture.py
+	$(BIN)/evenhand demo --out .venv/demo && $(BIN)/python docs/assets/demo_picture.py .venv/demo/train.report.json
 
 clean:
 	rm -rf .venv .venv-* site build dist

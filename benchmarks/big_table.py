@@ -1,6 +1,6 @@
 """A Parquet pool of 10 million rows and 20 columns: memory, and time to the first request.
 
-    python benchmarks/big_table.py --rows 10000000
+    python -m benchmarks.big_table --rows 10000000
 
 Prints the time to the first request as a ratio to what pyarrow needs to read the group and label columns (best of
 several, each in a process of its own), the time until the first rows are read, and the peak memory of each.
@@ -18,8 +18,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-
-from provenance import about, write_json
 
 ROW_GROUP = 1_000_000
 
@@ -86,7 +84,6 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--file", type=Path, help="keep and reuse the generated file")
     parser.add_argument("--json", type=Path, help="keep the figures in this file")
-    parser.add_argument("--note", help="what else was running, kept with the figures")
     parser.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.measure:
@@ -101,9 +98,7 @@ def main() -> None:
     print(f"first request: {ours['first_request']:.2f} s, {ours['first_request'] / read['read']:.2f} times that")
     print(f"first rows read: {ours['first_rows']:.2f} s; peak {ours['peak_mib']:.0f} MiB")
     if args.json:
-        found = {"repeats": args.repeats, "rows": args.rows, "pyarrow": read, "evenhand": ours}
-        found |= {"note": args.note} if args.note else {}
-        write_json(args.json, about(f"big_table.py --rows {args.rows}", "pyarrow") | found)
+        args.json.write_text(json.dumps({"rows": args.rows, "pyarrow": read, "evenhand": ours}))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What a round on images costs: each device of the torch memory changed alone, the engine beside a bare loop, memory.
 
-Run: python benchmarks/image_costs.py --json docs/results/image-costs.json          (a quiet machine; made-up images)
+Run: python -m benchmarks.image_costs --json FILE          (a quiet machine; made-up images)
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from evenhand.learners.torch.transform import ImageTransform
 from evenhand.sources.base import Draw
 from evenhand.sources.images.images import Images
 from evenhand.sources.images.store import ImageRows
-from provenance import about, write_json
 
 CHUNK = 200
 """Images that go through the network at once."""
@@ -201,14 +200,12 @@ def main() -> None:
     if given.memory:
         print(json.dumps(memory()))
         return
-    command = f"image_costs.py --images {given.images} --rounds {given.rounds} --times {given.times}"
-    found = about(command, "torch", "numpy", seeds=[0]) | {"images": given.images, "chunk": CHUNK}
     # first: a new process takes over the peak of the one that starts it
-    found |= {"memory": apart()}
+    found: dict[str, Any] = {"images": given.images, "chunk": CHUNK, "memory": apart()}
     found |= {"costs": gains(given.images, given.times), "overhead": overhead(given.rounds, given.times)}
     print(found["overhead"], found["memory"])
     if given.json:
-        write_json(given.json, found)
+        given.json.write_text(json.dumps(found))
 
 
 if __name__ == "__main__":

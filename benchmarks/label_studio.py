@@ -1,6 +1,6 @@
 """A real Label Studio server and a campaign, kept in step by `evenhand sync label-studio` while people and machines misbehave.
 
-    python benchmarks/label_studio.py [--tasks 300] [--json docs/results/label-studio.json] [--record]
+    python -m benchmarks.label_studio [--tasks 300] [--json FILE] [--record]
 
 300 tasks, five annotators with accounts of their own who take what the tab shows them next, and change, delete and skip; the
 owner deletes and adds tasks; the sync is a process that is killed with SIGKILL ten times, at random moments, and
@@ -27,14 +27,13 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from tests.connectors.studio.people import Account, Lead
+from tests.connectors.studio.server import Server, install, release
+from tests.connectors.studio.story import RealPeople, tell_story
+from tests.connectors.studio.tape import RECORDING, Recorder
 
 import evenhand as eh
 from evenhand.connectors import LabelStudio, Sync
-from provenance import about, write_json
-from studio.people import Account, Lead
-from studio.server import Server, install, release
-from studio.story import RealPeople, tell_story
-from studio.tape import RECORDING, Recorder
 
 PEOPLE, KILLS, SECONDS = 5, 10, 1.0
 NAME = "soak"
@@ -305,7 +304,6 @@ def main() -> None:
     parser.add_argument("--labels", type=int, default=120, help="it ends after so many")
     parser.add_argument("--large", type=int, default=5000, help="tasks of the project whose passes are timed")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--note", help="what else was running, kept with the figures")
     parser.add_argument("--json", type=Path, help="keep the figures in this file")
     parser.add_argument("--record", action="store_true", help="keep the server's answers for the tests")
     given = parser.parse_args()
@@ -320,12 +318,10 @@ def main() -> None:
             found["large"] = large(server, given.large)
         finally:
             server.stop()
-    made = about(f"label_studio.py --tasks {given.tasks} --labels {given.labels}", "httpx", seeds=[given.seed])
-    made["versions"]["label-studio"] = release(binary)
-    found = {**made, "note": given.note, **found}
+    found["label_studio"] = release(binary)
     print(json.dumps(found, indent=1))
     if given.json is not None:
-        write_json(given.json, found)
+        given.json.write_text(json.dumps(found))
     if found["problems"]:
         raise SystemExit(f"{len(found['problems'])} problems")
 

@@ -1,6 +1,6 @@
 """How quick the page of a large campaign is: 100,000 events and 200 groups, a real server, a real browser.
 
-Run: python benchmarks/page.py --json docs/results/page.json       (`--keep FILE` keeps the campaign for the next run)
+Run: python -m benchmarks.page --json FILE       (`--keep FILE` keeps the campaign for the next run)
 
 The campaign is made through the public API: every request is asked for and answered with labelled rows, and the model is
 fitted now and then. Each round starts a server and a browser of its own and opens the page twice: once when neither knows
@@ -20,11 +20,10 @@ from typing import Any
 
 import numpy as np
 from playwright.sync_api import Browser, Page, sync_playwright
+from tests.serving.process import Server
 
 import evenhand as eh
 from evenhand.ledger.database import DatabaseLedger
-from provenance import about, write_json
-from serving.process import Server
 
 EVENTS, GROUPS, COLLECTORS, DAYS = 100_000, 200, 20, 60
 REFIT = 5000
@@ -108,13 +107,12 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, help="the campaign's SQLite file: made if it is not there, and kept")
     parser.add_argument("--browser", default=shutil.which("chromium") or shutil.which("google-chrome"))
     parser.add_argument("--json", type=Path, help="keep the figures in this file")
-    parser.add_argument("--note", help="what else was running, kept with the figures")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path = given.keep or Path(folder) / "large.db"
         told = path.with_suffix(".json")
         if not path.exists():
-            write_json(told, campaign(f"sqlite:///{path.absolute()}"))
+            told.write_text(json.dumps(campaign(f"sqlite:///{path.absolute()}")))
         made = json.loads(told.read_text(encoding="utf-8"))
         print(json.dumps(made), flush=True)
         first, second = [], []
@@ -126,15 +124,12 @@ def main() -> None:
                 ):
                     visits.append(found)
                     print(json.dumps(found), flush=True)
-                version = browser.version
                 browser.close()
-    head = about("page.py", "fastapi", "uvicorn", "playwright", seeds=[0])
-    head["versions"]["chromium"] = version
     found = {"campaign": made, "rounds": given.rounds, "fresh": summary(first), "again": summary(second), "aims": AIMS}
     worst = (found["fresh"]["worst"], found["again"]["worst"])
     found["met"] = {name: all(one[name] <= aim for one in worst) for name, aim in AIMS.items()}
     if given.json:
-        write_json(given.json, head | ({"note": given.note} if given.note else {}) | found)
+        given.json.write_text(json.dumps(found))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Measures pools: registering a large one, asking from it, and opening a campaign that has it.
 
-    python benchmarks/pools.py [--rows 1000000] [--parquet-rows 10000000] [--asks 50] [--quick] [--json FILE]
+    python -m benchmarks.pools [--rows 1000000] [--parquet-rows 10000000] [--asks 50] [--quick] [--json FILE]
 
 Every step runs in a process of its own, so that its peak memory is its own. `pool` and `ask` are those of the shell without the
 start of Python. Opening and snapshots are compared with a campaign of the same requests and labels without a pool. `--quick`
@@ -13,16 +13,12 @@ import argparse
 import json
 import multiprocessing as mp
 import os
-import platform
 import resource
 import sqlite3
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -194,15 +190,7 @@ def measure(folder: Path, path: Path | None, asks: int) -> dict[str, Any]:
 
 
 def report(rows: int, parquet_rows: int, asks: int) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        "rows": rows,
-        "columns": COLUMNS,
-        "date": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
-        "command": " ".join(["python", "benchmarks/pools.py", *sys.argv[1:]]),
-        "versions": {"python": platform.python_version()}
-        | {p: version(p) for p in ("evenhand", "pyarrow", "sqlalchemy")},
-        "cores": os.cpu_count(),
-    }
+    found: dict[str, Any] = {"rows": rows, "columns": COLUMNS}
     with tempfile.TemporaryDirectory(prefix="evenhand-pools-") as place:
         folder = Path(place)
         found["without"] = measure(folder, None, asks)

@@ -1,6 +1,6 @@
 """Where the time of a simulated round goes: A_opt in lockstep, its steps timed one by one.
 
-Run: python benchmarks/rounds.py --json docs/results/rounds.json
+Run: python -m benchmarks.rounds --json FILE
 
 The steps of a block of trials are timed as the engine calls them, in processor seconds of one thread; each case is the
 quickest of three runs.
@@ -22,7 +22,6 @@ import evenhand as eh
 from evenhand.engine.run import each_round
 from evenhand.engine.trials import Settings, Trials
 from evenhand.sources.base import Source
-from provenance import about, write_json
 
 STEPS = {
     "refits": ("memory", "fit"),
@@ -70,7 +69,6 @@ def main() -> None:
     """Measure every case."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", type=Path, help="keep the figures in this file")
-    parser.add_argument("--note", help="what else was running, kept with the figures")
     given = parser.parse_args()
     found = []
     with threadpool_limits(1):
@@ -82,8 +80,7 @@ def main() -> None:
             found.append({"case": name, "trials": trials, "rounds": rounds, "seconds": best})
             print(json.dumps(found[-1]), flush=True)
     if given.json:
-        head = about("rounds.py", "numpy", "scipy", "numba", seeds=[0])
-        write_json(given.json, head | ({"note": given.note} if given.note else {}) | {"cases": found})
+        given.json.write_text(json.dumps({"cases": found}))
 
 
 if __name__ == "__main__":

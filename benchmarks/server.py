@@ -1,6 +1,6 @@
 """Measures the server: deliveries a second, clients through kills, random requests for every operation, memory under abuse.
 
-    python benchmarks/server.py [--only throughput storm fuzz memory] [--quick] [--json FILE]
+    python -m benchmarks.server [--only throughput storm fuzz memory] [--quick] [--json FILE]
 
 Every part starts `evenhand serve` as a process of its own and speaks to it over loopback. What is wrong ends it with 1. With
 `--only` the other parts of an existing FILE stay as they are.
@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import shutil
 import socket
 import sqlite3
@@ -21,17 +20,16 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+from tests.serving.fuzz import fuzz, prepare
+from tests.serving.process import Server, call
+from tests.serving.storm import Pump, check, rows_body, storm
 
 import evenhand as eh
 from evenhand.ledger.database import DatabaseLedger
 from evenhand.server.tokens import Role, Tokens
-from serving.fuzz import fuzz, prepare
-from serving.process import Server, call
-from serving.storm import Pump, check, rows_body, storm
 
 ROWS, CLIENTS, AIM = 50, 16, 300.0
 _MIB = 2**20
@@ -255,16 +253,10 @@ def main() -> int:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 65536) if hard > 0 else 65536, hard))
     known = json.loads(given.json.read_text()) if given.json is not None and given.json.exists() else {}
-    packages = ("evenhand", "fastapi", "uvicorn", "sqlalchemy", "schemathesis")
     for name in given.only:
-        known[name] = PARTS[name](given.quick) | {
-            "date": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
-            "command": "python benchmarks/server.py --json docs/results/server.json",
-            "cores": os.cpu_count(),
-            "versions": {"python": platform.python_version()} | {p: version(p) for p in packages},
-        }
+        known[name] = PARTS[name](given.quick)
         if given.json is not None:
-            given.json.write_text(json.dumps(known, indent=1) + "\n")
+            given.json.write_text(json.dumps(known))
     wrong = [d for d in ("sqlite", "postgresql") if "storm" in given.only and not known["storm"][d]["good"]]
     wrong += [w for d in ("sqlite", "postgresql") if "fuzz" in given.only for w in known["fuzz"][d]["wrong"]]
     print("\n".join(map(str, wrong)) or "nothing is wrong")

@@ -1,6 +1,6 @@
 """A CSV pool of a million rows without labels, labelled in five rounds of 100 through CSV files with `evenhand curate`.
 
-    python benchmarks/unlabelled.py [--rows 1000000] [--rounds 5] [--json docs/results/unlabelled.json]
+    python -m benchmarks.unlabelled [--rows 1000000] [--rounds 5] [--json FILE]
 
 Every command is a process of its own, as in a shell: its seconds hold the start of Python, its peak is its own. The first one
 registers the pool; the aims, 10 seconds and 1 GiB, are for each of those after it, and the peak for all.
@@ -18,8 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from pools import COLUMNS, apart, write_csv
-from provenance import about, write_json
+from benchmarks.pools import COLUMNS, apart, write_csv
 
 SECONDS, MIB = 10.0, 1024.0
 LABELS, TEST = 100, 100
@@ -73,11 +72,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--note", help="what else was running, kept with the figures")
     parser.add_argument("--json", type=Path, help="keep the figures in this file")
     given = parser.parse_args()
-    found = about(f"unlabelled.py --rows {given.rows} --rounds {given.rounds}", "pyarrow")
-    found |= {"rows": given.rows, "columns": COLUMNS, "test_labels": TEST}
+    found: dict[str, Any] = {"rows": given.rows, "columns": COLUMNS, "test_labels": TEST}
     with tempfile.TemporaryDirectory(prefix="evenhand-unlabelled-") as place:
         found |= measure(Path(place), given.rows, given.rounds)
     after = found["rounds"]
@@ -85,10 +82,9 @@ def main() -> None:
         "seconds": {"aim": SECONDS, "found": max(step["seconds"] for step in after)},
         "peak_mib": {"aim": MIB, "found": max(step["peak_mib"] for step in (found["register"], *after))},
     }
-    found |= {"note": given.note} if given.note else {}
     print(json.dumps(found, indent=1))
     if given.json is not None:
-        write_json(given.json, found)
+        given.json.write_text(json.dumps(found))
     # a finding, told on the page: not a failure of the measuring
     print("\n".join(f"missed: {name} {aim}" for name, aim in found["aims"].items() if aim["found"] > aim["aim"]))
 

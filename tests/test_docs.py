@@ -142,9 +142,10 @@ def site(name: str):
         sys.path.pop(0)
 
 
-def test_the_page_of_commands_is_current():
-    page = site("cli_page")
-    assert page.PAGE.read_text(encoding="utf-8") == page.page(), "run python docs/site/cli_page.py"
+@pytest.mark.parametrize("name", ["cli_page", "server_api_page"])
+def test_a_generated_reference_is_current(name):
+    page = site(name)
+    assert page.PAGE.read_text(encoding="utf-8") == page.page(), f"run python docs/site/{name}.py"
 
 
 SHOWN = re.compile(r"^::: (\S+)$", re.MULTILINE)

@@ -9,6 +9,8 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
+from benchmarks.speed.plain_loop import RULES, gaussian_draws, plain_loop, sampled_rounds
+from benchmarks.speed.timing import Outcome, best, once
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
@@ -21,8 +23,6 @@ from evenhand.simulation.simulate import simulate
 from evenhand.sources.base import Draw
 from evenhand.sources.synthetic.model1 import SyntheticModel1
 from evenhand.strategies.trend import RunningTrend
-from speed.plain_loop import RULES, gaussian_draws, plain_loop, sampled_rounds
-from speed.timing import Outcome, best, once
 
 __all__ = ["CASES"]
 

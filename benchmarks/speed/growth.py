@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from benchmarks.speed.timing import best, once
 
 from evenhand.engine.memories.lockstep import LockstepLogistic
 from evenhand.engine.run import Settings, run_block
 from evenhand.learners.logistic.learner import Logistic
 from evenhand.sources.synthetic.model1 import SyntheticModel1
 from evenhand.strategies import Greedy
-from speed.timing import best, once
 
-__all__ = ["Curve", "curves", "draw_curves"]
+__all__ = ["Curve", "curves"]
 
 
 @dataclass(frozen=True)
@@ -81,17 +80,3 @@ def _simulated_round(m: int, rounds: int = 400, trials: int = 20) -> float:
     start = 2 * (m + 10)
     # the difference of two runs: opening and warm-up are in both
     return (run(start + 2 * rounds) - run(start)) / (rounds * trials)
-
-
-def draw_curves(found: list[Curve], file: Path) -> None:
-    """A picture of the curves beside a line of slope 1."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9.0, 2.8), layout="constrained")
-    for axes, curve in zip(figure.subplots(1, len(found)), found, strict=True):
-        sizes, micro = np.array(curve.sizes, dtype=float), 1e6 * np.array(curve.seconds)
-        axes.loglog(sizes, micro, "o-", markersize=3, label=f"slope {curve.slope:.2f}")
-        axes.loglog(sizes, micro[-1] * sizes / sizes[-1], ":", color="0.6", label="slope 1")
-        axes.set(xlabel=curve.name, ylabel="µs a round")
-        axes.legend(fontsize=8)
-    figure.savefig(file, metadata={"Date": None} if file.suffix == ".svg" else None)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Outcome", "best", "machine", "once"]
+__all__ = ["Outcome", "best", "once", "processor"]
 
 
 @dataclass(frozen=True)
@@ -55,20 +52,8 @@ def best(work: Callable[[], object], repeats: int) -> float:
     return min(once(work) for _ in range(repeats))
 
 
-def machine() -> dict[str, Any]:
-    """Date, processor and versions."""
-    packages = ("evenhand", "numpy", "scipy", "scikit-learn")
-    return {
-        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        "processor": _processor(),
-        "cores": os.cpu_count(),
-        "system": f"{platform.system()} {platform.machine()}",
-        "python": platform.python_version(),
-        **{name: version(name) for name in packages},
-    }
-
-
-def _processor() -> str:
+def processor() -> str:
+    """The name of this machine's processor."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

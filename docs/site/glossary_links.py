@@ -14,6 +14,8 @@ GLOSSARY = Path(__file__).parents[1] / "glossary.md"
 ALONE = {"glossary.md", "api.md", "api-parts.md", "cli.md"}
 HEADING = re.compile(r"^### (.+?) \{#([\w-]+)\}$", re.MULTILINE)
 FENCE = re.compile(r"^\s*(```|~~~)")
+MARK = re.compile(r"<!--rows .*?-->\n|<!--=.+?-->|<!--/-->", re.DOTALL)
+"""Where a page has a number from: see evidence/render.py."""
 # what is code, a link, a picture, a tag or an address already
 TAKEN = re.compile(r"(`+[^`]*`+|!?\[[^\]]*\]\([^)]*\)|<[^>]*>|https?://\S+)")
 
@@ -56,5 +58,6 @@ def linked(text: str, forms: dict[str, str]) -> str:
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
-    """What mkdocs calls for every page."""
-    return markdown if page.file.src_uri in ALONE else linked(markdown, words())
+    """What mkdocs calls for every page; how a number was made is nothing for its reader."""
+    text = MARK.sub("", markdown)
+    return text if page.file.src_uri in ALONE else linked(text, words())

@@ -1,7 +1,7 @@
 """Certificates under attack: whoever sees the model's errors and corrects, withdraws, erases or abandons them away.
 
 A certificate is false where `worst_at_most` lies below the true error of the worst group; at most δ may be, whatever is
-done to the labels. The long form, two thousand campaigns, is benchmarks/corrections.py, which `make soak` runs.
+done to the labels. The long form, two thousand campaigns, is `make evidence EVIDENCE=corrections`.
 """
 
 from __future__ import annotations

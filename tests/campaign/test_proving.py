@@ -89,12 +89,10 @@ def test_a_proof_has_power() -> None:
 
 
 @pytest.mark.soak
-def test_a_proof_has_power_in_80_percent(record_property: Any) -> None:
+def test_a_proof_has_power_in_80_percent() -> None:
     found = [power(seed) for seed in range(1000, 1200)]
     within = sum(o == "certified" and n <= 1.6 * EXPECTED for o, n, _ in found)
     false = sum(gap < 0 for o, _, gap in found if o == "certified")
-    print(f"certified within 1.6 times the expected labels: {within} of 200; false: {false}")
-    record_property("certified", within)
     assert within >= 160
     assert binomtest(false, 200, 0.05, alternative="greater").pvalue > 0.001
 

@@ -10,8 +10,8 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from studio.people import as_result
-from studio.tape import Exchange, Tape
+from tests.connectors.studio.people import as_result
+from tests.connectors.studio.tape import Exchange, Tape
 
 
 class Miniature(Tape):

@@ -1,6 +1,6 @@
 """The Label Studio connector against a real server's answers, played from a recording.
 
-`python benchmarks/label_studio.py --record` makes the recording; `test_live.py` tells the same story to a server.
+`python -m benchmarks.label_studio --record` makes the recording; `test_live.py` tells the same story to a server.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from threading import Timer
 
 import pytest
 from tests.connectors.miniature import Miniature, SmallPeople
+from tests.connectors.studio.people import CONFIG
+from tests.connectors.studio.story import FIELDS, ROWS, labels, tell_story
+from tests.connectors.studio.tape import RECORDING, Player, Tape
 from typer.testing import CliRunner
 
 import evenhand as eh
 from evenhand.cli import app
 from evenhand.connectors import LabelStudio, Sync
 from evenhand.errors import InputError, ToolError
-from studio.people import CONFIG
-from studio.story import FIELDS, ROWS, labels, tell_story
-from studio.tape import RECORDING, Player, Tape
 
 KEY = "0123456789abcdef0123456789abcdef01234567"
 

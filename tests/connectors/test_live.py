@@ -1,6 +1,6 @@
 """The connector against a real Label Studio, where it is installed.
 
-`make soak` installs it, or `python benchmarks/studio/server.py`, into `.venv-label-studio`; one on the path is found too, or
+`make soak` installs it, or `python -m tests.connectors.studio.server`, into `.venv-label-studio`; one on the path is found too, or
 the one that EVENHAND_LABEL_STUDIO names.
 """
 
@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 from tests.connectors.guide import follow_guide
+from tests.connectors.studio.people import CONFIG, Lead
+from tests.connectors.studio.server import Server, installed
+from tests.connectors.studio.story import FIELDS, ROWS, RealPeople, labels, tell_story
+from tests.connectors.studio.tape import Recorder
 
 import evenhand as eh
 from evenhand.connectors import LabelStudio, Sync
 from evenhand.errors import ToolError
-from studio.people import CONFIG, Lead
-from studio.server import Server, installed
-from studio.story import FIELDS, ROWS, RealPeople, labels, tell_story
-from studio.tape import Recorder
 
 PROGRAM = installed()
 

@@ -5,6 +5,7 @@ from typing import Any
 import fairlearn.metrics as fair
 import numpy as np
 import pytest
+from evidence.random_groups import random_groups
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
@@ -13,7 +14,6 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score
 
 from evenhand.curation.figures import Predictions, by_group, overall, picked, worst_off
 from evenhand.risks import as_risk
-from random_groups import random_groups
 
 
 class _Model:

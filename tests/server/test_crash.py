@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from tests.server.conftest import Start
 from tests.server.test_fits import SLOW, children, collect
+from tests.serving.storm import check, storm
 
 import evenhand as eh
-from serving.storm import check, storm
 
 
 def held(database: str, clients: int, deliveries: int, kills: int) -> None:

@@ -1,9 +1,9 @@
-"""Random requests for every operation of the OpenAPI document: the short form of `benchmarks/server.py --only fuzz`."""
+"""Random requests for every operation of the OpenAPI document: the short form of `python -m benchmarks.server --only fuzz`."""
 
 from __future__ import annotations
 
-from serving.fuzz import fuzz, prepare
-from serving.process import Server, call
+from tests.serving.fuzz import fuzz, prepare
+from tests.serving.process import Server, call
 
 
 def test_no_operation_fails_or_answers_what_the_document_does_not_know(postgres_url: str) -> None:

@@ -10,11 +10,11 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
 import evenhand as eh
-import risks as benchmark
 from evenhand.engine.run import Settings, each_round, run_block
 from evenhand.engine.trials import Trials
 from evenhand.risks import as_risk
 from evenhand.simulation.store import Store
+from evidence import risks as benchmark
 
 I = eh.SyntheticModel1.instance("I")
 FAST = {"budget": 40, "trials": 3}
@@ -31,7 +31,7 @@ def three_classes():
 
 def test_steering_by_misses_leaves_fewer_of_them():
     """Two groups whose errors and misses disagree: each risk is served best by steering with it."""
-    found = benchmark.compare(benchmark.CASES["clinics"]()._replace(budget=200, trials=50))
+    found = benchmark.compare(benchmark.Case(benchmark.CLINICS, 1, 200, 50, 50))
     less = found["less"]["A_opt by error"]
     assert less["fnr"]["low"] > 0
     assert less["error"]["high"] < 0

@@ -1,1 +1,0 @@
-"""What `benchmarks/models.py` runs: sources, cells of trials, rivals of `Minimax`, costs."""
