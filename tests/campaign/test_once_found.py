@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 import evenhand as eh
 from evenhand.cli.campaign import app
 from evenhand.errors import InputError, LedgerError
+from evenhand.ledger import MemoryLedger
 from evenhand.ledger.database import DatabaseLedger
 
 
@@ -169,6 +170,35 @@ def test_learner_settings_that_cannot_be_are_refused_at_once(tmp_path: Path, lea
 
 
 # -------------------------------------------------------------------- requests and actors
+
+
+@pytest.mark.parametrize("how", ["open", "expired", "abandoned", "filled"])
+def test_the_request_of_another_campaign_is_refused_however_ours_ended(how: str) -> None:
+    """Once, only open requests were compared: after a lease had ended, another campaign's labels were taken for ours."""
+    now = [1e9]
+    mine, other = (
+        eh.Campaign.create(MemoryLedger(lambda: now[0]), "c", groups, "uniform", None, budget=40, batch=2, lease="1h")
+        for groups in (["u"], ["w"])
+    )
+    ours, theirs = mine.ask(), other.ask()
+    assert ours.id == theirs.id
+    now[0] += 3601 if how == "expired" else 0
+    if how == "abandoned":
+        mine.abandon(ours)
+    if how == "filled":
+        mine.tell(ours, n=4)
+    before = mine.events()
+    for verb in (
+        lambda: mine.tell(theirs, n=4),
+        lambda: mine.tell(theirs, n=2, extra=True),
+        lambda: mine.abandon(theirs),
+        lambda: mine.extend(theirs, "2h"),
+        lambda: mine.explain(theirs),
+    ):
+        with pytest.raises(InputError, match="belongs to another campaign"):
+            verb()
+    assert mine.events() == before
+    assert mine.explain(ours)["request"] == ours.id
 
 
 def test_the_request_of_another_campaign_is_refused() -> None:

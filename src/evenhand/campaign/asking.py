@@ -10,7 +10,7 @@ from evenhand.campaign.deciding import Proposal
 from evenhand.campaign.labels import check_text
 from evenhand.campaign.pooling import Pooling
 from evenhand.campaign.pools import assign, fetch, fetch_ahead
-from evenhand.campaign.requests import Request, number_of, request_of
+from evenhand.campaign.requests import Request, request_of
 from evenhand.campaign.settings import Limits, as_seconds
 from evenhand.campaign.state import LETTERS, State
 from evenhand.campaign.store import Once, returned
@@ -102,7 +102,7 @@ class Asking(Pooling):
 
     def abandon(self, request: Request | int, *, by: str | None = None, once: Once | None = None) -> None:
         """Give up a request: what is outstanding goes back to the budget, what was told stays."""
-        number = number_of(request)
+        number = self._own_request(request)
 
         def step(state: State, writer: Writer) -> None:
             facts = self._need_open(state, writer, number)
@@ -114,7 +114,7 @@ class Asking(Pooling):
 
     def extend(self, request: Request | int, lease: str | float | None, *, by: str | None = None) -> float | None:
         """Let a request wait this long from now on, e.g. `"2d"`; returns the time at which its lease ends."""
-        number, seconds = number_of(request), as_seconds(lease)
+        number, seconds = self._own_request(request), as_seconds(lease)
         until: list[float | None] = []
 
         def step(state: State, writer: Writer) -> None:

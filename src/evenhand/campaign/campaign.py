@@ -13,12 +13,12 @@ from evenhand.campaign.deliveries import Delivery
 from evenhand.campaign.labels import check_text
 from evenhand.campaign.losses import check_losses
 from evenhand.campaign.pools import order_anew
-from evenhand.campaign.requests import Receipt, Request, number_of
+from evenhand.campaign.requests import Receipt, Request
 from evenhand.campaign.settings import Parts, check_change, make_settings, parts_of
 from evenhand.campaign.state import State
 from evenhand.campaign.store import CampaignStore, Once, user_name
 from evenhand.engine.settings import forced_warning
-from evenhand.errors import EvenhandError, InputError, Repeated
+from evenhand.errors import EvenhandError, InputError, LedgerError, Repeated
 from evenhand.ledger import Example, Ledger, MemoryLedger, Writer, open_ledger
 from evenhand.ledger import copy as copy_ledger
 from evenhand.notation import JsonObject
@@ -162,7 +162,13 @@ class Campaign(Asking):
         ledger = url if isinstance(url, Ledger) else open_ledger(url, read_only=read_only)
         self = cls.__new__(cls)
         self.store = CampaignStore(ledger, name, read_only=read_only)
-        self.store.use(parts_of(self.store.state.settings, strategy=strategy, risk=risk, learner=learner, stop=stop))
+        parts = parts_of(self.store.state.settings, strategy=strategy, risk=risk, learner=learner, stop=stop)
+        try:
+            self.store.use(parts)
+        except EvenhandError:
+            raise
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            raise LedgerError(f"the settings of {name!r} are damaged: {error!r}; restore a backup") from error
         return self
 
     def copy(self) -> Self:
@@ -335,22 +341,6 @@ class Campaign(Asking):
         return self.store.trainer_now().certifier.certify(
             target, model=model, most=most, delta=delta, distinct=distinct, by=by
         )
-
-    def _own_request(self, request: Request | int) -> int:
-        """The number of a request of this campaign."""
-        # a Request from another campaign may carry a number
-        # that is open here too: event and group tell them apart
-        number = number_of(request)
-        known = self.store.state.open.get(number)
-        if (
-            isinstance(request, Request)
-            and known is not None
-            and (known["event"], known["group"]) != (request.event, request.group)
-        ):
-            raise InputError(
-                f"request {number} for {request.group!r} belongs to another campaign: here it is for {known['group']!r}"
-            )
-        return number
 
 
 def campaigns(url: str) -> list[str]:

@@ -204,7 +204,7 @@ class Looking:
                 if state.settings["learner"] is not None and decision.kind in ("warm-up", "forced", "score"):
                     unscored = state.examples - state.scored_examples
         else:
-            number = number_of(r)
+            number = self._own_request(r)
             with self.store.ledger.reading(self.store.number) as reader:
                 asked = reader.events(kinds=("asked",), request=number)
             if not asked:
@@ -215,6 +215,24 @@ class Looking:
             "decision": decision.as_dict(),
             "words": explain(decision, self.store.parts.risk.title, unscored),
         }
+
+    def _own_request(self, request: Request | int) -> int:
+        """The number of a request of this campaign; that of another campaign may have the same number."""
+        number = number_of(request)
+        if not isinstance(request, Request):
+            return number
+        state = self.store.state
+        known = state.open.get(number) or state.expired.get(number)
+        made = None if known is None else (known["event"], known["group"])
+        if known is None:  # filled or abandoned since, or another process made it
+            with self.store.ledger.reading(self.store.number) as reader:
+                asked = reader.events(kinds=("asked",), request=number)
+            made = (asked[0].seq, asked[0].facts["decision"]["group"]) if asked else None
+        if made is not None and made != (request.event, request.group):
+            raise InputError(
+                f"request {number} for {request.group!r} belongs to another campaign: here it is for {made[1]!r}"
+            )
+        return number
 
     def events(self, after: int = 0, limit: int | None = None) -> list[JsonObject]:
         """The events after number `after`: number, time, kind, request, actor and facts, as plain values."""
@@ -238,12 +256,13 @@ class Looking:
         from evenhand.campaign.intake import as_delivery
 
         table = self._table(path)
+        number = None if request is None else self._own_request(request)
         with self.store.moment() as (reader, state):
             group = None
-            if request is not None:
-                asked = reader.events(kinds=("asked",), request=number_of(request))
+            if number is not None:
+                asked = reader.events(kinds=("asked",), request=number)
                 if not asked:
-                    raise not_open(state, reader, number_of(request))
+                    raise not_open(state, reader, number)
                 group = asked[0].facts["decision"]["group"]
             return table, as_delivery(table, state, needs_numbers=self.store.parts.needs_numbers, group=group)
 

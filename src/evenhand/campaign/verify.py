@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from evenhand.campaign.deciding import Chooser, offered
@@ -74,30 +75,45 @@ def verify(ledger: Ledger, campaign: int, parts: Parts) -> Verification:
     that they were there.
     """
     found = Verification()
-    with ledger.reading(campaign) as reader:
-        try:
-            events = reader.events()
-            found.events = len(events)
-            state = State().fold(events)
-        except EvenhandError as error:
-            found.problems.append(str(error))
-            return found
+    with ledger.reading(campaign) as reader, _damage("the ledger", found):
+        events = reader.events()
+        found.events = len(events)
+        state = State().fold(events)
         # in the same moment as the events: a campaign may go on while it is checked
         rows = reader.changed()
-        _rows(events, rows, found)
-        _steps(events, rows, found)
+        with _damage("the rows", found):
+            _rows(events, rows, found)
+        with _damage("the events", found):
+            _steps(events, rows, found)
         if not found.problems:
             # what was altered need not be fitted to know that it differs
-            again = refit_scores(events, rows, parts)
-            found.scores_refitted, found.scores_skipped = again.refitted, again.skipped
-            found.problems += again.problems
-        _choices(events, parts, found)
-        _snapshot(reader, events, found)
-        _pool(reader, state, rows, found)
-        found.problems += frozen_models(reader, events)
+            with _damage("the scores", found):
+                again = refit_scores(events, rows, parts)
+                found.scores_refitted, found.scores_skipped = again.refitted, again.skipped
+                found.problems += again.problems
+        with _damage("the requests", found):
+            _choices(events, parts, found)
+        with _damage("the snapshot", found):
+            _snapshot(reader, events, found)
+        with _damage("the pool", found):
+            _pool(reader, state, rows, found)
+        with _damage("the frozen models", found):
+            found.problems += frozen_models(reader, events)
         if not found.problems:
-            found.problems += weighed_evidence(reader, state, parts)
+            with _damage("the evidence", found):
+                found.problems += weighed_evidence(reader, state, parts)
     return found
+
+
+@contextmanager
+def _damage(what: str, found: Verification) -> Iterator[None]:
+    """Whatever cannot be read is a finding: whoever verifies wants to know what is damaged, and goes on."""
+    try:
+        yield
+    except EvenhandError as error:
+        found.problems.append(str(error))
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        found.problems.append(f"{what} cannot be checked, because something is damaged: {type(error).__name__}: {error}")
 
 
 # -------------------------------------------------------------------- the cache of the state, and the rows
@@ -213,7 +229,12 @@ def _steps(events: list[Event], rows: list[Example], found: Verification) -> Non
     before, at = _Before(rows), -math.inf
     for event in events:
         check = _CHECKS.get(event.kind)
-        wrong = list(check(event, before)) if check is not None else []
+        wrong = []
+        if check is not None:
+            try:
+                wrong = list(check(event, before))
+            except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+                wrong = [f"it is damaged: {type(error).__name__}: {error}"]
         # written so that a time that is no number fails as well
         if not event.at >= at:
             wrong.append("it is dated before the event that it follows")
