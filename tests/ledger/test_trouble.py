@@ -220,11 +220,12 @@ def test_a_folder_in_the_place_of_the_file(tmp_path: Path) -> None:
 
 
 @contextlib.contextmanager
-def held(path: Path, seconds: float | None = None) -> Iterator[None]:
+def held(path: Path, seconds: float | None = None, *how: str) -> Iterator[None]:
     """The file in the hands of another program, for that long or while the block lasts."""
     other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-    other.execute("BEGIN IMMEDIATE")
-    timer = None if seconds is None else threading.Timer(seconds, other.execute, ["ROLLBACK"])
+    for statement in how or ("BEGIN IMMEDIATE",):
+        other.execute(statement).fetchall()
+    timer = None if seconds is None else threading.Timer(seconds, other.close)
     if timer is not None:
         timer.start()
     try:
@@ -477,3 +478,61 @@ def test_who_looks_notices_events_that_are_gone(database: str, again: int) -> No
                 other.change(lease=10.0 + lease)
         with pytest.raises(LedgerError, match="open the campaign again"):
             c.status()
+
+
+@pytest.mark.parametrize("how", ["BEGIN IMMEDIATE", "BEGIN EXCLUSIVE"])
+def test_a_new_file_that_another_process_is_setting_up(tmp_path: Path, how: str) -> None:
+    """Also to look at it and to switch its log on, which SQLite refuses at once while somebody else writes."""
+    path = tmp_path / "new.db"
+    with held(path, 0.4, how):
+        eh.Campaign.create(f"sqlite:///{path}", "c", ["u", "v"], "uniform", None, budget=8).release()
+
+
+def test_a_file_that_another_process_is_letting_go_of(tmp_path: Path) -> None:
+    """The last process to close a file has it to itself for a moment: who opens or reads it then waits."""
+    url = made(tmp_path)
+    path, alone = tmp_path / "ledger.db", ("PRAGMA locking_mode=EXCLUSIVE", "BEGIN EXCLUSIVE")
+    with held(path, 0.4, *alone), eh.Campaign.open(url, "survey") as c:
+        assert c.labels_used == 2
+    with held(path, 0.4, *alone):
+        assert eh.campaign.campaigns(url) == ["survey"]
+    ledger = DatabaseLedger(url)
+    ledger.engine.dispose()
+    with held(path, 0.4, *alone):
+        ledger.clock()
+        assert ledger.newest() != {}
+    ledger.close()
+
+
+def begin_at_once(url: str, name: str, start: float) -> str | None:
+    """Make a campaign in a file that many others make at this moment, work in it and let go; the error, if there is one."""
+    time.sleep(max(0.0, start - time.time()))
+    try:
+        for _ in range(3):
+            with eh.Campaign.create(url, f"{name} {time.monotonic_ns()}", ["u", "v"], "uniform", None, budget=8) as c:
+                c.tell(c.ask(), n=2)
+            with eh.Campaign.open(url, c.name) as again:
+                again.status()
+    except BaseException as error:
+        return f"{type(error).__name__}: {error}"
+    return None
+
+
+@pytest.mark.parametrize("round", range(3))
+def test_many_processes_make_one_new_file_at_once(tmp_path: Path, round: int) -> None:
+    """Each waits for its turn, as writers do: also to set the file up, and to open what somebody is just letting go of."""
+    url, start, many = f"sqlite:///{tmp_path / 'new.db'}", time.time() + 0.5, 16
+    children = []
+    for k in range(many):
+        pid = os.fork()
+        if not pid:
+            found = begin_at_once(url, f"c{k}", start)
+            (tmp_path / f"{k}.said").write_text(found or "well")
+            os._exit(0)
+        children.append(pid)
+    for pid in children:
+        os.waitpid(pid, 0)
+    said = [(tmp_path / f"{k}.said").read_text() for k in range(many)]
+    assert [text for text in said if text != "well"] == []
+    with DatabaseLedger(url, read_only=True) as ledger:
+        assert len(ledger.campaigns()) == 3 * many

@@ -113,7 +113,9 @@ def _damage(what: str, found: Verification) -> Iterator[None]:
     except EvenhandError as error:
         found.problems.append(str(error))
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-        found.problems.append(f"{what} cannot be checked, because something is damaged: {type(error).__name__}: {error}")
+        found.problems.append(
+            f"{what} cannot be checked, because something is damaged: {type(error).__name__}: {error}"
+        )
 
 
 # -------------------------------------------------------------------- the cache of the state, and the rows

@@ -5,19 +5,21 @@ from __future__ import annotations
 import random
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError
+from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError, OperationalError
 
 from evenhand.errors import InputError, LedgerError
 from evenhand.ledger.base import Busy
 
-__all__ = ["BUSY_SECONDS", "begin_sqlite", "connect", "sqlite_path", "translated"]
+__all__ = ["BUSY_SECONDS", "begin_sqlite", "connect", "patiently", "sqlite_path", "translated"]
+
+T = TypeVar("T")
 
 BUSY_SECONDS = 120
 """How long a writer waits for its turn."""
@@ -108,11 +110,14 @@ def _sqlite(url: URL, synchronous: str, read_only: bool) -> Engine:
                 # WAL needs a writable folder even for reading; where nobody can write, the file alone is the truth
                 connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", **options)
         else:
-            connection.execute(f"PRAGMA synchronous={synchronous}")
-            connection.execute(f"PRAGMA wal_autocheckpoint={_LOG_PAGES}")
-            connection.execute(f"PRAGMA cache_size={_CACHE_PAGES}")
-            connection.execute("PRAGMA secure_delete=ON")  # what is erased leaves no bytes behind
-            connection.execute(f"PRAGMA busy_timeout={_BUSY_MILLISECONDS}")
+            settings = (
+                f"busy_timeout={_BUSY_MILLISECONDS}",
+                f"synchronous={synchronous}",
+                f"wal_autocheckpoint={_LOG_PAGES}",
+                f"cache_size={_CACHE_PAGES}",
+                "secure_delete=ON",  # what is erased leaves no bytes behind
+            )
+            patiently(lambda: [connection.execute(f"PRAGMA {setting}") for setting in settings], BUSY_SECONDS)
         opened = True
         return connection
 
@@ -142,25 +147,35 @@ def _follow_file(engine: Engine, path: Path) -> None:
 
 
 def begin_sqlite(connection: Connection, *, writing: bool, seconds: float | None = None) -> None:
-    """Begin a transaction; one that writes waits for the file here, where Ctrl-C works, not inside SQLite."""
-    begin = connection.connection.cursor().execute
-    if not writing:
-        begin("BEGIN")
-        return
-    tried_until = time.monotonic() + (BUSY_SECONDS if seconds is None else seconds)
+    """Begin a transaction; it waits for the file here, where Ctrl-C works, not inside SQLite."""
+    run = connection.connection.cursor().execute
+
+    def begin() -> None:
+        # the lock is taken now: a plain BEGIN would be refused only after the step was decided
+        run("BEGIN IMMEDIATE" if writing else "BEGIN")
+        if not writing:
+            try:
+                run("SELECT 1 FROM sqlite_master").fetchone()
+            except sqlite3.OperationalError:
+                run("ROLLBACK")
+                raise
+
+    patiently(begin, BUSY_SECONDS if seconds is None else seconds)
+
+
+def patiently(work: Callable[[], T], seconds: float) -> T:
+    """Do what needs an SQLite file, and try again while another process holds it."""
+    tried_until = time.monotonic() + seconds
     while True:
         try:
-            # the write lock is taken now: a plain BEGIN would
-            # be refused only after the step was decided
-            begin("BEGIN IMMEDIATE")
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error):
-                raise LedgerError(*in_words(error)) from error
+            return work()
+        except (sqlite3.OperationalError, OperationalError) as error:
+            raw = error.orig if isinstance(error, OperationalError) else error
+            if not any(mark in str(raw) for mark in ("locked", "busy")):
+                raise LedgerError(*in_words(raw)) from error
             if time.monotonic() >= tried_until:
-                raise Busy(*in_words(error)) from error
+                raise Busy(*in_words(raw)) from error
             time.sleep(random.uniform(0.01, 0.1))  # long enough that the process that has the file takes several steps
-        else:
-            return
 
 
 def _postgresql(url: URL, synchronous: str, read_only: bool) -> Engine:

@@ -123,7 +123,7 @@ class DatabaseLedger(Ledger):
 
     def campaigns(self) -> dict[str, int]:
         """The names of all campaigns and their numbers, oldest first."""
-        with translated(), self.engine.connect() as connection:
+        with self.transaction(writing=False) as connection:
             found = connection.execute(select(_C.name, _C.id).order_by(_C.id))
             return {str(row.name): int(row.id) for row in found}
 
@@ -131,12 +131,12 @@ class DatabaseLedger(Ledger):
         """The number of the newest event of every campaign."""
         # one look-up in the index for each: a grouped maximum would read all of it
         last = select(func.max(_E.seq)).where(_E.campaign == _C.id).scalar_subquery()
-        with translated(), self.engine.connect() as connection:
+        with self.transaction(writing=False) as connection:
             return {int(number): int(seq or 0) for number, seq in connection.execute(select(_C.id, last))}
 
     def clock(self) -> float:
         """The time that leases go by."""
-        with translated(), self.engine.connect() as connection:
+        with self.transaction(writing=False) as connection:
             return self._now(connection)
 
     @contextmanager

@@ -5,7 +5,8 @@ from __future__ import annotations
 from sqlalchemy import Connection, Engine, inspect, text
 
 from evenhand.errors import InputError
-from evenhand.ledger.connection import begin_sqlite
+from evenhand.ledger import connection as connections
+from evenhand.ledger.connection import begin_sqlite, patiently
 
 __all__ = ["HEAD", "prepare"]
 
@@ -14,7 +15,14 @@ HEAD = "0001"
 
 
 def prepare(engine: Engine, name: str, *, create: bool, read_only: bool) -> None:
-    """Check the tables, and make or upgrade them where that is allowed."""
+    """Check the tables, and make or upgrade them where that is allowed; waits while other processes do the same."""
+    if engine.dialect.name == "sqlite":
+        patiently(lambda: _prepare(engine, name, create=create, read_only=read_only), connections.BUSY_SECONDS)
+    else:
+        _prepare(engine, name, create=create, read_only=read_only)
+
+
+def _prepare(engine: Engine, name: str, *, create: bool, read_only: bool) -> None:
     with engine.connect() as connection:
         found = _revision(connection)
     if found is None and not create:
