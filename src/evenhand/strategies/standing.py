@@ -80,10 +80,13 @@ class Standing:
             groups: the names of the groups.
             counts: training examples.
             told: labels so far, of both roles.
-            pending, pending_validation: examples of open requests.
-            scored: scored validation examples; relevant: those that the risk is about, the same array if it is all.
+            pending: examples of open requests.
+            pending_validation: those of them that will validate.
+            scored: scored validation examples.
+            relevant: those that the risk is about, the same array if it is all.
             loss_sum: the sum of the losses on them.
-            accuracies, trend: the newest accuracies and their trend.
+            accuracies: the newest accuracies.
+            trend: their trend.
             available: whether the group can still deliver.
             warming_up: whether the rounds of the warm-up are not over; a group without a score prolongs it.
             population: the population's share of each group.
