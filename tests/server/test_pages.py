@@ -371,3 +371,4 @@ def test_a_damaged_ledger_is_found_and_shown(start: Start, tmp_path: Any) -> Non
     assert "ledger damaged, found" in page(server, one[4:])
     # no process that begins now could open it
     assert "event 3 (told) is damaged" in damaged(made(), "json_remove(facts, '$.rows')")
+    assert "event 3 cannot be read" in damaged(made(), "'{'")
