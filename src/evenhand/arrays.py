@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +31,8 @@ __all__ = [
     "Words",
     "is_frame",
     "is_missing",
+    "plain",
+    "plain_fields",
     "take_rows",
 ]
 
@@ -71,6 +74,21 @@ def take_rows(X: Any, places: Ints | Positions) -> Any:
 
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     return frame[places.tolist()].to_native() if isinstance(frame, nw.DataFrame) else X[places]
+
+
+def plain(value: Any) -> Any:
+    """A number, text, truth value or time of NumPy as Python's own; everything else as it is.
+
+    >>> plain(np.int64(3)), plain(np.str_("u")), plain("u")
+    (3, 'u', 'u')
+    """
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def plain_fields(settings: Any) -> None:
+    """Make NumPy's values in the fields of a frozen dataclass Python's own, so that they can be written down."""
+    for field in fields(settings):
+        object.__setattr__(settings, field.name, plain(getattr(settings, field.name)))
 
 
 def is_missing(value: object) -> bool:

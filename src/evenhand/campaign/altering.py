@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 
+import numpy as np
+
 from evenhand.campaign.correcting import Alteration, correct, erase, withdraw
 from evenhand.campaign.looking import Looking
 from evenhand.campaign.settings import Parts
@@ -48,7 +50,7 @@ class Altering(Looking):
         self, id: str | Sequence[str], reason: str | None = None, refund: bool = False, by: str | None = None
     ) -> int:
         """Take examples back for good: they no longer count; `refund` gives their labels back to the budget."""
-        names = [id] if isinstance(id, str) else list(id)
+        names = [id] if isinstance(id, str | int | np.integer) else list(id)
         return self._alter(lambda s, r: withdraw(s, r, names, reason, refund=refund), by)
 
     def erase(self, id: str | Sequence[str], reason: str | None = None, by: str | None = None) -> list[str]:
@@ -57,7 +59,7 @@ class Altering(Looking):
         Returns what may still hold values learned from them: the frozen models in the ledger. Backups, replicas and
         your own files are out of its reach.
         """
-        names = [id] if isinstance(id, str) else list(id)
+        names = [id] if isinstance(id, str | int | np.integer) else list(id)
         self._alter(lambda s, r: erase(s, r, names, reason), by)
         # until then the erased values are still in SQLite's log
         self.store.ledger.checkpoint()

@@ -49,6 +49,7 @@ def correct(
     written: bool = False,
 ) -> Alteration:
     """Give examples other labels; those that have the label already stay as they are."""
+    labels = {read_id(name): value for name, value in labels.items()}
     found, refused = _found(reader, labels)
     changed: list[Example] = []
     as_numbers = written and classes.reads_numbers(list(labels.values()))

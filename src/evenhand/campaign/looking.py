@@ -8,6 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from evenhand.arrays import plain
 from evenhand.campaign.answering import not_open
 from evenhand.campaign.deciding import Proposal
 from evenhand.campaign.requests import Request, number_of, request_of
@@ -238,6 +239,7 @@ class Looking:
         """The events after number `after`: number, time, kind, request, actor and facts, as plain values."""
         from evenhand.campaign.status import as_event
 
+        after, limit = plain(after), plain(limit)
         if not isinstance(after, int) or not isinstance(limit, int | None):
             raise InputError(f"after and limit are whole numbers, not {after!r} and {limit!r}")
         if after < 0 or (limit is not None and limit < 1):

@@ -37,5 +37,5 @@ def check_losses(state: State, losses: JsonMapping) -> dict[str, dict[str, float
             raise InputError(
                 f"losses of {group!r}: {n:g} validation examples are more than the {most:,} labels there can be"
             )
-        found[group] = {"n": int(n), "loss_sum": mean * n, "accuracy": right}
+        found[str(group)] = {"n": int(n), "loss_sum": mean * n, "accuracy": right}
     return found

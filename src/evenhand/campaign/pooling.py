@@ -14,7 +14,7 @@ from evenhand.campaign.deciding import Chooser
 from evenhand.campaign.deliveries import Delivery, refusal
 from evenhand.campaign.facts import ORDER_BY_SEED
 from evenhand.campaign.features import Rows
-from evenhand.campaign.labels import check_text
+from evenhand.campaign.labels import check_text, read_id
 from evenhand.campaign.pool_tables import PoolTable, read_pool
 from evenhand.campaign.pools import fetch_ahead, register
 from evenhand.campaign.requests import Receipt
@@ -153,6 +153,7 @@ class Pooling(Altering):
 
     def skip(self, id: str, reason: str | None = None, by: str | None = None) -> None:
         """Leave out an example that nobody can label: it leaves the pool, and its request shrinks."""
+        id = read_id(id)
 
         def write(state: State, writer: Writer) -> None:
             example = writer.find([id]).get(id)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from evenhand.arrays import plain
 from evenhand.campaign.labels import Classes, check_text, plain_list, read_label
 from evenhand.campaign.learners import learner_from_text, wants_numbers
 from evenhand.engine.settings import MOST_LABELS, as_population, as_seed, check_settings
@@ -193,6 +194,7 @@ def make_settings(
     columns = [label, group, id, *(features or ())]
     if len(set(columns)) < len(columns):
         raise InputError(f"the columns of label, group, id and features must differ: {', '.join(map(repr, columns))}")
+    distinct = plain(distinct)
     if not isinstance(distinct, bool):
         raise InputError(f"distinct is True or False, not {distinct!r}")
     number, trial = as_seed(seed)

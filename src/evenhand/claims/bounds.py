@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from evenhand.arrays import Floats
+from evenhand.arrays import Floats, plain_fields
 from evenhand.claims import checks
 from evenhand.errors import InputError
 from evenhand.notation import JsonObject
@@ -60,6 +60,7 @@ class VCBound:
     two_sided: bool = True
 
     def __post_init__(self) -> None:
+        plain_fields(self)
         if self.d < 1:
             raise InputError(f"d, the VC dimension, must be at least 1, got {self.d!r}")
         checks.level(self.delta)
@@ -96,6 +97,7 @@ class RademacherBound:
     delta: float = 0.05
 
     def __post_init__(self) -> None:
+        plain_fields(self)
         checks.level(self.delta)
         if self.B < 0:
             raise InputError(f"B must not be negative, got {self.B!r}")

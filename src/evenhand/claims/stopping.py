@@ -11,6 +11,7 @@ from datetime import UTC, date, datetime
 
 import numpy as np
 
+from evenhand.arrays import plain_fields
 from evenhand.claims import checks
 from evenhand.claims.certificates import spent_by
 from evenhand.claims.findings import Findings
@@ -92,6 +93,7 @@ class ErrorBelow(Rule):
     confidence: float = 0.95
 
     def __post_init__(self) -> None:
+        plain_fields(self)
         checks.probability("target", self.target)
         checks.probability("confidence", self.confidence)
         if self.confidence < 1 - checks.MOST_DELTA:
@@ -137,6 +139,7 @@ class NoImprovement(Rule):
     by: float = 0.0
 
     def __post_init__(self) -> None:
+        plain_fields(self)
         if self.rounds < 1:
             raise InputError(f"rounds must be at least 1, got {self.rounds!r}")
 
@@ -168,6 +171,7 @@ class LabelsSpent(Rule):
     labels: int
 
     def __post_init__(self) -> None:
+        plain_fields(self)
         if self.labels < 1:
             raise InputError(f"labels must be at least 1, got {self.labels!r}")
 
@@ -186,6 +190,7 @@ class Deadline(Rule):
     when: date | str
 
     def __post_init__(self) -> None:
+        plain_fields(self)
         if not isinstance(self.when, str):
             # as text, which a ledger can hold
             object.__setattr__(self, "when", self.when.isoformat())

@@ -8,6 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from evenhand.arrays import plain
 from evenhand.curation.checkpoint import Checkpoint, checkpoint_path
 from evenhand.curation.curated import Curated
 from evenhand.curation.figures import positive_place
@@ -103,6 +104,8 @@ def curate(
     >>> len(curated.rows), curated.by_group.index.tolist()
     (40, ['men', 'women'])
     """
+    budget, batch, warmup, seed, evaluate = map(plain, (budget, batch, warmup, seed, evaluate))
+    compare, min_test, jobs, test_labels, per_round = map(plain, (compare, min_test, jobs, test_labels, per_round))
     where = None if out is None else Path(out)
     if final not in ("chosen", "plain"):
         raise InputError(f"final must be 'chosen' or 'plain', not {final!r}")

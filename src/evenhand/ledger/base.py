@@ -191,7 +191,8 @@ class Writer(Reader):
         self.last, self.last_at = self.last + 1, max(self.now, self.last_at)
         # read back from its text, so that a step sees what every
         # later reader will see, tuples as lists for instance
-        event = Event(self.last, self.last_at, kind, request, actor or self.default_actor, from_text(text))
+        who = actor or self.default_actor
+        event = Event(self.last, self.last_at, kind, request, None if who is None else str(who), from_text(text))
         self.appended.append(event)
         return event
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from evenhand.arrays import Floats, Ints, Mask, Values
+from evenhand.arrays import Floats, Ints, Mask, Values, plain_fields
 from evenhand.errors import InputError
 from evenhand.notation import JsonObject
 from evenhand.strategies.decision import KINDS, Decision
@@ -40,6 +40,9 @@ class Rule:
 
     name: ClassVar[str]
     needs_scores: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        plain_fields(self)
 
     @property
     def needs_trend(self) -> bool:

@@ -31,6 +31,7 @@ class EpsilonGreedy(Rule):
     explore: str = "population"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not 0 <= self.epsilon <= 1:
             raise InputError(f"epsilon must lie between 0 and 1, not {self.epsilon}")
         if self.explore not in ("population", "uniform"):

@@ -56,6 +56,7 @@ class Optimistic(Rule):
     kappa: float | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         # the only way to normalise a field of a frozen dataclass
         object.__setattr__(self, "terms", tuple(self.terms))
         if not 0 < self.xi < 1:
