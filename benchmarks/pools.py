@@ -26,14 +26,6 @@ import numpy as np
 
 GROUPS = [f"g{z}" for z in range(8)]
 COLUMNS = 20
-AIMS = {
-    "pool_seconds": 60.0,
-    "pool_peak_mib": 1024.0,
-    "ask_p99_ms": 100.0,
-    "opening_ratio": 1.2,
-    "snapshot_more_bytes": 4096.0,
-}
-"""What a million rows of CSV should need; opening and snapshots against a campaign without a pool."""
 _CHUNK = 250_000
 
 
@@ -200,15 +192,6 @@ def report(rows: int, parquet_rows: int, asks: int) -> dict[str, Any]:
         if parquet_rows:
             apart(write_parquet, folder / "pool.parquet", parquet_rows)
             found["parquet"] = {"rows": parquet_rows, **measure(folder, folder / "pool.parquet", asks)}
-    csv, without = found["csv"], found["without"]
-    held = {
-        "pool_seconds": csv["pool"]["seconds"],
-        "pool_peak_mib": csv["pool"]["peak_mib"],
-        "ask_p99_ms": csv["ask"]["ask_p99_ms"],
-        "opening_ratio": csv["open"]["open_ms"] / without["open"]["open_ms"],
-        "snapshot_more_bytes": csv["open"]["snapshot_bytes"] - without["open"]["snapshot_bytes"],
-    }
-    found["aims"] = {name: {"aim": aim, "found": held[name], "met": held[name] <= aim} for name, aim in AIMS.items()}
     return found
 
 

@@ -2,7 +2,7 @@
 
     python docs/assets/page_pictures.py [--browser /usr/bin/chromium]
 
-Needs Chromium and Playwright. The same seed gives the same campaigns; only their dates differ.
+Needs Chromium and Playwright.
 """
 
 from __future__ import annotations
@@ -28,8 +28,6 @@ HERE = Path(__file__).parent
 SHARES = {"women under 40": 0.29, "women over 40": 0.23, "men under 40": 0.27, "men over 40": 0.18, "non-binary": 0.03}
 TILT = {"women under 40": 0.2, "women over 40": 0.9, "men under 40": 0.0, "men over 40": 0.4, "non-binary": 1.5}
 DAY = 86400.0
-EXACT = 160
-"""Colours of a picture that are kept as they are."""
 
 
 class Dated(DatabaseLedger):
@@ -88,47 +86,6 @@ def survey(ledger: Dated, now: float) -> None:
     c.tell_labels({i: truth[i] for i in r.examples[:3]}, "chidi")
 
 
-def clinics(ledger: Dated, now: float) -> None:
-    """Twelve groups, many collectors, and a frozen model that is being proven."""
-    places = [
-        "Aalborg",
-        "Bergen",
-        "Cork",
-        "Dresden",
-        "Évora",
-        "Faro",
-        "Gdańsk",
-        "Haarlem",
-        "Ioannina",
-        "Jönköping",
-        "Kraków",
-        "Lyon",
-    ]
-    groups = [f"{place} clinic" for place in places]
-    hard = dict(zip(groups, np.random.default_rng(11).uniform(0.9, 2.2, size=12).tolist(), strict=True))
-    rng = np.random.default_rng(12)
-    ledger.clock = now - 30 * DAY
-    c = Campaign.create(
-        ledger, "Clinic letters, 12 sites", groups, budget=6000, batch=10, seed=5, lease="3d", refit=100, distinct=True,
-        classes=["refer", "treat here"],
-    )  # fmt: skip
-    people = ["amira", "björn", "carla", "dmitri", "esi", "farid", "grace", "hugo"]
-
-    def answer(count: int, days: float) -> None:
-        for _ in range(count):
-            ledger.clock += days * DAY / count
-            r = c.ask(people[int(rng.choice(8, p=[0.25, 0.2, 0.15, 0.12, 0.1, 0.08, 0.06, 0.04]))])
-            y = rng.random(r.size) < 0.5
-            X = rng.normal(size=(r.size, 4)) + hard[r.group] * y[:, None] * np.array([1.0, 0.8, 0.4, 0.0])
-            c.tell(r, X, ["refer" if v else "treat here" for v in y])
-
-    answer(130, 24)
-    c.certify(0.3)
-    answer(30, 5.9)
-    for k in range(3):
-        c.ask(people[k])
-
-
 def fresh(ledger: Dated, now: float) -> None:
     """A campaign that has just been made."""
     ledger.clock = now - 120
@@ -170,25 +127,14 @@ def shoot(browser: Browser, url: str, folder: Path) -> None:
     page.screenshot(path=folder / "check.png", full_page=True)
 
 
-def reduced(picture: Image.Image) -> Image.Image:
-    """A picture with 256 colours: the commonest are exact, since backgrounds and the marks of groups are seen first."""
-    pixels = np.asarray(picture).astype(np.int64) @ [65536, 256, 1]
-    codes, places, counts = np.unique(pixels, return_inverse=True, return_counts=True)
-    colours = np.stack([codes >> 16, codes >> 8 & 255, codes & 255], axis=1)
-    others = picture.quantize(256 - EXACT, Image.Quantize.MEDIANCUT, kmeans=3, dither=Image.Dither.NONE).getpalette()
-    palette = np.vstack([colours[np.argsort(-counts)[:EXACT]], np.reshape(others or [], (-1, 3))])[:256]
-    nearest = [int(((palette - colour) ** 2).sum(axis=1).argmin()) for colour in colours]
-    found = Image.fromarray(np.array(nearest, dtype=np.uint8)[places].reshape(pixels.shape))
-    found.putpalette(palette.astype(np.uint8).tobytes())
-    return found
-
-
 def kept(path: Path) -> None:
     """A small copy of a picture, for the documentation."""
     picture = Image.open(path).convert("RGB")
     picture = picture.crop((0, 0, picture.width, min(picture.height, int(picture.width * 2.2))))
     picture = picture.resize((800, picture.height * 800 // picture.width), Image.Resampling.LANCZOS)
-    reduced(picture).save(HERE / f"page-{path.name}", optimize=True)
+    # few colours are enough for letters and lines, and make a small file
+    small = picture.quantize(256, Image.Quantize.MEDIANCUT, kmeans=3, dither=Image.Dither.NONE)
+    small.save(HERE / f"page-{path.name}", optimize=True)
 
 
 def main() -> None:
@@ -200,7 +146,7 @@ def main() -> None:
         folder = Path(name)
         database = f"sqlite:///{folder / 'pictures.db'}"
         with Dated(database) as ledger:
-            for make in (survey, clinics, fresh):
+            for make in (survey, fresh):
                 make(ledger, time.time())
         process, url = serve(database)
         try:
