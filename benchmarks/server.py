@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.serving.fuzz import fuzz, prepare
+from tests.serving.fuzz import admin, fuzz, prepare
 from tests.serving.process import Server, call
 from tests.serving.storm import Pump, check, rows_body, storm
 
@@ -152,7 +152,7 @@ def fuzzed(quick: bool) -> dict[str, Any]:
         server = Server(database)
         prepare(server.port)
         begun = time.perf_counter()
-        found = fuzz(server.port, cases)
+        found = fuzz(server.port, cases, admin(server.port))
         server.stop()
         print(f"fuzz: {found}"[:3000], flush=True)
         return {**found, "seconds": time.perf_counter() - begun, "each": cases}

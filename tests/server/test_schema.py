@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.serving.fuzz import fuzz, prepare
+from tests.serving.fuzz import admin, fuzz, prepare
 from tests.serving.process import Server, call
 
 
@@ -10,9 +10,10 @@ def test_no_operation_fails_or_answers_what_the_document_does_not_know(postgres_
     server = Server(postgres_url)
     try:
         prepare(server.port)
-        found = fuzz(server.port, 3)
+        headers = admin(server.port)
+        found = fuzz(server.port, 3, headers)
         # what random requests found on PostgreSQL: it has no text with a NUL, and must not be blamed for that
-        odd = call(server.port, "POST", "/api/campaigns/pool/labels", {"labels": {"a\0b": 1}})
+        odd = call(server.port, "POST", "/api/campaigns/pool/labels", {"labels": {"a\0b": 1}}, **headers)
     finally:
         server.stop()
     assert found["wrong"] == []
