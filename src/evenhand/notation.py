@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Mapping
+from numbers import Integral, Real
 from typing import Any
 
 from evenhand.errors import InputError
@@ -17,6 +19,8 @@ __all__ = [
     "lasting_text",
     "parse_settings",
     "parse_value",
+    "real",
+    "whole",
 ]
 
 MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null")
@@ -67,6 +71,26 @@ def parse_value(text: str) -> Any:
         except ValueError:
             continue
     return text
+
+
+def whole(name: str, value: Any, least: int, most: int | None = None) -> int:
+    """A setting that is a whole number, NumPy's included; the error names it and says what it may be.
+
+    >>> whole("trials", 3, 1)
+    3
+    """
+    number = int(value) if isinstance(value, Integral) and not isinstance(value, bool) else least - 1
+    if number < least or (most is not None and number > most):
+        upper = "up" if most is None else f"to {most:,}"
+        raise InputError(f"{name} must be a whole number from {least} {upper}, not {value!r}")
+    return number
+
+
+def real(name: str, value: Any) -> float:
+    """A setting that is a finite number, NumPy's included; the error names it."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+        raise InputError(f"{name} must be a number, not {value!r}")
+    return float(value)
 
 
 def free_name(name: str, taken: Collection[str]) -> str:

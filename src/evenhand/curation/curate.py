@@ -22,7 +22,7 @@ from evenhand.engine.run import Settings
 from evenhand.engine.settings import check_settings, forced_warning
 from evenhand.errors import InputError
 from evenhand.learners import Logistic, as_learner
-from evenhand.notation import lasting_text
+from evenhand.notation import lasting_text, whole
 from evenhand.risks import ABOUT_POSITIVE, OwnRisk, Risk, as_risk
 from evenhand.simulation.result import Result
 from evenhand.simulation.simulate import label_of, simulate
@@ -106,6 +106,13 @@ def curate(
     """
     budget, batch, warmup, seed, evaluate = map(plain, (budget, batch, warmup, seed, evaluate))
     compare, min_test, jobs, test_labels, per_round = map(plain, (compare, min_test, jobs, test_labels, per_round))
+    for name, value, least in (
+        ("compare", compare, 0),
+        ("evaluate", evaluate, 1),
+        ("min_test", min_test, 0),
+        ("seed", seed, 0),
+    ):
+        whole(name, value, least)
     where = None if out is None else Path(out)
     if final not in ("chosen", "plain"):
         raise InputError(f"final must be 'chosen' or 'plain', not {final!r}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,6 +12,7 @@ import numpy as np
 
 from evenhand.arrays import Floats
 from evenhand.errors import InputError
+from evenhand.notation import whole
 from evenhand.risks import ERROR, Risk
 
 if TYPE_CHECKING:
@@ -52,12 +54,12 @@ def check_settings(
         raise InputError(f"two groups differ only by blanks: {', '.join(map(repr, names))}")
     if not callable(strategy) or isinstance(strategy, type):
         raise InputError(f"{strategy!r} is not a strategy: give e.g. Optimistic(), or a callable (standing, uniforms)")
+    _check_arguments(strategy)
     if risk.name == "log" and getattr(strategy, "bound", None) is not None:
         raise InputError("a bound speaks of losses in [0, 1], which the log loss leaves: use risk='error'")
-    if not isinstance(batch, int | np.integer) or not 1 <= batch <= MOST_LABELS:
-        raise InputError(f"batch must be a whole number from 1 up, not {batch}")
-    if warmup is not None and (not isinstance(warmup, int | np.integer) or warmup < 0):
-        raise InputError(f"warmup must be a whole number of rounds from 0 up, not {warmup}")
+    whole("batch", batch, 1, MOST_LABELS)
+    if warmup is not None:
+        whole("warmup", warmup, 0)
     if not isinstance(validation, int | float | np.number) or not 0 < validation < 1:
         raise InputError(f"validation is a share strictly between 0 and 1, not {validation}")
     if not isinstance(budget, int | np.integer) or budget > MOST_LABELS:
@@ -69,6 +71,22 @@ def check_settings(
             f"need {start}; raise the budget or lower the batch"
         )
     return names
+
+
+def _check_arguments(strategy: Strategy) -> None:
+    """Refuse a function that cannot be called as a strategy is; it would fail at the first request."""
+    try:
+        signature = inspect.signature(strategy)
+    except (TypeError, ValueError):  # some built-in functions have none
+        return
+    try:
+        signature.bind(None, None)
+    except TypeError:
+        name = getattr(strategy, "__name__", type(strategy).__name__)
+        raise InputError(
+            f"the strategy {name}{signature} must take two arguments, the standing and random numbers: "
+            "def strategy(standing, uniforms)"
+        ) from None
 
 
 def drawn_seed() -> int:
@@ -108,7 +126,10 @@ def as_population(
         if set(population) != set(groups):
             raise InputError(f"population names {sorted(population)}, the groups are {sorted(groups)}")
         population = [population[group] for group in groups]
-    share = np.asarray(population, dtype=float)
+    try:
+        share = np.asarray(population, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError(f"population must be a share for every group, not {population!r}") from None
     if share.shape != (len(groups),):
         raise InputError(f"population has {share.size} shares for {len(groups)} groups")
     if not (np.isfinite(share).all() and (share >= 0).all() and share.sum() > 0):

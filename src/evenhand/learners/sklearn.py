@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -44,6 +45,9 @@ class ConstantModel:
         return np.exp(self.predict_log_proba(X))
 
 
+_FEW = 20
+
+
 @contextmanager
 def _failing(estimator: Any, what: str) -> Iterator[None]:
     """Turn an error of the classifier into a `LearnerError`: it is the learner that failed, not Evenhand."""
@@ -51,6 +55,17 @@ def _failing(estimator: Any, what: str) -> Iterator[None]:
         yield
     except (ValueError, TypeError) as error:
         raise LearnerError(f"{type(estimator).__name__} failed in {what}: {error}") from error
+
+
+@contextmanager
+def _warning(estimator: Any) -> Iterator[None]:
+    """Pass on what the classifier warns of once, and say that it is the classifier that does."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for category, text in dict.fromkeys((each.category, " ".join(str(each.message).split())) for each in caught):
+        # the same category, so that whoever filters it out still does; the same text each time, so that it is shown once
+        warnings.warn(f"the learner {type(estimator).__name__} warns: {text}", category, stacklevel=4)
 
 
 @dataclass(frozen=True)
@@ -138,7 +153,10 @@ class SklearnLearner:
         # scikit-learn refuses a single class, which the first rounds of a campaign often are
         if len(seen) == 1:
             return ConstantModel(seen[0], np.size(y))
-        with _failing(self.estimator, f"fit on {np.size(y)} rows"):
+        n = np.size(y)
+        # what the first rounds of a campaign bring may be too little for a learner that splits its rows again
+        few = ", too few for it? raise batch (--batch)" if n < _FEW else ""
+        with _failing(self.estimator, f"fit on {n} rows{few}"), _warning(self.estimator):
             # a new class cannot be added to a fitted model: a new one is started
             if self.incremental and isinstance(previous, SklearnModel) and np.isin(seen, previous.classes).all():
                 # partial_fit changes the estimator, and the previous model may still be in use

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import cache
 from html import escape
 from itertools import count
 from typing import TypeVar
@@ -64,7 +65,12 @@ def width_of(text: str) -> float:
     >>> width_of("abc") < width_of("ABC") < width_of("漢字漢")
     True
     """
-    return sum(13.0 if east_asian_width(c) in "WF" or c in "WMmw@%—…" else 9.8 if c.isupper() else 7.5 for c in text)
+    return sum(map(_width, text))
+
+
+@cache
+def _width(c: str) -> float:
+    return 13.0 if east_asian_width(c) in "WF" or c in "WMmw@%—…" else 9.8 if c.isupper() else 7.5
 
 
 def isolated(name: str) -> str:
@@ -91,12 +97,20 @@ def wrapped(text: str, width: float) -> list[str]:
             continue
         if line:
             lines.append(line)
-        line = word
-        while width_of(line) > width:
-            fits = next(i for i in range(len(line), 0, -1) if i == 1 or width_of(line[:i]) <= width)
-            lines.append(line[:fits])
-            line = line[fits:]
+        *full, line = _pieces(word, width)
+        lines += full
     return [*lines, line] if line or not lines else lines
+
+
+def _pieces(word: str, width: float) -> list[str]:
+    """A long word in pieces of at most this width, in one pass: names may have thousands of characters."""
+    pieces, start, used = list[str](), 0, 0.0
+    for i, c in enumerate(word):
+        if i > start and used + _width(c) > width:
+            pieces.append(word[start:i])
+            start, used = i, 0.0
+        used += _width(c)
+    return [*pieces, word[start:]]
 
 
 def shortened(lines: list[str], most: int = 2) -> list[str]:

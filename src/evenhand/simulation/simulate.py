@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from evenhand.arrays import plain
 from evenhand.engine.memories.build import runs_in_lockstep
 from evenhand.engine.run import Settings
 from evenhand.engine.settings import as_seed, check_settings, forced_warning
@@ -21,7 +22,7 @@ from evenhand.extending import is_factory
 from evenhand.learners import Logistic, as_learner
 from evenhand.learners.base import Learner
 from evenhand.learners.choosing import why_plain
-from evenhand.notation import lasting_text
+from evenhand.notation import lasting_text, whole
 from evenhand.risks import OwnRisk, Risk, as_risk
 from evenhand.simulation.backends import spread
 from evenhand.simulation.blocks import Block, cut, run
@@ -97,6 +98,7 @@ def simulate(
     >>> len(result.trace)
     40
     """
+    trials, evaluate, jobs = whole("trials", trials, 1), whole("evaluate", evaluate, 1), plain(jobs)
     source = _source(source)
     named, texts = _named(strategies)
     what = as_risk(risk, positive)
@@ -168,6 +170,8 @@ def _named(strategies: Any) -> tuple[dict[str, Strategy], dict[str, str]]:
     """The strategies by label, and the text that stands for each in the result's settings."""
     if isinstance(strategies, str) or callable(strategies):
         strategies = [strategies]
+    if not isinstance(strategies, Iterable):
+        raise InputError(f"give strategies, e.g. [Optimistic(), Uniform()], not {strategies!r}")
     found: dict[str, Strategy] = {}
     texts: dict[str, str] = {}
     for given, item in strategies.items() if isinstance(strategies, Mapping) else ((None, item) for item in strategies):
@@ -213,15 +217,10 @@ def _check(
     evaluate: int,
     trace: str,
 ) -> None:
-    if trials < 1:
-        raise InputError(f"trials must be 1 or more, not {trials}")
-    if evaluate < 1:
-        raise InputError(f"evaluate must be 1 round or more, not {evaluate}")
     if settings.final not in ("plain", "chosen"):
         raise InputError(f"final must be 'plain' or 'chosen', not {settings.final!r}")
     if trace not in ("full", "chosen", "none"):
         raise InputError(f"trace must be 'full', 'chosen' or 'none', not {trace!r}")
-    examples = settings.budget * (1 - settings.validation)
     for strategy in named.values():
         check_settings(
             source.groups,
@@ -232,6 +231,7 @@ def _check(
             validation=settings.validation,
             risk=settings.risk,
         )
+        examples = settings.budget * (1 - settings.validation)
         if message := forced_warning(strategy, len(source.groups), examples):
             warnings.warn(message, stacklevel=3)
     if settings.final == "chosen" and (reason := why_plain(learner, source.classes, len(source.groups))):

@@ -22,6 +22,7 @@ from evenhand.notation import JsonObject
 __all__ = ["Store", "key_of", "read_record"]
 
 _Kind = TypeVar("_Kind", bound=np.generic)
+_LONGEST, _SCATTERED = 150, "scattered-"
 _BY_ROUND = ("labels", "chosen", "kind", "counts", "validation_loss", "accuracy", "risk")
 _AT_END = ("final_accuracy", "final_risk", "chosen_accuracy", "chosen_risk")
 # half the size on disk; all values fit, and `read_record` gives them back as they were
@@ -78,6 +79,8 @@ class Store:
         }
         arrays |= {"trials": record.trials, "groups": np.array(record.groups), "seconds": np.array(record.seconds)}
         name = "+".join(f"{run[0]}-{run[-1]}" for run in _runs(record.trials.tolist()))
+        if len(name) > _LONGEST:  # no file system takes it: such a file is opened to know its trials
+            name = f"{_SCATTERED}{hashlib.sha256(name.encode()).hexdigest()[:16]}"
         write_atomically(folder / f"{name}.npz", lambda path: _write(path, arrays))
 
     def get(self, settings: Mapping[str, object], trials: Sequence[int]) -> Record | None:
@@ -161,6 +164,8 @@ def _runs(numbers: list[int]) -> list[list[int]]:
 
 
 def _numbers(path: Path) -> list[int]:
-    """The numbers of the trials in a file, from its name."""
+    """The numbers of the trials in a file, from its name where they fit into one."""
+    if path.stem.startswith(_SCATTERED):
+        return [int(trial) for trial in read_record(path).trials]
     ends = [part.split("-") for part in path.stem.split("+")]
     return [trial for first, last in ends for trial in range(int(first), int(last) + 1)]

@@ -9,6 +9,7 @@ import numpy as np
 
 from evenhand.arrays import Floats
 from evenhand.errors import InputError
+from evenhand.notation import real
 from evenhand.strategies import terms as named
 from evenhand.strategies.base import EXPLORE, SCORE, WARM_UP, Rule, choose_start, decide, draw, either, pick
 from evenhand.strategies.decision import Decision
@@ -32,7 +33,7 @@ class EpsilonGreedy(Rule):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 <= self.epsilon <= 1:
+        if not 0 <= real("epsilon", self.epsilon) <= 1:
             raise InputError(f"epsilon must lie between 0 and 1, not {self.epsilon}")
         if self.explore not in ("population", "uniform"):
             raise InputError(f"explore must be 'population' or 'uniform', not {self.explore!r}")

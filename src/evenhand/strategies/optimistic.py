@@ -12,7 +12,7 @@ import numpy as np
 from evenhand.arrays import Floats
 from evenhand.claims.bounds import as_bound, bound_settings
 from evenhand.errors import InputError
-from evenhand.notation import JsonObject
+from evenhand.notation import JsonObject, real, whole
 from evenhand.strategies import terms as named
 from evenhand.strategies.base import FORCED, SCORE, WARM_UP, Rule, decide, either, pick
 from evenhand.strategies.decision import Decision
@@ -59,14 +59,13 @@ class Optimistic(Rule):
         super().__post_init__()
         # the only way to normalise a field of a frozen dataclass
         object.__setattr__(self, "terms", tuple(self.terms))
-        if not 0 < self.xi < 1:
+        if not 0 < real("xi", self.xi) < 1:
             raise InputError(f"xi must lie strictly between 0 and 1, not {self.xi}")
-        if not (np.isfinite(self.c0) and self.c0 >= 0):
+        if real("c0", self.c0) < 0:
             raise InputError(f"c0 must be a number from 0 up, not {self.c0}")
-        if not (np.isfinite(self.c1) and self.c1 >= 0):
+        if real("c1", self.c1) < 0:
             raise InputError(f"c1 must be a number from 0 up, not {self.c1}")
-        if self.window < 3:
-            raise InputError(f"window must be 3 or more (a trend needs three values), not {self.window}")
+        whole("window, the values a trend is over,", self.window, 3)
         self._check_coupling()
         self._check_terms()
         if self.bound is not None:
