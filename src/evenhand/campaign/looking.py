@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from evenhand.arrays import plain
 from evenhand.campaign.answering import not_open
-from evenhand.campaign.deciding import Proposal
+from evenhand.campaign.deciding import Proposal, offered
 from evenhand.campaign.requests import Request, number_of, request_of
 from evenhand.campaign.state import State
 from evenhand.campaign.store import CampaignStore
@@ -194,16 +194,25 @@ class Looking:
         return overview(self.name, self.store.refresh())
 
     def explain(self, r: Request | int | None = None) -> JsonObject:
-        """Why a request was made, or by default why the next one would be: the decision, and in `words` a sentence."""
+        """Why a request was made, or by default why the next one would be: the decision, and in `words` a sentence.
+
+        Where nothing can be asked any more, the last request is explained.
+        """
         from evenhand.campaign.words import explain
         from evenhand.strategies.decision import Decision
 
-        unscored = 0
+        unscored, available = 0, offered(self.store.refresh())
         if r is None:
-            with self.store.moment() as (reader, state):
-                number, decision = None, self.store.proposed(state, reader).decision
-                if state.settings["learner"] is not None and decision.kind in ("warm-up", "forced", "score"):
-                    unscored = state.examples - state.scored_examples
+            try:
+                with self.store.moment() as (reader, state):
+                    number, decision = None, self.store.proposed(state, reader).decision
+                    if state.settings["learner"] is not None and decision.kind in ("warm-up", "forced", "score"):
+                        unscored = state.examples - state.scored_examples
+            except NothingToAsk as nothing:
+                if not self.store.state.asked:
+                    raise
+                found = self.explain(self.store.state.asked)
+                return {**found, "words": f"Nothing can be asked ({nothing}). The last request: {found['words']}"}
         else:
             number = self._own_request(r)
             with self.store.ledger.reading(self.store.number) as reader:
@@ -214,7 +223,7 @@ class Looking:
         return {
             "request": number,
             "decision": decision.as_dict(),
-            "words": explain(decision, self.store.parts.risk.title, unscored),
+            "words": explain(decision, self.store.parts.risk.title, unscored, available),
         }
 
     def _own_request(self, request: Request | int) -> int:
@@ -406,4 +415,8 @@ class Looking:
             self.propose()
         except NothingToAsk:
             return True
+        except (
+            InputError
+        ):  # the user's own strategy or rule, which this process was not given: there may be more to ask
+            return False
         return False

@@ -73,9 +73,11 @@ def _next(campaign: Looking, status: dict[str, Any]) -> Next | None:
         return None
     decision = proposal.decision
     plain, kind = decision.as_dict(), decision.kind
+    available = [group["available"] for group in status["groups"].values()]
     unscored = status["scores"]["labels_behind"] if status["learner"] and kind in ("warm-up", "forced", "score") else 0
     return Next(
-        plain["group"], proposal.size, kind, why_of(campaign, plain, status), explain(decision, campaign.store.parts.risk.title),
+        plain["group"], proposal.size, kind, why_of(campaign, plain, status),
+        explain(decision, campaign.store.parts.risk.title, available=available),
         unscored, plain["terms"], plain["probability"],
     )  # fmt: skip
 
