@@ -1,8 +1,9 @@
-"""Parquet pools larger than memory: one scan of a few columns, then only the rows that are drawn."""
+"""Parquet files that stay on disk: columns are scanned, and only the rows that are wanted are read."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from urllib.parse import unquote
@@ -12,12 +13,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from evenhand.arrays import Ints
-from evenhand.sources.table.columns import Coded, Layout
-from evenhand.sources.table.problems import TableError
+from evenhand.tables.arrow import is_text, plain, plain_schema
+from evenhand.tables.dialect import Dialect
+from evenhand.tables.problems import TableError
 
-__all__ = ["ParquetFiles", "ParquetRows", "larger_than"]
+__all__ = ["ParquetFiles", "larger_than"]
 
-BATCH = 1 << 16
+BATCH = 20_000
 SAMPLED_ROW_GROUPS = 4
 SAMPLE = 10_000
 _NOTHING = "__HIVE_DEFAULT_PARTITION__"
@@ -30,6 +32,8 @@ class ParquetFiles:
         self.path = Path(path)
         self.name = self.path.name
         self.broken: dict[str, str] = {}
+        self.skipped: dict[int, str] = {}
+        self.dialect: Dialect | None = None
         if not self.path.exists():
             raise TableError(f"there is no file {str(path)!r}.")
         # sorted: row numbers count through the files, and a folder has no order of its own
@@ -46,13 +50,16 @@ class ParquetFiles:
         except (pa.ArrowInvalid, OSError) as error:
             raise TableError(f"{self.name} cannot be read as Parquet: {error}") from error
 
-    @property
+    def __len__(self) -> int:
+        return sum(rows for _, _, rows in self.pieces)
+
+    @cached_property
     def schema(self) -> pa.Schema:
         """The columns and their types, those that folders name (`sex=f`) last."""
         found = self._schemas[0]
         for name, said in self._partitions[0].items():
             found = found.append(pa.field(name, said.type))
-        return found
+        return plain_schema(found)
 
     @cached_property
     def _partitions(self) -> list[dict[str, pa.Scalar]]:
@@ -76,25 +83,47 @@ class ParquetFiles:
     def pieces(self) -> list[tuple[Path, int, int]]:
         """File, row group and number of rows of every row group."""
         found = []
-        for file in self.files:
-            metadata = pq.read_metadata(file)
-            found += [(file, i, metadata.row_group(i).num_rows) for i in range(metadata.num_row_groups)]
+        with self._reading():
+            for file in self.files:
+                metadata = pq.read_metadata(file)
+                found += [(file, i, metadata.row_group(i).num_rows) for i in range(metadata.num_row_groups)]
         return found
 
     def read(self) -> pa.Table:
         """The whole table."""
-        return pa.concat_tables([_with(pq.ParquetFile(file).read(), self._said(file)) for file in self.files])
+        with self._reading():
+            whole = [_with(pq.ParquetFile(file).read(), self._said(file)) for file in self.files]
+        return plain(pa.concat_tables(whole))
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """These columns of all rows, some rows at a time."""
+        wanted = list(columns)
+        with self._reading():
+            for file in self.files:
+                said = self._said(file)
+                inside = [name for name in wanted if name not in said]
+                with pq.ParquetFile(file) as opened:
+                    for batch in opened.iter_batches(BATCH, columns=inside):
+                        yield plain(_with(pa.Table.from_batches([batch]), said).select(wanted))
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Turns what Arrow says of a damaged file into a sentence."""
+        try:
+            yield
+        except (pa.ArrowException, OSError) as error:
+            raise TableError(f"{self.name} cannot be read as Parquet: {error}") from None
 
     def column(self, name: str) -> Iterator[pa.Array]:
         """One column, chunk by chunk, text as dictionaries."""
-        kind = self.schema.field(name).type
-        text = [name] if pa.types.is_string(kind) or pa.types.is_large_string(kind) else []
-        for file in self.files:
-            said = self._said(file)
-            if name in said:
-                yield pa.repeat(said[name], pq.read_metadata(file).num_rows)
-            else:
-                yield from pq.ParquetFile(file, read_dictionary=text).read([name]).column(0).chunks
+        text = [name] if is_text(self.schema.field(name).type) else []
+        with self._reading():
+            for file in self.files:
+                said = self._said(file)
+                if name in said:
+                    yield pa.repeat(said[name], pq.read_metadata(file).num_rows)
+                else:
+                    yield from plain(pq.ParquetFile(file, read_dictionary=text).read([name])).column(0).chunks
 
     def sample(self, columns: Sequence[str]) -> pa.Table:
         """Some rows of some row groups, spread over the files, to learn what the columns hold."""
@@ -109,7 +138,7 @@ class ParquetFiles:
             with pq.ParquetFile(file) as opened:
                 batch = next(opened.iter_batches(SAMPLE, row_groups=[row_group], columns=inside))
             batches.append(_with(pa.Table.from_batches([batch]), said).select(list(columns)))
-        return pa.concat_tables(batches)
+        return plain(pa.concat_tables(batches))
 
     def take(self, rows: Ints, columns: Sequence[str]) -> pa.Table:
         """These rows, ascending, in one pass over the row groups that hold them."""
@@ -122,7 +151,7 @@ class ParquetFiles:
                 said = self._said(file)
                 inside = [name for name in wanted if name not in said]
                 parts = _take(file, row_group, rows[start:stop] - first, inside)
-                taken += [_with(part, said).select(wanted) for part in parts]
+                taken += [plain(_with(part, said).select(wanted)) for part in parts]
             first += size
         return pa.concat_tables(taken)
 
@@ -162,40 +191,6 @@ def _take(file: Path, row_group: int, rows: Ints, columns: list[str]) -> list[pa
                 taken.append(pa.Table.from_batches([batch.take(pa.array(rows[start:stop] - first))]).select(columns))
             first += batch.num_rows
     return taken
-
-
-class ParquetRows:
-    """Coded rows of a pool on disk; rows once fetched stay in memory."""
-
-    def __init__(self, files: ParquetFiles, layout: Layout) -> None:
-        self._files = files
-        self._layout = layout
-        self._numbers = np.empty(0, dtype=np.int64)
-        self._coded = layout.code(files.schema.empty_table().select(layout.columns))
-
-    def fetch(self, rows: Ints) -> None:
-        """Read those of these rows that are not read yet."""
-        # ascending, which `take` needs to read each row group once
-        new = np.setdiff1d(rows, self._numbers)
-        if not len(new):
-            return
-        read = self._layout.code(self._files.take(new, self._layout.columns))
-        merged = np.concatenate([self._numbers, new])
-        order = np.argsort(merged, kind="stable")
-        self._numbers = merged[order]
-        self._coded = Coded(
-            np.concatenate([self._coded.numbers, read.numbers])[order],
-            np.concatenate([self._coded.categories, read.categories])[order],
-        )
-
-    @property
-    def known(self) -> Ints:
-        """The numbers of the rows read so far, ascending."""
-        return self._numbers
-
-    def __getitem__(self, rows: Ints) -> Coded:
-        # rows not fetched would give others silently: streams fetch before they draw
-        return self._coded[np.searchsorted(self._numbers, rows)]
 
 
 def larger_than(path: str | Path, rows: int) -> bool:

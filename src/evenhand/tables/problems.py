@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from evenhand.errors import InputError
 
-__all__ = ["TableError", "missing_column", "names", "raise_all"]
+__all__ = ["TableError", "missing_column", "names", "raise_all", "rows_text"]
 
 
 class TableError(InputError):
@@ -46,3 +46,14 @@ def raise_all(found: Iterable[str | None], name: str) -> None:
         raise TableError(
             f"{name}: {len(problems)} things to put right:\n" + "\n".join(f"- {text}" for text in problems)
         )
+
+
+def rows_text(rows: Sequence[int], limit: int = 5) -> str:
+    """Rows of a table for a message, counted from 1.
+
+    >>> rows_text([0, 4])
+    'rows 1, 5'
+    """
+    shown = ", ".join(str(row + 1) for row in rows[:limit])
+    rest = f" and {len(rows) - limit:,} more" if len(rows) > limit else ""
+    return f"row{'s' if len(rows) > 1 else ''} {shown}{rest}"

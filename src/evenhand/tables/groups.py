@@ -4,23 +4,33 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from evenhand.arrays import Indices, Ints
-from evenhand.sources.table.problems import TableError, missing_column, names
+from evenhand.tables.kinds import bad_rows, read_as
+from evenhand.tables.problems import TableError, missing_column, names, rows_text
+from evenhand.tables.reading import Frame
+from evenhand.tables.spelling import check_spellings, merged_spellings
 
 __all__ = [
-    "MISSING", "OTHER", "Coding", "GroupColumn", "Groups", "code_column", "group_column", "intersect", "merge_small", "value_text",
-]  # fmt: skip
+    "OTHER",
+    "Coding",
+    "GroupColumn",
+    "Groups",
+    "GroupRule",
+    "code_column",
+    "find_groups",
+    "group_column",
+    "intersect",
+    "merge_small",
+]
 
-MISSING = "(missing)"
+LONGEST_NAME = 500
 OTHER = "other"
 """The name of the group that small groups are merged into."""
 MOST_VALUES = 1000
@@ -64,74 +74,122 @@ def group_column(text: str, columns: Sequence[str]) -> GroupColumn:
 
 @dataclass(frozen=True)
 class Coding:
-    """A column as positions in the list of its values; the last position stands for missing where there is any."""
+    """A column as positions in the list of its values, which are text; −1 where a value is missing."""
 
     codes: Indices
-    values: list[Any]
-    missing: bool
+    values: list[str]
+
+    @property
+    def missing(self) -> list[int]:
+        """The rows without a value."""
+        found: list[int] = np.flatnonzero(self.codes < 0).tolist()
+        return found
+
+    def counts(self) -> dict[str, int]:
+        """How many rows have each value."""
+        found = np.bincount(self.codes[self.codes >= 0], minlength=len(self.values))
+        return dict(zip(self.values, found.tolist(), strict=True))
+
+    def merged(self, into: Mapping[str, str]) -> Coding:
+        """The same with some values as others."""
+        if not into:
+            return self
+        kept = [value for value in self.values if value not in into]
+        place = {value: kept.index(into.get(value, value)) for value in self.values}
+        lookup = np.array([*(place[value] for value in self.values), -1], dtype=np.int32)
+        return Coding(lookup[self.codes], kept)
 
 
-def code_column(chunks: Iterator[pa.Array], column: GroupColumn, *, keep_order: bool = True) -> Coding:
-    """Codes of a column that comes in chunks, values in ascending order, or in that of an ordered category."""
-    found: dict[Any, int] = {}
+def code_column(chunks: Iterator[pa.Array], column: GroupColumn, missing: Sequence[str] = ()) -> Coding:
+    """Codes of a column that comes in chunks; values as they are written, in ascending order, numbers as such.
+
+    An ordered category keeps the order its owner gave it.
+    """
+    found: dict[str, int] = {}
     coded: list[Indices] = []
     ordered = False
     for chunk in chunks:
         if column.edges:
-            coded.append(_bin(chunk, column))
+            coded.append(_bin(chunk, column, missing))
             continue
+        ordered = ordered or bool(pa.types.is_dictionary(chunk.type) and chunk.type.ordered)
         # Python sees each value once, not each row
         encoded = chunk if pa.types.is_dictionary(chunk.type) else chunk.dictionary_encode()
-        ordered = ordered or bool(encoded.type.ordered)
-        # A missing cell has index −1 and takes the last entry.
-        mapping = [found.setdefault(value, len(found)) for value in encoded.dictionary.to_pylist()] + [-1]
-        indices = encoded.indices.fill_null(-1) if encoded.null_count else encoded.indices
+        values = read_as(encoded.dictionary, "category", missing).to_pylist()
+        # what is missing has index −1 and takes the last entry
+        mapping = [-1 if value is None else found.setdefault(value, len(found)) for value in values] + [-1]
+        indices = encoded.indices.fill_null(len(values)) if encoded.null_count else encoded.indices
         coded.append(np.array(mapping, dtype=np.int32)[indices.to_numpy(zero_copy_only=False)])
-    codes = np.concatenate(coded)
+    codes = np.concatenate(coded) if coded else np.empty(0, dtype=np.int32)
     if column.edges:
-        return _with_missing(codes, column.bins())
+        return Coding(codes, column.bins())
     # a dictionary may list values that no row has
     used = np.bincount(codes + 1, minlength=len(found) + 1)[1:]
-    values = [value for value, code in found.items() if used[code]]
-    if any(_is_nan(value) for value in values):
-        codes = np.where(np.isin(codes, [found[value] for value in values if _is_nan(value)]), -1, codes)
-        values = [value for value in values if not _is_nan(value)]
-    # an ordered category, low to high, keeps the order its owner gave it
-    if not (ordered and keep_order):
-        values.sort()
+    there = [value for value, code in found.items() if used[code]]
+    if not ordered:
+        there.sort(key=_natural)
     lookup = np.full(len(found) + 1, -1, dtype=np.int32)
-    lookup[[found[value] for value in values]] = np.arange(len(values), dtype=np.int32)
-    return _with_missing(lookup[codes], values)
+    lookup[[found[value] for value in there]] = np.arange(len(there), dtype=np.int32)
+    return Coding(lookup[codes], there)
 
 
-def value_text(value: object) -> str:
-    """A label or group as text, the same for the same value: 0 and 0.0 are one.
-
-    >>> value_text(0.0), value_text(0), value_text(0.5), value_text(True)
-    ('0', '0', '0.5', 'True')
-    """
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
-
-def _is_nan(value: object) -> bool:
-    return isinstance(value, float) and value != value
-
-
-def _bin(chunk: pa.Array, column: GroupColumn) -> Indices:
+def _natural(text: str) -> tuple[bool, float, str]:
+    """Numbers before texts, 9 before 10."""
     try:
-        numbers = pc.cast(chunk, pa.float64()).to_numpy(zero_copy_only=False)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise TableError(f"group column {column.name!r} has bins but is not a number ({chunk.type}).") from error
+        return False, float(text), text
+    except ValueError:
+        return True, 0.0, text
+
+
+def _bin(chunk: pa.Array, column: GroupColumn, missing: Sequence[str]) -> Indices:
+    numbers = read_as(chunk, "number", missing)
+    if bad := bad_rows(chunk, numbers, "number", missing):
+        raise TableError(f"group column {column.name!r} has bins, and {min(bad.items())[1]}.")
+    values = numbers.cast(pa.float64()).to_numpy(zero_copy_only=False)
     # an edge belongs to the bin above it: "25 to under 65"
-    codes = np.searchsorted(column.edges, numbers, side="right").astype(np.int32)
-    return np.where(np.isnan(numbers), np.int32(-1), codes)
+    codes = np.searchsorted(column.edges, values, side="right").astype(np.int32)
+    return np.where(np.isnan(values), np.int32(-1), codes)
 
 
-def _with_missing(codes: Indices, values: list[Any]) -> Coding:
-    gaps = codes < 0
-    if not gaps.any():
-        return Coding(codes, values, False)
-    return Coding(np.where(gaps, np.int32(len(values)), codes), values, True)
+@dataclass(frozen=True)
+class GroupRule:
+    """How groups are told from columns.
+
+    Attributes:
+        columns: the columns, numbers with their bins: `("sex", "age:25,45,65")`.
+        exclude: groups to leave out, by name.
+        merge_below: groups with fewer rows than this become one, called other.
+        merge_spellings: whether texts that differ only by case, blanks or Unicode form are one, instead of refused.
+        missing: words for a missing value, beside the empty cell.
+    """
+
+    columns: tuple[str, ...]
+    exclude: tuple[str, ...] = ()
+    merge_below: int = 0
+    merge_spellings: bool = False
+    missing: tuple[str, ...] = ()
+
+
+def find_groups(frame: Frame, rule: GroupRule) -> tuple[Groups, tuple[str, ...]]:
+    """The groups of a frame's rows, and the names of those that were merged; rows without a group are refused."""
+    available = frame.schema.names
+    if not rule.columns:
+        raise TableError("name the column that tells the group: groups=['sex'] (--group sex).")
+    parts = [group_column(text, available) for text in rule.columns]
+    codings = []
+    for part in parts:
+        coding = code_column(frame.column(part.name), part, rule.missing)
+        if coding.missing:
+            raise TableError(
+                f"{frame.name}: {part.name!r} tells the group, and is empty in {rows_text(coding.missing)}: leave these rows "
+                "out, or fill in a group, 'unknown' for example."
+            )
+        if not part.edges and (problem := check_spellings(coding.counts(), f"group column {part.name!r}")):
+            if not rule.merge_spellings:
+                raise TableError(f"{frame.name}: {problem}")
+            coding = coding.merged(merged_spellings(coding.counts()))
+        codings.append(coding)
+    return merge_small(intersect([part.name for part in parts], codings, rule.exclude), rule.merge_below)
 
 
 @dataclass(frozen=True)
@@ -147,7 +205,7 @@ class Groups:
 
 def intersect(columns: Sequence[str], codings: Sequence[Coding], exclude: Sequence[str] = ()) -> Groups:
     """Groups as intersections of the columns, named `sex=Male, race=White`; rows of an excluded group get −1."""
-    texts = [_texts(column, coding) for column, coding in zip(columns, codings, strict=True)]
+    texts = [_values(column, coding) for column, coding in zip(columns, codings, strict=True)]
     # before anything is allocated: five columns of a hundred values make ten billion combinations
     size = math.prod(len(values) for values in texts)
     if size > MOST_COMBINATIONS:
@@ -167,7 +225,6 @@ def intersect(columns: Sequence[str], codings: Sequence[Coding], exclude: Sequen
     chosen = tuple(labels[i] for i in kept)
     if len(chosen) > MOST_VALUES:
         raise TableError(f"{' × '.join(columns)} makes {len(chosen):,} groups; at most {MOST_VALUES:,} are possible.")
-    # 1 and "1" look the same once they are text
     if len(set(chosen)) < len(chosen):
         twice = sorted({name for name in chosen if chosen.count(name) > 1})
         raise TableError(f"different values make the same group {names(twice)}; rename one of them.")
@@ -199,14 +256,18 @@ def merge_small(groups: Groups, least: int) -> tuple[Groups, tuple[str, ...]]:
     return merged, tuple(name for name, gone in zip(groups.names, small, strict=True) if gone)
 
 
-def _texts(column: str, coding: Coding) -> list[str]:
-    texts = [value_text(value) for value in coding.values] + [MISSING] * coding.missing
-    if len(texts) > MOST_VALUES:
+def _values(column: str, coding: Coding) -> list[str]:
+    if len(coding.values) > MOST_VALUES:
         raise TableError(
-            f"group column {column!r} has {len(texts):,} different values; at most {MOST_VALUES:,} are possible. "
+            f"group column {column!r} has {len(coding.values):,} different values; at most {MOST_VALUES:,} are possible. "
             f"For a number give bins, like '{column}:25,45,65'."
         )
-    return texts
+    long = next((value for value in coding.values if len(value) > LONGEST_NAME), None)
+    if long is not None:
+        raise TableError(
+            f"group column {column!r} has a name of {len(long):,} characters ({long[:40]!r} …); at most {LONGEST_NAME} are possible."
+        )
+    return coding.values
 
 
 def _join(columns: Sequence[str], parts: Sequence[str]) -> str:

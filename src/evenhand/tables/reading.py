@@ -1,0 +1,466 @@
+"""Reads rows as people hold them into Arrow: files of any supported format, frames of any library, bytes, arrays.
+
+What a cell means is not decided here: text stays text, as it is written. `schema` says what a column is.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pacsv
+
+from evenhand.arrays import Ints
+from evenhand.tables.arrow import plain
+from evenhand.tables.dialect import LARGEST_UNPACKED, Dialect, Format, Text, tell, wrong_encoding
+from evenhand.tables.parquet import ParquetFiles
+from evenhand.tables.problems import TableError, names
+
+__all__ = ["BATCH", "Format", "Frame", "InMemory", "check_format", "is_parquet", "read"]
+
+BATCH = 20_000
+"""Rows of a batch."""
+STREAMED = 256 << 20
+"""A text file with more bytes than this is read in chunks, again at each pass, and never as a whole."""
+# a row must lie within a block
+_BLOCK, _STREAMED_BLOCK = 1 << 25, 1 << 23
+_KINDS = {".parquet": "parquet", ".pq": "parquet", ".jsonl": "json", ".ndjson": "json", ".json": "json"}
+_TEXT = {".csv", ".tsv", ".txt", ".data", ".test", ""}
+_PACKED = {".gz", ".bz2", ".zst", ".lz4", ".zip"}
+
+
+class Frame(Protocol):
+    """A table as it was read: columns in Arrow, whole or batch by batch.
+
+    Attributes:
+        name: of the file, or "the table".
+        broken: what is wrong with columns that could not be converted, by name.
+        skipped: rows that could not be read, by number from 0 up in the file; they are not among the rows.
+        dialect: how a text file is written; None for others.
+    """
+
+    name: str
+    broken: dict[str, str]
+    skipped: dict[int, str]
+    dialect: Dialect | None
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns and their Arrow types."""
+
+    def __len__(self) -> int: ...
+
+    def column(self, name: str) -> Iterator[pa.Array]:
+        """One column, chunk by chunk."""
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """These columns of all rows, some rows at a time."""
+
+    def take(self, rows: Ints, columns: Sequence[str]) -> pa.Table:
+        """These rows by number, ascending."""
+
+    def sample(self, columns: Sequence[str]) -> pa.Table:
+        """Rows that show what the columns hold; all of them where they are in memory."""
+
+    def read(self) -> pa.Table:
+        """All rows at once."""
+
+
+@dataclass(frozen=True)
+class InMemory:
+    """A table that is in memory."""
+
+    table: pa.Table
+    name: str
+    broken: dict[str, str] = field(default_factory=dict)
+    skipped: dict[int, str] = field(default_factory=dict)
+    dialect: Dialect | None = None
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns and their Arrow types."""
+        return self.table.schema
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    def column(self, name: str) -> Iterator[pa.Array]:
+        """One column, chunk by chunk."""
+        return iter(self.table.column(name).chunks)
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """These columns of all rows, some rows at a time."""
+        table = self.table.select(list(columns))
+        return (table.slice(start, BATCH) for start in range(0, len(self), BATCH))
+
+    def take(self, rows: Ints, columns: Sequence[str]) -> pa.Table:
+        """These rows by number."""
+        return self.table.select(list(columns)).take(pa.array(rows))
+
+    def sample(self, columns: Sequence[str]) -> pa.Table:
+        """All rows."""
+        return self.table.select(list(columns))
+
+    def read(self) -> pa.Table:
+        """All rows at once."""
+        return self.table
+
+
+class CsvFile:
+    """A text file that is read in chunks, again at each pass."""
+
+    def __init__(self, text: Text, dialect: Dialect) -> None:
+        self.text, self.dialect, self.name = text, dialect, text.name
+        self.broken: dict[str, str] = {}
+        self.skipped: dict[int, str] = {}
+        kept = _kept_columns(text.name, dialect.names, self._chunks(dialect.names[-1:]))
+        self.schema = pa.schema([(name, pa.string()) for name in kept])
+        self._rows = sum(chunk.num_rows for chunk in self._chunks(kept[:1]))
+
+    def __len__(self) -> int:
+        return self._rows
+
+    def column(self, name: str) -> Iterator[pa.Array]:
+        """One column, chunk by chunk."""
+        return (chunk.column(0) for chunk in self._chunks([name]))
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """These columns of all rows, some rows at a time."""
+        for chunk in self._chunks(columns):
+            table = pa.Table.from_batches([chunk])
+            yield from (table.slice(start, BATCH) for start in range(0, table.num_rows, BATCH))
+
+    def take(self, rows: Ints, columns: Sequence[str]) -> pa.Table:
+        """These rows by number, ascending, in one pass."""
+        found = [self.schema.empty_table().select(list(columns))]
+        first = 0
+        for batch in self.batches(columns):
+            start, stop = np.searchsorted(rows, [first, first + batch.num_rows])
+            found.append(batch.take(pa.array(rows[start:stop] - first)))
+            first += batch.num_rows
+        return pa.concat_tables(found)
+
+    def sample(self, columns: Sequence[str]) -> pa.Table:
+        """All rows, which a schema is told from chunk by chunk."""
+        return pa.concat_tables(self.batches(columns))
+
+    def read(self) -> pa.Table:
+        """All rows at once."""
+        return self.sample(self.schema.names)
+
+    def _chunks(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        with self.text.opened() as file, _said(self.text.name, self.dialect):
+            yield from pacsv.open_csv(pa.PythonFile(file, mode="r"), **_options(self.dialect, _STREAMED_BLOCK, columns))
+
+
+def is_parquet(data: object) -> bool:
+    """Whether the data is a path to a Parquet file or a folder of them."""
+    return isinstance(data, str | Path) and (Path(data).is_dir() or _KINDS.get(Path(data).suffix.lower()) == "parquet")
+
+
+def check_format(inputs: Sequence[Any], form: Format) -> None:
+    """Refuse what is said of CSV files if there is no such file."""
+    files = [each for each in inputs if isinstance(each, str | Path) and not is_parquet(each)]
+    if form.given() and not files:
+        raise TableError(f"{form.given()[0]} has no effect: it is about CSV files, and there is none.")
+
+
+def read(data: Any, form: Format | None = None, *, name: str | None = None, largest: int = LARGEST_UNPACKED) -> Frame:
+    """The rows of a file, a frame of any library, an array, or the bytes of a file.
+
+    Args:
+        data: the path of a CSV, JSON lines or Parquet file, or of a folder of Parquet files; a pandas, polars or Arrow
+            table; a two-dimensional array of numbers; or bytes.
+        form: what is known of a CSV file; the rest is told from it.
+        name: the file name that bytes had, whose ending tells what they are.
+        largest: the most bytes that a packed file may unpack to.
+
+    >>> read(b"a;b\\n1;x\\n", name="two.csv").read().to_pydict()
+    {'a': ['1'], 'b': ['x']}
+    """
+    frame = _read(data, form or Format(), name, largest)
+    twice = [name for name, count in Counter(frame.schema.names).items() if count > 1]
+    if twice:
+        raise TableError(f"{frame.name}: more than one column is called {names(twice)}; rename one.")
+    if not len(frame) and not frame.skipped:
+        raise TableError(f"{frame.name}: the table has no rows.")
+    return frame
+
+
+def _read(data: Any, form: Format, name: str | None, largest: int) -> Frame:
+    if isinstance(data, str | Path):
+        path = Path(data)
+        if not path.exists():
+            raise TableError(f"there is no file {str(path)!r}.")
+        return ParquetFiles(path) if is_parquet(path) else _file(Text(path.name, path, largest), form)
+    if isinstance(data, bytes | bytearray | memoryview):
+        text = Text(name or "the file", bytes(data), largest)
+        if _KINDS.get(Path(text.name).suffix.lower()) == "parquet":
+            return _parquet_bytes(text)
+        return _file(text, form)
+    return _native(data)
+
+
+# -------------------------------------------------------------------- text files
+
+
+def _file(text: Text, form: Format) -> Frame:
+    suffixes = [suffix.lower() for suffix in Path(text.name).suffixes if suffix.lower() not in _PACKED]
+    ending = suffixes[-1] if suffixes else ""
+    if _KINDS.get(ending) == "json":
+        return _json(text)
+    if ending not in _TEXT and not ending[1:].isdecimal():  # a name such as "people 2.1"
+        raise TableError(f"{text.name}: {ending} files cannot be read; save the table as CSV, JSON lines or Parquet.")
+    dialect = tell(text, form)
+    _check_names(text.name, dialect.names)
+    if not isinstance(text.at, bytes) and text.size > STREAMED:
+        return CsvFile(text, dialect)
+    return _csv(text, dialect)
+
+
+def _csv(text: Text, dialect: Dialect) -> Frame:
+    skipped: dict[int, str] = {}
+    with text.opened() as file:
+        data = file.read()
+    # Arrow cannot read a last line that does not end where it is the only one
+    data += b"" if data[-2:].strip(b"\0").endswith((b"\n", b"\r")) else "\n".encode(_bare(dialect.encoding, data))
+    options = _options(dialect, _BLOCK, dialect.names)
+    with _said(text.name, dialect):
+        try:
+            table = pacsv.read_csv(pa.BufferReader(data), **options)
+        except pa.ArrowInvalid as error:
+            if "Expected" not in str(error):
+                raise
+            # once more, slower: the reader knows the numbers of rows only where it reads one after the other
+            table = pacsv.read_csv(pa.BufferReader(data), **_noting(options, dialect, skipped))
+    table = _without_blank_rows(table.select(_kept_columns(text.name, dialect.names, [table])))
+    return InMemory(table, text.name, skipped=skipped, dialect=dialect)
+
+
+def _bare(encoding: str, data: bytes) -> str:
+    """The encoding without a mark at the beginning."""
+    if encoding.lower().replace("_", "-") == "utf-16":
+        return "utf-16-be" if data.startswith(b"\xfe\xff") else "utf-16-le"
+    return encoding.removesuffix("-sig")
+
+
+def _options(dialect: Dialect, block: int, columns: Sequence[str]) -> dict[str, Any]:
+    """Every cell as the text that it is."""
+    return {
+        "read_options": pacsv.ReadOptions(
+            column_names=list(dialect.names),
+            skip_rows=dialect.skipped,
+            skip_rows_after_names=1,
+            encoding="utf-8" if dialect.encoding == "utf-8-sig" else dialect.encoding,
+            block_size=block,
+        ),
+        "parse_options": pacsv.ParseOptions(delimiter=dialect.separator, newlines_in_values=True),
+        "convert_options": pacsv.ConvertOptions(
+            column_types=dict.fromkeys(dialect.names, pa.string()), include_columns=list(columns), strings_can_be_null=False
+        ),
+    }  # fmt: skip
+
+
+def _noting(options: dict[str, Any], dialect: Dialect, skipped: dict[int, str]) -> dict[str, Any]:
+    """The same, with rows of another length left out and noted."""
+    given: pacsv.ReadOptions = options["read_options"]
+
+    def note(row: Any) -> str:
+        skipped[row.number - 2] = _ragged(row.text, row.actual_columns, len(dialect.names))
+        return "skip"
+
+    return {
+        **options,
+        "read_options": pacsv.ReadOptions(
+            column_names=given.column_names, skip_rows=given.skip_rows, skip_rows_after_names=1,
+            encoding=given.encoding, block_size=given.block_size, use_threads=False,
+        ),
+        "parse_options": pacsv.ParseOptions(
+            delimiter=dialect.separator, newlines_in_values=True, invalid_row_handler=note
+        ),
+    }  # fmt: skip
+
+
+def _ragged(text: str, cells: int, columns: int) -> str:
+    if text.count('"') % 2 or "\n" in text.strip():
+        return f'a quote (") opens a cell and is never closed: {text[:40]!r}'
+    return f"it has {cells} cells, the header has {columns}"
+
+
+class _said:
+    """Turns what Arrow says of a file into a sentence about it."""
+
+    def __init__(self, name: str, dialect: Dialect) -> None:
+        self._name, self._dialect = name, dialect
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, UnicodeDecodeError):
+            raise wrong_encoding(self._name, self._dialect.encoding, error.reason) from None
+        if isinstance(error, pa.ArrowInvalid):
+            if "UTF8" in str(error):
+                raise wrong_encoding(self._name, self._dialect.encoding, "invalid bytes") from None
+            raise TableError(f"{self._name} cannot be read as CSV: {error}") from None
+
+
+def _check_names(name: str, columns: Sequence[str]) -> None:
+    blank = [i for i, column in enumerate(columns) if not column.strip()]
+    # one without a name at the end comes from a separator behind every row; whether it is empty shows when it is read
+    if blank and blank != [len(columns) - 1]:
+        raise TableError(f"{name}: column {blank[0] + 1} has no name in the header; give it one, or remove the column.")
+    twice = [column for column, count in Counter(columns).items() if count > 1]
+    if twice:
+        raise TableError(f"{name}: more than one column is called {names(twice)}; rename one.")
+
+
+def _kept_columns(name: str, columns: Sequence[str], parts: Any) -> list[str]:
+    """All columns but a last one without a name, which must be empty."""
+    if columns[-1].strip():
+        return list(columns)
+    for part in parts:
+        column = part.column(columns[-1])
+        if any(value.strip() for value in column.unique().to_pylist()):
+            raise TableError(
+                f"{name}: column {len(columns)} has no name in the header; give it one, or remove the column."
+            )
+    return list(columns[:-1])
+
+
+def _without_blank_rows(table: pa.Table) -> pa.Table:
+    """The table without rows that hold nothing but separators, as spreadsheets leave them behind."""
+    import pyarrow.compute as pc
+
+    blank = None
+    for column in table.columns:
+        empty = pc.equal(column, "")
+        blank = empty if blank is None else pc.and_(blank, empty)
+        # a column without gaps says that no row is blank, without looking at all of them
+        if not pc.any(blank).as_py():
+            return table
+    return table if blank is None else table.filter(pc.invert(blank))
+
+
+def _json(text: Text) -> Frame:
+    """JSON lines, or one JSON array of objects."""
+    import pyarrow.json as pajson
+
+    with text.opened() as file:
+        data = file.read()
+    try:
+        decoded = data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise wrong_encoding(text.name, "utf-8", error.reason) from None
+    if not decoded.strip():
+        raise TableError(f"{text.name} is empty.")
+    lines, skipped = _json_lines(text.name, decoded)
+    if not lines:
+        return InMemory(pa.table({}), text.name, skipped=skipped)
+    body = "\n".join(lines).encode()
+    block = pajson.ReadOptions(block_size=max(1 << 20, *(2 * len(line.encode()) for line in lines)))
+    try:
+        table = pajson.read_json(io.BytesIO(body), block)
+        # Arrow reads a text like 2026-11-30 as a time; here text stays as it is written
+        times = [(f.name, pa.string()) for f in table.schema if pa.types.is_timestamp(f.type)]
+        if times:
+            options = pajson.ParseOptions(explicit_schema=pa.schema(times))
+            table = pajson.read_json(io.BytesIO(body), block, options)
+    except pa.ArrowInvalid as error:
+        raise TableError(f"{text.name} cannot be read as JSON lines: {error}") from None
+    return InMemory(plain(table), text.name, skipped=skipped)
+
+
+def _json_lines(name: str, text: str) -> tuple[list[str], dict[int, str]]:
+    """One object a line; lines that hold none, by number."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    if text.lstrip().startswith("["):
+        try:
+            lines = [json.dumps(record) for record in json.loads(text)]
+        except (json.JSONDecodeError, RecursionError) as error:
+            raise TableError(f"{name} is not JSON: {error}") from None
+    good, skipped = [], {}
+    for row, line in enumerate(lines):
+        try:
+            # NaN and Infinity are no JSON, though Python reads them
+            record = json.loads(line, parse_constant=lambda word: None)
+        except (json.JSONDecodeError, RecursionError):
+            record = None
+        if isinstance(record, dict):
+            good.append(json.dumps(record))
+        else:
+            skipped[row] = "not a JSON object on one line"
+    return good, skipped
+
+
+# -------------------------------------------------------------------- Parquet and frames
+
+
+def _parquet_bytes(text: Text) -> Frame:
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(pa.BufferReader(text.at))
+    except (pa.ArrowException, OSError) as error:
+        raise TableError(f"{text.name} cannot be read as Parquet: {error}") from None
+    return InMemory(plain(table), text.name)
+
+
+def _native(data: Any) -> Frame:
+    if isinstance(data, np.ndarray):
+        return _array(data)
+    if isinstance(data, pa.Table):
+        return InMemory(plain(data), "the table")
+    if type(data).__module__.startswith("pandas."):
+        return _pandas(data)
+    import narwhals as nw
+
+    try:
+        frame = nw.from_native(data)
+    except TypeError:
+        raise TableError(
+            "the data must be a pandas, polars or Arrow table, an array of numbers, or the path of a CSV, JSON lines or "
+            f"Parquet file, got {type(data).__name__}."
+        ) from None
+    if isinstance(frame, nw.LazyFrame):
+        frame = frame.collect("pyarrow")
+    objects = [name for name, kind in frame.schema.items() if kind == nw.Object]
+    if objects:
+        raise TableError(f"column {names(objects)} holds Python objects; make it numbers or text.")
+    return InMemory(plain(frame.to_arrow()), "the table")
+
+
+def _array(data: Any) -> Frame:
+    if data.ndim != 2 or data.dtype.kind not in "biuf":
+        raise TableError(f"an array must hold numbers in rows and columns, not {data.dtype} of shape {data.shape}.")
+    columns = {str(j): pa.array(np.ascontiguousarray(data[:, j])) for j in range(data.shape[1])}
+    return InMemory(plain(pa.table(columns)), "the table")
+
+
+def _pandas(data: Any) -> Frame:
+    import pandas as pd
+
+    if not isinstance(data, pd.DataFrame):
+        raise TableError(f"the data must be a table with columns, got a {type(data).__name__}.")
+    columns = [str(name) for name in data.columns]
+    arrays: list[Any] = []
+    broken: dict[str, str] = {}
+    for position, name in enumerate(columns):
+        series = data.iloc[:, position]
+        try:
+            arrays.append(pa.array(series, from_pandas=True))
+        except UnicodeEncodeError:
+            broken[name] = f"column {name!r} has half a character (a lone surrogate), which is not text; remove it."
+            # the column keeps its place; whether anybody needs it is known later
+            arrays.append(pa.nulls(len(series)))
+        except (pa.ArrowException, TypeError, OverflowError):
+            kinds = sorted({type(value).__name__ for value in series.dropna()})
+            broken[name] = f"column {name!r} mixes types ({', '.join(kinds[:4])}); make it one type, or ignore it."
+            arrays.append(pa.nulls(len(series)))
+    return InMemory(plain(pa.table(arrays, names=columns)), "the table", broken)

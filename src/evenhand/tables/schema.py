@@ -1,0 +1,336 @@
+"""What is known of a table's columns: what each holds and what it is used for.
+
+A schema is told once from the rows, shown before anything is spent, kept as a fact of the campaign, and every later
+table is checked against it. The same rows give the same schema, whichever way they come.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import Any, Literal, Self
+
+import pyarrow as pa
+
+from evenhand.tables.arrow import is_text
+from evenhand.tables.kinds import Kind, Values, bad_rows, cleaned, look, read_as
+from evenhand.tables.problems import TableError, missing_column, names, raise_all
+from evenhand.tables.reading import Frame
+
+__all__ = ["Column", "Columns", "Rows", "Schema", "Use", "infer"]
+
+Use = Literal["feature", "label", "group", "id", "unit", "ignored"]
+
+FEW = 30
+"""With fewer rows than this, all values of a column may differ by chance."""
+MOST_CATEGORIES = 1000
+_NEARLY_ALL = 0.9
+_SHOWN = 5
+_LEARNED = ("number", "yes/no", "date", "category")
+"""The kinds that are encoded; texts, images and vectors are kept, and left out of the features until they are."""
+_PLURAL = {"category": "categories", "yes/no": "yes/no"}
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What a user says of a table's columns; the rest is told from the rows.
+
+    Attributes:
+        label: the column to predict.
+        groups: the columns that tell the group; a number may have bins, like `age:25,45,65`.
+        id: a column that identifies every row.
+        features: the columns to predict from; all others unless given.
+        ignore: columns to leave out.
+        numbers: columns of texts such as `$1,000` to read as numbers.
+        text, image, vector: columns of these kinds.
+        missing: words for a missing value, beside the empty cell.
+        decimal: the decimal mark, where it is not told from the numbers.
+        unit: a column such as a person's number; all rows of a person stay on one side of every split.
+        use_group_as_feature: whether to predict from the group columns too.
+        max_categories: a column of categories with more values than this is left out; by default 1,000, or another value in nearly every row.
+        needs_numbers: whether the learner takes numbers alone.
+    """
+
+    label: str | None = None
+    groups: tuple[str, ...] = ()
+    id: str | None = None
+    features: tuple[str, ...] | None = None
+    ignore: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()
+    text: tuple[str, ...] = ()
+    image: tuple[str, ...] = ()
+    vector: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    decimal: str | None = None
+    unit: str | None = None
+    use_group_as_feature: bool = False
+    max_categories: int | None = None
+    needs_numbers: bool = False
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: what it holds, what it is used for, and why it is left out of the features, or what is odd about it."""
+
+    name: str
+    kind: Kind
+    use: Use
+    note: str = ""
+    cleaned: bool = False
+    decimal: str | None = None
+
+    @property
+    def encoded(self) -> bool:
+        """Whether models see it as numbers."""
+        return self.use == "feature" and self.kind in _LEARNED
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows read as a schema says: one Arrow column for each of its features, and the rows that are refused, by number."""
+
+    table: pa.Table
+    problems: dict[int, str]
+
+    def refuse(self, name: str) -> pa.Table:
+        """The table, if no row is refused."""
+        if self.problems:
+            raise TableError(refused_text(name, self.problems))
+        return self.table
+
+
+def refused_text(name: str, problems: Mapping[int, str]) -> str:
+    """Rows and what is wrong with them, a few of them by number."""
+    shown = [f"row {row + 1}: {why}" for row, why in sorted(problems.items())[:_SHOWN]]
+    rest = len(problems) - len(shown)
+    if len(problems) == 1:
+        return f"{name}, {shown[0]}"
+    return f"{name}: {len(problems):,} rows cannot be used:\n" + "\n".join(f"- {each}" for each in shown) + (
+        f"\n- and {rest:,} more" if rest else ""
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The columns of a table, in its order, and how its texts are read.
+
+    Attributes:
+        columns: all columns.
+        missing: words for a missing value, beside the empty cell.
+        decimal: the decimal mark that its owner named.
+    """
+
+    columns: tuple[Column, ...]
+    missing: tuple[str, ...] = ()
+    decimal: str | None = None
+
+    def __getitem__(self, name: str) -> Column:
+        return self._by_name[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._by_name
+
+    @cached_property
+    def _by_name(self) -> dict[str, Column]:
+        return {column.name: column for column in self.columns}
+
+    @cached_property
+    def features(self) -> tuple[str, ...]:
+        """The columns that learners may see."""
+        return tuple(column.name for column in self.columns if column.use == "feature")
+
+    @cached_property
+    def encoded(self) -> tuple[str, ...]:
+        """Those of them that become numbers."""
+        return tuple(column.name for column in self.columns if column.encoded)
+
+    @property
+    def left_out(self) -> dict[str, str]:
+        """For every column that models do not see as numbers, why."""
+        return {column.name: column.note or column.use for column in self.columns if not column.encoded}
+
+    def summary(self) -> str:
+        """What a user is shown before anything is spent.
+
+        >>> Schema((Column("age", "number", "feature"), Column("sex", "category", "group", "a group"))).summary()
+        '1 number; left out: `sex` (a group)'
+        """
+        counts = Counter(column.kind for column in self.columns if column.encoded)
+        parts = [f"{n} {kind if n == 1 else _PLURAL.get(kind, kind + 's')}" for kind, n in counts.items()]
+        left = [f"`{name}` ({why})" for name, why in self.left_out.items()]
+        more = f" and {len(left) - 12} more" if len(left) > 12 else ""
+        return ", ".join(parts or ["no features"]) + (f"; left out: {', '.join(left[:12])}{more}" if left else "")
+
+    def notes(self) -> tuple[str, ...]:
+        """What is odd about columns that are features."""
+        return tuple(
+            f"column {column.name!r}: {column.note}" for column in self.columns if column.encoded and column.note
+        )
+
+    def read(self, table: pa.Table, start: int = 0, *, absent: Sequence[str] = ()) -> Rows:
+        """The features of rows, as this schema says; `start` is the number of the first row.
+
+        Args:
+            table: the rows as they were read.
+            start: the number of the first row.
+            absent: features that rows may lack; their values are then missing.
+        """
+        there = set(table.column_names)
+        gone = [name for name in self.features if name not in there and name not in absent]
+        raise_all([missing_column(name, table.column_names, "a feature") for name in gone], "the table")
+        found, problems = {}, dict[int, str]()
+        for name in self.features:
+            column = self[name]
+            if name not in there:
+                found[name] = read_as(pa.nulls(table.num_rows), column.kind)
+                continue
+            raw = table.column(name)
+            decimal = column.decimal or self.decimal
+            raw = cleaned(raw, decimal) if column.cleaned and is_text(raw.type) else raw
+            found[name] = read_as(raw, column.kind, self.missing, decimal)
+            for row, why in bad_rows(raw, found[name], column.kind, self.missing).items():
+                problems.setdefault(start + row, f"{name}: {why}")
+        return Rows(pa.table(found), problems)
+
+    def batches(self, frame: Frame, columns: Sequence[str] = ()) -> Iterator[tuple[Rows, pa.Table]]:
+        """The features of all rows of a frame, some rows at a time, each with further columns as they are."""
+        start = 0
+        for batch in frame.batches(list(dict.fromkeys([*self.features, *columns]))):
+            yield self.read(batch, start), batch.select(list(columns))
+            start += batch.num_rows
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, given: Mapping[str, Any]) -> Self:
+        """The schema of `to_json`."""
+        columns = tuple(Column(**column) for column in given["columns"])
+        return cls(columns, tuple(given["missing"]), given["decimal"])
+
+
+# -------------------------------------------------------------------- telling
+
+
+def infer(frame: Frame, wanted: Columns) -> Schema:
+    """The schema of a frame's columns; every problem with them is named at once."""
+    available = list(frame.schema.names)
+    groups = group_names(wanted.groups, available)
+    raise_all(_absent(wanted, available, groups), frame.name)
+    raise_all([frame.broken.get(name) for name in _used(wanted, available, groups)], frame.name)
+    found, problems = [], list[str | None]()
+    named = set(wanted.features or ())
+    for name in available:
+        use, why = _use(name, wanted, groups)
+        if use != "feature":
+            found.append(Column(name, _kind_said(name, wanted) or "category", use, why))
+            continue
+        column, problem = _feature(frame, name, wanted, name in named)
+        found.append(column)
+        problems.append(problem)
+    raise_all(problems, frame.name)
+    schema = Schema(tuple(found), wanted.missing, wanted.decimal)
+    if not schema.features:
+        raise TableError(
+            f"{frame.name}: no column is left as a feature ({schema.summary()}); name some with features=[...]."
+        )
+    return schema
+
+
+def group_names(groups: Sequence[str], available: Sequence[str]) -> tuple[str, ...]:
+    """The columns that tell the group, without bins."""
+    return tuple(text if text in available or ":" not in text else text.rpartition(":")[0] for text in groups)
+
+
+def _absent(wanted: Columns, available: Sequence[str], groups: Sequence[str]) -> list[str | None]:
+    asked = [(wanted.label, "label"), (wanted.id, "id"), (wanted.unit, "split by")]
+    asked += [(name, "group") for name in groups]
+    asked += [(name, "feature") for name in wanted.features or ()] + [(name, "ignore") for name in wanted.ignore]
+    for what in ("numbers", "text", "image", "vector"):
+        asked += [(name, what) for name in getattr(wanted, what)]
+    return [missing_column(name, available, what) for name, what in asked if name is not None and name not in available]
+
+
+def _used(wanted: Columns, available: Sequence[str], groups: Sequence[str]) -> list[str]:
+    return [name for name in available if _use(name, wanted, groups)[0] != "ignored"]
+
+
+def _use(name: str, wanted: Columns, groups: Sequence[str]) -> tuple[Use, str]:
+    """What a column is used for, and why it is no feature."""
+    if name == wanted.label:
+        return "label", "the label"
+    if name in groups and not (wanted.use_group_as_feature or name in (wanted.features or ())):
+        return "group", "a group"
+    if name == wanted.id:
+        return "id", "the id"
+    if name == wanted.unit:
+        return "unit", "tells whose row it is"
+    if name in wanted.ignore:
+        return "ignored", "ignored"
+    if wanted.features is not None and name not in wanted.features:
+        return "ignored", "not among the features that were named"
+    return "feature", ""
+
+
+def _kind_said(name: str, wanted: Columns) -> Kind | None:
+    said: tuple[Kind, ...] = ("text", "image", "vector")
+    return next((kind for kind in said if name in getattr(wanted, kind)), None)
+
+
+def _feature(frame: Frame, name: str, wanted: Columns, named: bool) -> tuple[Column, str | None]:
+    """A column that is to be a feature, and what is wrong with it."""
+    kind = frame.schema.field(name).type
+    if name in wanted.numbers:
+        return Column(name, "number", "feature", cleaned=is_text(kind)), None
+    values = look(frame.column(name), kind, wanted.missing, wanted.decimal)
+    values.kind = _kind_said(name, wanted) or values.kind
+    if wanted.needs_numbers and values.kind not in ("number", "yes/no", "other"):
+        return Column(name, values.kind, "feature"), (
+            f"column {name!r} is {values.kind}, which the learner cannot use: choose others with features=, or take the "
+            "learner 'table', which encodes text by itself."
+        )
+    if values.odd and values.kind == "category":
+        return Column(name, "category", "feature"), (
+            f"column {name!r} mixes numbers and text ({names(values.odd, 3)}); make those cells empty if they mean "
+            f"missing, name the word for it (missing=[{values.odd[0]!r}], --missing), or ignore the column."
+        )
+    why = _unusable(values, wanted)
+    if why and not named:
+        return Column(name, values.kind, "ignored", why), None
+    if why:
+        return Column(name, values.kind, "feature"), f"column {name!r} cannot be a feature: {why}."
+    return Column(name, values.kind, "feature", _note(values), decimal=values.decimal), None
+
+
+def _unusable(values: Values, wanted: Columns) -> str:
+    """Why a column is left out, or the empty text."""
+    if values.kind == "other":
+        return values.note
+    if values.kind != "category" or not values.distinct:
+        return ""
+    there = values.rows - values.missing
+    note = f"; {values.note}" if values.note else ""
+    if values.distinct > (wanted.max_categories or MOST_CATEGORIES):
+        return f"{values.distinct:,} values{note}"
+    if wanted.max_categories is None and there >= FEW and values.distinct >= _NEARLY_ALL * there:
+        return f"{values.distinct:,} values in {there:,} rows{note}"
+    return ""
+
+
+def _note(values: Values) -> str:
+    if values.kind in ("text", "image", "vector"):
+        return f"{values.kind}s are not learned from yet"
+    if values.counts_up and values.rows >= FEW:
+        return "it only numbers the rows: you may want to ignore it"
+    return values.note
+
+
+def without(schema: Schema, used: Sequence[str]) -> Schema:
+    """The schema with no other features than these."""
+    return replace(
+        schema,
+        columns=tuple(c if c.name in used or c.use != "feature" else replace(c, use="ignored") for c in schema.columns),
+    )
