@@ -12,9 +12,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from evenhand.arrays import Indices, Ints
+from evenhand.tables.frame import Frame
 from evenhand.tables.kinds import bad_rows, read_as
 from evenhand.tables.problems import TableError, missing_column, names, rows_text
-from evenhand.tables.reading import Frame
 from evenhand.tables.spelling import check_spellings, merged_spellings
 
 __all__ = [

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from evenhand.arrays import Indices
+from evenhand.tables.frame import Frame
 from evenhand.tables.groups import GroupColumn, code_column
 from evenhand.tables.problems import TableError, names
-from evenhand.tables.reading import Frame
 from evenhand.tables.spelling import check_spellings, merged_spellings
 
 __all__ = ["Label", "Labels", "classes_of", "find_labels"]

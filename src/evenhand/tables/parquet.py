@@ -14,26 +14,22 @@ import pyarrow.parquet as pq
 
 from evenhand.arrays import Ints
 from evenhand.tables.arrow import is_text, plain, plain_schema
-from evenhand.tables.dialect import Dialect
+from evenhand.tables.frame import BATCH, Frame
 from evenhand.tables.problems import TableError
 
 __all__ = ["ParquetFiles", "larger_than"]
 
-BATCH = 20_000
 SAMPLED_ROW_GROUPS = 4
 SAMPLE = 10_000
 _NOTHING = "__HIVE_DEFAULT_PARTITION__"
 
 
-class ParquetFiles:
+class ParquetFiles(Frame):
     """The Parquet files of a path, in order of their names, as one table that stays on disk."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self.name = self.path.name
-        self.broken: dict[str, str] = {}
-        self.skipped: dict[int, str] = {}
-        self.dialect: Dialect | None = None
+        super().__init__(self.path.name)
         if not self.path.exists():
             raise TableError(f"there is no file {str(path)!r}.")
         # sorted: row numbers count through the files, and a folder has no order of its own
@@ -53,9 +49,13 @@ class ParquetFiles:
     def __len__(self) -> int:
         return sum(rows for _, _, rows in self.pieces)
 
-    @cached_property
+    @property
     def schema(self) -> pa.Schema:
         """The columns and their types, those that folders name (`sex=f`) last."""
+        return self._schema
+
+    @cached_property
+    def _schema(self) -> pa.Schema:
         found = self._schemas[0]
         for name, said in self._partitions[0].items():
             found = found.append(pa.field(name, said.type))

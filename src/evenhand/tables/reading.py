@@ -9,9 +9,8 @@ import io
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,13 +19,12 @@ import pyarrow.csv as pacsv
 from evenhand.arrays import Ints
 from evenhand.tables.arrow import plain
 from evenhand.tables.dialect import LARGEST_UNPACKED, Dialect, Format, Text, tell, wrong_encoding
+from evenhand.tables.frame import BATCH, Frame, InMemory
 from evenhand.tables.parquet import ParquetFiles
 from evenhand.tables.problems import TableError, names
 
 __all__ = ["BATCH", "Format", "Frame", "InMemory", "check_format", "is_parquet", "read"]
 
-BATCH = 20_000
-"""Rows of a batch."""
 STREAMED = 256 << 20
 """A text file with more bytes than this is read in chunks, again at each pass, and never as a whole."""
 # a row must lie within a block
@@ -36,96 +34,23 @@ _TEXT = {".csv", ".tsv", ".txt", ".data", ".test", ""}
 _PACKED = {".gz", ".bz2", ".zst", ".lz4", ".zip"}
 
 
-class Frame(Protocol):
-    """A table as it was read: columns in Arrow, whole or batch by batch.
-
-    Attributes:
-        name: of the file, or "the table".
-        broken: what is wrong with columns that could not be converted, by name.
-        skipped: rows that could not be read, by number from 0 up in the file; they are not among the rows.
-        dialect: how a text file is written; None for others.
-    """
-
-    name: str
-    broken: dict[str, str]
-    skipped: dict[int, str]
-    dialect: Dialect | None
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The columns and their Arrow types."""
-
-    def __len__(self) -> int: ...
-
-    def column(self, name: str) -> Iterator[pa.Array]:
-        """One column, chunk by chunk."""
-
-    def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """These columns of all rows, some rows at a time."""
-
-    def take(self, rows: Ints, columns: Sequence[str]) -> pa.Table:
-        """These rows by number, ascending."""
-
-    def sample(self, columns: Sequence[str]) -> pa.Table:
-        """Rows that show what the columns hold; all of them where they are in memory."""
-
-    def read(self) -> pa.Table:
-        """All rows at once."""
-
-
-@dataclass(frozen=True)
-class InMemory:
-    """A table that is in memory."""
-
-    table: pa.Table
-    name: str
-    broken: dict[str, str] = field(default_factory=dict)
-    skipped: dict[int, str] = field(default_factory=dict)
-    dialect: Dialect | None = None
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The columns and their Arrow types."""
-        return self.table.schema
-
-    def __len__(self) -> int:
-        return int(self.table.num_rows)
-
-    def column(self, name: str) -> Iterator[pa.Array]:
-        """One column, chunk by chunk."""
-        return iter(self.table.column(name).chunks)
-
-    def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """These columns of all rows, some rows at a time."""
-        table = self.table.select(list(columns))
-        return (table.slice(start, BATCH) for start in range(0, len(self), BATCH))
-
-    def take(self, rows: Ints, columns: Sequence[str]) -> pa.Table:
-        """These rows by number."""
-        return self.table.select(list(columns)).take(pa.array(rows))
-
-    def sample(self, columns: Sequence[str]) -> pa.Table:
-        """All rows."""
-        return self.table.select(list(columns))
-
-    def read(self) -> pa.Table:
-        """All rows at once."""
-        return self.table
-
-
-class CsvFile:
+class CsvFile(Frame):
     """A text file that is read in chunks, again at each pass."""
 
     def __init__(self, text: Text, dialect: Dialect) -> None:
-        self.text, self.dialect, self.name = text, dialect, text.name
-        self.broken: dict[str, str] = {}
-        self.skipped: dict[int, str] = {}
+        super().__init__(text.name, dialect=dialect)
+        self._text, self._dialect = text, dialect
         kept = _kept_columns(text.name, dialect.names, self._chunks(dialect.names[-1:]))
-        self.schema = pa.schema([(name, pa.string()) for name in kept])
+        self._schema = pa.schema([(name, pa.string()) for name in kept])
         self._rows = sum(chunk.num_rows for chunk in self._chunks(kept[:1]))
 
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns, all of them text."""
+        return self._schema
+
     def __len__(self) -> int:
-        return self._rows
+        return int(self._rows)
 
     def column(self, name: str) -> Iterator[pa.Array]:
         """One column, chunk by chunk."""
@@ -139,7 +64,7 @@ class CsvFile:
 
     def take(self, rows: Ints, columns: Sequence[str]) -> pa.Table:
         """These rows by number, ascending, in one pass."""
-        found = [self.schema.empty_table().select(list(columns))]
+        found = [self._schema.empty_table().select(list(columns))]
         first = 0
         for batch in self.batches(columns):
             start, stop = np.searchsorted(rows, [first, first + batch.num_rows])
@@ -156,8 +81,10 @@ class CsvFile:
         return self.sample(self.schema.names)
 
     def _chunks(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        with self.text.opened() as file, _said(self.text.name, self.dialect):
-            yield from pacsv.open_csv(pa.PythonFile(file, mode="r"), **_options(self.dialect, _STREAMED_BLOCK, columns))
+        with self._text.opened() as file, _said(self._text.name, self._dialect):
+            yield from pacsv.open_csv(
+                pa.PythonFile(file, mode="r"), **_options(self._dialect, _STREAMED_BLOCK, columns)
+            )
 
 
 def is_parquet(data: object) -> bool:
@@ -463,4 +390,4 @@ def _pandas(data: Any) -> Frame:
             kinds = sorted({type(value).__name__ for value in series.dropna()})
             broken[name] = f"column {name!r} mixes types ({', '.join(kinds[:4])}); make it one type, or ignore it."
             arrays.append(pa.nulls(len(series)))
-    return InMemory(plain(pa.table(arrays, names=columns)), "the table", broken)
+    return InMemory(plain(pa.table(arrays, names=columns)), "the table", broken=broken)

@@ -15,9 +15,9 @@ from typing import Any, Literal, Self
 import pyarrow as pa
 
 from evenhand.tables.arrow import is_text
+from evenhand.tables.frame import Frame
 from evenhand.tables.kinds import Kind, Values, bad_rows, cleaned, look, read_as
 from evenhand.tables.problems import TableError, missing_column, names, raise_all
-from evenhand.tables.reading import Frame
 
 __all__ = ["Column", "Columns", "Rows", "Schema", "Use", "infer"]
 
