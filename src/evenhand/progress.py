@@ -1,13 +1,13 @@
-"""Progress bars on standard error."""
+"""Progress on standard error."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-__all__ = ["bar"]
+__all__ = ["bar", "say"]
 
 
 def bar(what: str, total: int) -> Callable[[int], None]:
@@ -30,3 +30,10 @@ def bar(what: str, total: int) -> Callable[[int], None]:
         progress.advance(task, finished) if finished else progress.stop()
 
     return step
+
+
+def say(lines: Iterable[str]) -> None:
+    """Tell what was done so far."""
+    console = Console(stderr=True, highlight=False, markup=False)
+    for line in lines:
+        console.print(line, soft_wrap=True)

@@ -20,8 +20,8 @@ from evenhand.notation import MISSING, JsonMapping, JsonObject
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from evenhand.sources.table.parquet import ParquetFiles
-    from evenhand.sources.table.reading import Frame
+    from evenhand.tables.frame import InMemory
+    from evenhand.tables.parquet import ParquetFiles
 
 __all__ = ["BATCH", "PoolTable", "read_pool", "stored_rows"]
 
@@ -46,7 +46,7 @@ class PoolTable:
         written: whether the labels were read from a file in which all is text.
     """
 
-    data: Frame | ParquetFiles
+    data: InMemory | ParquetFiles
     ids: pa.Array
     groups: tuple[str, ...]
     codes: np.ndarray
@@ -77,7 +77,7 @@ class PoolTable:
         if self.file is None:
             table = self.data.table.select(self.columns["names"]).take(list(rows))  # type: ignore[union-attr]
         else:
-            table = self.data.take(np.asarray(rows), self.columns["names"])  # type: ignore[union-attr]
+            table = self.data.take(np.asarray(rows), self.columns["names"])
         return stored_rows(table, self.columns)
 
     def like(self, state: State) -> PoolTable:
@@ -113,42 +113,52 @@ def read_pool(
 
     Without an `id` the number of a row, from 0 up, is its id. `form` is how a CSV file is written.
     """
-    from evenhand.sources.table.grouping import code_column, group_column, intersect, merge_small
-    from evenhand.sources.table.parquet import ParquetFiles
-    from evenhand.sources.table.reading import CsvFormat, check_effects, is_parquet, read
+    from evenhand.tables.groups import GroupRule, find_groups
+    from evenhand.tables.parquet import ParquetFiles
+    from evenhand.tables.reading import Format, check_format, is_parquet, read
+    from evenhand.tables.schema import group_names, refuse_rows
 
     wanted = [group] if isinstance(group, str) else list(group)
     if not wanted:
         raise InputError("name the column that tells the group, group=...")
-    check_effects([data], form or {})
-    given = {key: value for key, value in (form or {}).items() if value is not None}
-    # ids and labels are read as text: "007" is not 7, and "1.0" is not "1"
-    csv = CsvFormat(**given, text=(label,) if id is None else (id, label))
-    table: Frame | ParquetFiles = ParquetFiles(data) if is_parquet(data) else read(data, csv)
-    available = table.schema.names
-    by = [group_column(text, available) for text in wanted]
+    given = Format(**(form or {}))
+    check_format([data], given)
+    frame = read(data, given)
+    refuse_rows(frame.name, frame.skipped)
+    available = frame.schema.names
+    by = group_names(wanted, available)
+    table = frame if isinstance(frame, ParquetFiles) else _typed(frame.in_memory(), {id, label, *by}, given.decimal)
     # a second table of the same pool is read with the features of the first
     if features is None and "features" in (earlier or {}):
         features = [name for name in (earlier or {})["features"] if name in available]
-    kept = set() if use_group_as_feature else {column.name for column in by}
+    kept = set() if use_group_as_feature else set(by)
     columns = _columns(table, features, id, label, ignore, kept, needs_numbers)
     for name in (id, label, *columns["names"]):
         if name in table.broken:
             raise InputError(table.broken[name])
     ids = _row_numbers(table) if id is None else _ids(table, id)
-    codings = [code_column(table.column(column.name), column) for column in by]
-    for column, coding in zip(by, codings, strict=True):
-        if coding.missing:
-            rows = np.flatnonzero(coding.codes == len(coding.values)).tolist()
-            raise InputError(
-                f"{column.name!r} tells the group, and is empty in {_rows(rows)}: remove these rows, or fill in a "
-                "group, 'unknown' for example"
-            )
-    found = merge_small(intersect([column.name for column in by], codings, exclude), merge_below)[0]
+    found = find_groups(frame, GroupRule(tuple(wanted), tuple(exclude), merge_below))[0]
     labels = {row: value for row, value in _labels(table, label).items() if found.codes[row] >= 0}
     written = isinstance(data, str | Path) and not is_parquet(data)
     file = file_facts(Path(data)) if isinstance(table, ParquetFiles) else None
     return PoolTable(table, ids, found.names, found.codes, labels, columns, file, written)
+
+
+def _typed(frame: InMemory, as_written: set[str | None], decimal: str | None) -> InMemory:
+    """A frame whose columns of text are what they hold, but for those that are kept as they are written."""
+    from evenhand.tables.arrow import is_text
+    from evenhand.tables.frame import InMemory
+    from evenhand.tables.kinds import look, read_as
+
+    table = frame.table
+    for place, field in enumerate(frame.schema):
+        if is_text(field.type):
+            found = look(frame.column(field.name), field.type, decimal=decimal)
+            typed = found.kind in ("number", "yes/no", "date") and field.name not in as_written
+            kind = found.kind if typed else "category"
+            values = read_as(table.column(place), kind, (), found.decimal or decimal)
+            table = table.set_column(place, field.name, values)
+    return InMemory(table, frame.name, broken=frame.broken, dialect=frame.dialect)
 
 
 def _rows(rows: Sequence[int]) -> str:
@@ -160,7 +170,7 @@ def _rows(rows: Sequence[int]) -> str:
 # -------------------------------------------------------------------- ids, labels
 
 
-def _row_numbers(table: Frame | ParquetFiles) -> pa.Array:
+def _row_numbers(table: InMemory | ParquetFiles) -> pa.Array:
     """Numbers of the rows, from 0 up, as ids."""
     import pyarrow as pa
 
@@ -168,7 +178,7 @@ def _row_numbers(table: Frame | ParquetFiles) -> pa.Array:
     return pa.array(np.arange(sum(len(chunk) for chunk in table.column(first)))).cast(pa.string())
 
 
-def _ids(table: Frame | ParquetFiles, id: str) -> pa.Array:
+def _ids(table: InMemory | ParquetFiles, id: str) -> pa.Array:
     """The ids as text, each one once."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -219,7 +229,7 @@ def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
-def _labels(table: Frame | ParquetFiles, label: str) -> dict[int, object]:
+def _labels(table: InMemory | ParquetFiles, label: str) -> dict[int, object]:
     """The labels there are, by row number."""
     if label not in table.schema.names:
         return {}
@@ -235,7 +245,7 @@ def _labels(table: Frame | ParquetFiles, label: str) -> dict[int, object]:
 
 
 def _columns(
-    table: Frame | ParquetFiles,
+    table: InMemory | ParquetFiles,
     features: Sequence[str] | None,
     id: str | None,
     label: str,
@@ -244,7 +254,7 @@ def _columns(
     needs_numbers: bool,
 ) -> JsonObject:
     """What the rows look like: all columns but id, label and those to ignore, and which of them models see."""
-    from evenhand.sources.table.problems import missing_column
+    from evenhand.tables.problems import missing_column
 
     available = table.schema.names
     named = [] if id is None else [(id, "the id")]

@@ -184,8 +184,8 @@ class Pooling(Altering):
 
     def _scaled(self, scale: str) -> str | None:
         """The text of the learner with another scale; None where it has it already."""
-        from evenhand.learners.logistic.table import TableLearner
         from evenhand.learners.parsing import describe_learner
+        from evenhand.learners.table import TableLearner
 
         learner = self.store.parts.learner
         if not isinstance(learner, TableLearner):

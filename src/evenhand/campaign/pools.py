@@ -219,7 +219,7 @@ def fetch(state: State, examples: Sequence[Example]) -> list[Example]:
         mine = [e for e in missing if file["first"] <= e.position < file["first"] + file["rows"]]
         if not mine:
             continue
-        from evenhand.sources.table.parquet import ParquetFiles
+        from evenhand.tables.parquet import ParquetFiles
 
         check_file(file)
         mine.sort(key=lambda e: e.position)

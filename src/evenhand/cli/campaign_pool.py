@@ -66,7 +66,7 @@ def pool(
         notes += [f"{found.labelled:,} labelled rows taken in"] if found.labelled else []
         notes += [f"{found.known:,} known already"] if found.known else []
         lines = [", ".join(notes), *(f"  {group}: {count:,}" for group, count in found.groups.items())]
-        from evenhand.sources.table.problems import names
+        from evenhand.tables.problems import names
 
         if few := [group for group, count in found.groups.items() if count < _FEW]:
             lines.append(

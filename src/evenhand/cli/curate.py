@@ -17,7 +17,9 @@ __all__ = ["curate"]
 
 @options.reads_tables
 def curate(
-    pool: Annotated[str, typer.Argument(help="a CSV or Parquet file, a folder of Parquet files, adult or german")],
+    pool: Annotated[
+        str, typer.Argument(help="a CSV, JSON lines or Parquet file, a folder of Parquet files, adult or german")
+    ],
     budget: Annotated[int, typer.Option(help="rows to choose, to train on and to validate together")],
     out: Annotated[Path, typer.Option(help="where the rows go, .parquet or .csv; the report is written beside it")],
     table: options.TableOptions,
@@ -43,6 +45,10 @@ def curate(
         float, typer.Option(help="share of the rows that is not trained on, to see how good the model is")
     ] = 0.5,
     seed: Annotated[int, typer.Option(help="the same seed gives the same rows")] = 0,
+    new_label: Annotated[
+        str | None,
+        typer.Option(help="in place of --label: a column that the table does not have yet, which people are to fill"),
+    ] = None,
     labels: Annotated[
         Path | None,
         typer.Option(
@@ -54,6 +60,10 @@ def curate(
     ] = 0,
     per_round: Annotated[
         int | None, typer.Option(help="how many rows the list asks for; by default a tenth of the budget")
+    ] = None,
+    show: Annotated[
+        list[str] | None,
+        typer.Option(help="a column that the list of rows to label shows beside the id; repeat; by default all"),
     ] = None,
     compare: Annotated[int, typer.Option(help="trials to compare with Uniform and Uncurated on; 0 for none")] = 5,
     min_test: Annotated[int, typer.Option(help="groups with fewer test rows than this are shown separately")] = 30,
@@ -100,9 +110,11 @@ def curate(
         progress=not as_json,
         resume=out if resume else None,
         out=out,
+        new_label=new_label,
         labels=labels,
         test_labels=test_labels,
         per_round=per_round,
+        show=show or None,
     )
     if isinstance(curated, Labelling):
         print_labelling(curated, out, as_json)

@@ -78,7 +78,7 @@ def print_labelling(labelling: Labelling, out: Path, as_json: bool) -> None:
     typer.echo(f"{used:,} of {budget:,} labels")
     if count:
         typer.echo(
-            f"{todo}: {count:,} rows to label; fill in the last column, then the same command with --labels {todo}"
+            f"{todo}: {count:,} rows to label; fill in the first column, then the same command with --labels {todo}"
         )
     else:
         typer.echo("done: every label that the budget buys is there")

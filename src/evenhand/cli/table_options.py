@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from evenhand.sources.base import Source
 
 __all__ = [
-    "NAMES", "Decimal", "Encoding", "Exclude", "Feature", "Ignore", "MergeBelow", "Scale", "Separator", "TableOptions", "UseGroup",
-    "given", "reads_tables",
+    "NAMES", "Decimal", "Encoding", "Exclude", "Feature", "Ignore", "Image", "MaxCategories", "MergeBelow", "MergeSpellings", "Missing",
+    "Number", "Scale", "Separator", "TableOptions", "Text", "UseGroup", "Vector", "given", "reads_tables",
 ]  # fmt: skip
 
 Label = Annotated[str | None, typer.Option("--label", help="the column to predict")]
@@ -36,11 +36,23 @@ Feature = Annotated[
 Ignore = Annotated[list[str] | None, typer.Option("--ignore", help="a column to leave out; repeat")]
 Exclude = Annotated[list[str] | None, typer.Option("--exclude", help="a group to leave out; repeat")]
 UseGroup = Annotated[bool, typer.Option("--use-group-as-feature", help="predict from the group columns too")]
+Number = Annotated[
+    list[str] | None, typer.Option("--number", help="a column of texts such as $1,000 to read as numbers; repeat")
+]
+Text = Annotated[list[str] | None, typer.Option("--text", help="a column of texts to read, not of categories; repeat")]
+Image = Annotated[list[str] | None, typer.Option("--image", help="a column of paths of images; repeat")]
+Vector = Annotated[list[str] | None, typer.Option("--vector", help="a column of vectors; repeat")]
 Missing = Annotated[
+    list[str] | None,
+    typer.Option("--missing", help="a word for a missing value, beside the empty cell; repeat"),
+]
+MergeSpellings = Annotated[
+    bool,
+    typer.Option("--merge-spellings", help="groups or labels that differ only by case, blanks or Unicode form are one"),
+]
+Fill = Annotated[
     str | None,
-    typer.Option(
-        "--missing", help="what a missing number becomes: category (a category of its own, default) or median"
-    ),
+    typer.Option("--fill", help="what a missing number becomes: category (a category of its own, default) or median"),
 ]
 Scale = Annotated[
     str | None,
@@ -49,7 +61,11 @@ Scale = Annotated[
     ),
 ]
 MaxCategories = Annotated[
-    int | None, typer.Option("--max-categories", help="refuse text columns with more different values than this")
+    int | None,
+    typer.Option(
+        "--max-categories",
+        help="leave out columns of categories with more different values than this; by default 1000, or nearly as many as rows",
+    ),
 ]
 Unseen = Annotated[
     str | None, typer.Option("--unseen", help="categories that only the test file has: error (default) or ignore")
@@ -120,8 +136,14 @@ def _table_options(
     feature: Feature = None,
     ignore: Ignore = None,
     exclude: Exclude = None,
-    use_group_as_feature: UseGroup = False,
+    number: Number = None,
+    text: Text = None,
+    image: Image = None,
+    vector: Vector = None,
     missing: Missing = None,
+    merge_spellings: MergeSpellings = False,
+    use_group_as_feature: UseGroup = False,
+    fill: Fill = None,
     scale: Scale = None,
     max_categories: MaxCategories = None,
     unseen: Unseen = None,
@@ -135,7 +157,8 @@ def _table_options(
 ) -> TableOptions:
     settings = given(
         features=feature, ignore=ignore, exclude=exclude, use_group_as_feature=use_group_as_feature,
-        missing=missing, scale=scale, max_categories=max_categories, unseen=unseen, id=id, split_by=split_by,
+        numbers=number, text=text, image=image, vector=vector, missing=missing,
+        spellings="merge" if merge_spellings else None, fill=fill, scale=scale, max_categories=max_categories, unseen=unseen, id=id, split_by=split_by,
         merge_below=merge_below, separator=separator, decimal=decimal, encoding=encoding,
     )  # fmt: skip
     # False is a choice here, but means "not given" for the other flags

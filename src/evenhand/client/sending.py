@@ -97,9 +97,9 @@ def table_body(data: Any, ignore: Sequence[str] = ()) -> tuple[str, bytes]:
         return _file(Path(data))
     import pyarrow.parquet as pq
 
-    from evenhand.sources.table.reading import CsvFormat, read
+    from evenhand.tables.reading import read
 
-    frame = read(data, CsvFormat())
+    frame = read(data).in_memory()
     for name, why in frame.broken.items():
         if name not in ignore:
             raise InputError(why)

@@ -17,23 +17,24 @@ from evenhand.curation.labelling import Labelling
 from evenhand.curation.noting import notes_on
 from evenhand.curation.rounds import Curation
 from evenhand.curation.starting import Plan, ledger_path, start
-from evenhand.curation.unlabelled import labels_in
+from evenhand.curation.unlabelled import Unlabelled, labels_in
 from evenhand.engine.run import Settings
 from evenhand.engine.settings import check_settings, forced_warning
 from evenhand.errors import InputError
 from evenhand.learners import Logistic, as_learner
 from evenhand.notation import lasting_text, whole
+from evenhand.progress import say
 from evenhand.risks import ABOUT_POSITIVE, OwnRisk, Risk, as_risk
 from evenhand.simulation.result import Result
 from evenhand.simulation.simulate import label_of, simulate
 from evenhand.sources.table.table import Table
 from evenhand.strategies import Optimistic, Uncurated, Uniform, parse_strategy, strategy_text
+from evenhand.tables.reading import Format, check_format, read
+from evenhand.tables.schema import Columns
 
 __all__ = ["Curated", "Labelling", "curate"]
 
 MIN_TEST = 30
-LABEL = "label"
-"""The column to predict if none is named."""
 
 
 def curate(
@@ -57,9 +58,11 @@ def curate(
     progress: bool = False,
     resume: str | PathLike[str] | None = None,
     out: str | PathLike[str] | None = None,
+    new_label: str | None = None,
     labels: Any = None,
     test_labels: int = 0,
     per_round: int | None = None,
+    show: str | Sequence[str] | None = None,
     **settings: Any,
 ) -> Any:
     """Choose the rows of a pool that serve the worst-off group best.
@@ -69,8 +72,8 @@ def curate(
     their labels; rows that already have a label are used as they are.
 
     Args:
-        data: a pandas, polars or Arrow table, the path of a CSV or Parquet pool, or a `Table`.
-        label: the column to predict.
+        data: a pandas, polars or Arrow table, the path of a CSV, JSON lines or Parquet file, or a `Table`.
+        label: the column to predict; rows where it is empty are those to label.
         groups: the columns that tell the group.
         budget: how many rows to choose, to train on and to validate together.
         strategy: which group next; `Optimistic()` by default.
@@ -93,10 +96,12 @@ def curate(
             settings must be the same, but the budget may be larger.
         out: the path it will be saved to: a checkpoint is kept beside it while rows are chosen, or the ledger of a
             labelling, from which a later call continues.
+        new_label: in place of `label`: the name of a column that the table does not have yet, and that people fill.
         labels: labels for rows of `todo`: a file, a frame, or a mapping from ids; for tables whose labels are made.
         test_labels: how many labels of the budget are used for testing only; they are asked for first. For tables whose
             labels are made.
         per_round: how many rows `todo` has, by default a tenth of the budget; for tables whose labels are made.
+        show: the columns that `todo` shows beside id and label; all unless given. For tables whose labels are made.
         settings: as for `Table`: `test`, `features`, `ignore`, `use_group_as_feature` and so on.
 
     >>> from evenhand.datasets import load
@@ -118,9 +123,14 @@ def curate(
         raise InputError(f"final must be 'chosen' or 'plain', not {final!r}")
     if isinstance(budget, int) and budget < 1:
         raise InputError(f"budget must be a whole number of labels from 1 up, not {budget}")
-    if not isinstance(data, Table) and not groups:
+    if not isinstance(data, Table) and not (groups and (label or new_label)):
         raise InputError("name the label and the groups: label='y', groups=['sex'] (--label, --group).")
-    if _is_unlabelled(data, label, where, settings):
+    if label is not None and new_label is not None:
+        raise InputError(
+            "give label (--label) or new_label (--new-label): new_label is for a table without a column of labels"
+        )
+    unlabelled = _unlabelled(data, label, new_label, where, settings)
+    if unlabelled is not None:
         _refuse(
             {"compare": compare != 5, "jobs": jobs != 1, "resume": resume is not None, "evaluate": evaluate != 50}, True
         )
@@ -135,18 +145,31 @@ def curate(
         # a campaign refuses a positive class that its risk does not use; the report uses it all the same
         asked |= {"positive": positive} if _needs_positive(risk) else {}
         columns = [groups] if isinstance(groups, str) else list(groups or ())
-        plan = Plan(data, label or LABEL, columns, budget, test_labels, asked, settings, final)
+        plan = Plan(data, str(label or new_label), columns, budget, test_labels, asked, settings, final)
         if labels is not None and where is not None and not ledger_path(where).exists():
             raise InputError(
                 f"labels are for rows that were asked for, and {ledger_path(where).name} is not there: leave labels out "
                 "(labels=..., --labels) the first time, which names the rows to label"
             )
-        labelling = start(plan, where, per_round=per_round, min_test=min_test, positive=positive)
+        columns_shown = (show,) if isinstance(show, str) else show
+        labelling = start(
+            plan,
+            where,
+            unlabelled,
+            per_round=per_round,
+            min_test=min_test,
+            positive=positive,
+            show=columns_shown,
+            progress=progress,
+        )
         if labels is not None:
             labelling.tell(labels)
         return labelling
-    _refuse({"labels": labels is not None, "test_labels": test_labels, "per_round": per_round is not None}, False)
+    given = {"labels": labels is not None, "test_labels": test_labels, "per_round": per_round is not None}
+    _refuse({**given, "show": show is not None, "new_label": new_label is not None}, False)
     table = _as_table(data, label, groups, settings)
+    if progress:
+        say(table.was_read)
     for path in (resume, out):
         if path is not None:
             check_output(Path(path), table.inputs)
@@ -203,16 +226,21 @@ def curate(
     )
 
 
-def _is_unlabelled(data: Any, label: str | None, out: Path | None, settings: dict[str, Any]) -> bool:
-    """Whether labels are still to be made: some are missing, or a ledger beside the output shows that it has begun."""
+def _unlabelled(
+    data: Any, label: str | None, new_label: str | None, out: Path | None, settings: dict[str, Any]
+) -> Unlabelled | None:
+    """The table's labels if some are still to be made, or a ledger beside the output shows that this has begun."""
     if isinstance(data, Table):
-        return False
+        return None
     if out is not None and ledger_path(out).exists():
-        return True
-    form = {key: settings.get(key) for key in ("separator", "decimal", "encoding")}
-    # `check_effects` would refuse a separator for a Parquet pool, though it is meant for the test file
-    own_test = isinstance(settings.get("test"), str | Path)  # then a CSV file may be the test file
-    return labels_in(data, label or LABEL, {} if own_test else form).missing > 0
+        return Unlabelled()
+    form = Format(*(settings.get(key) for key in ("separator", "decimal", "encoding")))
+    if not isinstance(settings.get("test"), str | Path):  # else a CSV file may be the test file
+        check_format([data], form)
+    frame = read(data, form)
+    missing = Columns.of(missing=settings.get("missing")).missing
+    found = labels_in(frame, str(label or new_label), new=new_label is not None, missing=missing)
+    return Unlabelled(found, f"read {frame}") if found.missing else None
 
 
 def _refuse(given: dict[str, Any], making: bool) -> None:

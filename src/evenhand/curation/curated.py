@@ -17,7 +17,7 @@ from evenhand.curation.checkpoint import Checkpoint, checkpoint_path
 from evenhand.curation.comparison import compared
 from evenhand.curation.figures import Predictions
 from evenhand.curation.files import check_output, like_given, with_columns, write_beside, write_rows
-from evenhand.curation.model import CuratedModel, RawModel, unstored
+from evenhand.curation.model import CuratedModel, unstored
 from evenhand.curation.reported import Reported
 from evenhand.curation.rounds import Curation, hold_interrupt
 from evenhand.curation.summary import Facts, summarise
@@ -39,7 +39,7 @@ class Curated(Reported):
         notes: what is worth knowing about the settings.
     """
 
-    model: CuratedModel | RawModel
+    model: CuratedModel
     result: Result
     interrupted: bool
     notes: tuple[str, ...]
@@ -96,8 +96,8 @@ class Curated(Reported):
         facts = Facts(
             settings=self._settings,
             group_columns=table.group_columns,
-            features=table.feature_columns,
-            notes=[*table.notes, *self.notes, *unstored(self.model)],
+            features=self.model.columns,
+            notes=[*table.was_read, *table.notes, *self.notes, *unstored(self.model)],
             interrupted=self.interrupted,
             labels=run.labels,
             counts={"train": trained, "validation": validated, "pool": table.counts},

@@ -10,14 +10,13 @@ from typing import Any
 import narwhals as nw
 import pandas as pd
 import pyarrow as pa
-import pyarrow.csv as pacsv
-import pyarrow.parquet as pq
 
 from evenhand.arrays import Ints
 from evenhand.errors import InputError
 from evenhand.files import write_atomically
 from evenhand.notation import JsonObject
 from evenhand.sources.table.table import Table
+from evenhand.tables.writing import write_table
 
 __all__ = [
     "check_output",
@@ -83,8 +82,7 @@ def check_output(rows: Path, inputs: Sequence[Path]) -> None:
 
 def write_rows(path: Path, rows: pa.Table) -> None:
     """Write rows as Parquet or CSV, whole or not at all."""
-    write = pq.write_table if path.suffix == ".parquet" else pacsv.write_csv
-    write_atomically(path, lambda file: write(rows, file))
+    write_atomically(path, lambda file: write_table(file, rows, ending=path.suffix))
 
 
 def write_beside(

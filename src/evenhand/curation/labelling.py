@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
@@ -15,18 +15,20 @@ import pandas as pd
 import pyarrow as pa
 
 from evenhand.campaign import Campaign
-from evenhand.campaign.tables import write_csv
 from evenhand.curation.comparison import no_comparison
 from evenhand.curation.figures import Predictions, positive_place
 from evenhand.curation.files import check_output, free_names, write_beside, write_rows
-from evenhand.curation.model import chances_of, fitted, save_model, unstored
+from evenhand.curation.model import chances_of, save_model, unstored
 from evenhand.curation.reported import Reported
 from evenhand.curation.rounds import Rounds
 from evenhand.curation.summary import Facts, summarise
 from evenhand.errors import InputError, NothingToAsk
-from evenhand.learners.logistic.table import TableModel
 from evenhand.notation import JsonObject
 from evenhand.risks import Risk
+from evenhand.tables.kinds import Kind
+from evenhand.tables.problems import missing_column
+from evenhand.tables.schema import Column, Schema
+from evenhand.tables.writing import write_table
 
 __all__ = ["Labelling", "todo_path"]
 
@@ -57,6 +59,7 @@ class Labelling(Reported):
         inputs: the files that were read, which no output may replace.
         notes: what is worth knowing about the table.
         list_name: the name of the file that `todo` is written to; None if there is none.
+        show: the columns that `todo` shows beside label and id; None for all.
     """
 
     campaign: Campaign
@@ -68,6 +71,7 @@ class Labelling(Reported):
     notes: tuple[str, ...] = ()
     list_name: str | None = None
     _columns: tuple[str, str] = ("row", "label")
+    show: tuple[str, ...] | None = None
 
     interrupted = False
 
@@ -75,12 +79,20 @@ class Labelling(Reported):
 
     @property
     def todo(self) -> pd.DataFrame:
-        """The rows to label next with all their columns and an empty column for the label; empty once all is done."""
+        """The rows to label next: an empty column for the label, the id, and the columns to show; empty once all is done."""
         names, rows = self._to_label()
-        return pd.DataFrame(rows, columns=names)
+        return pd.DataFrame(rows, columns=names)[self._listed(names)]
 
     def _to_label(self) -> tuple[list[str], list[list[Any]]]:
         return self.campaign.to_label(self.campaign.open_requests)
+
+    def _listed(self, names: Sequence[str]) -> list[str]:
+        """The columns of the list for people, that of the answer first."""
+        id, label = self._columns
+        absent = [name for name in self.show or () if name not in names]
+        if absent:
+            raise InputError(missing_column(absent[0], names, "to show"))
+        return [label, id, *(name for name in self.show or names if name not in (label, id))]
 
     def ask(self) -> None:
         """Fill `todo` up; rows that still wait for a label stay in it."""
@@ -181,14 +193,15 @@ class Labelling(Reported):
         """The columns that models see."""
         return pd.DataFrame(rows[(self.campaign.store.state.columns or {})["features"]])
 
-    def _encoder(self) -> JsonObject | None:
-        """What a stored model records about its columns; the learner `table` stores this itself."""
-        if isinstance(fitted(self.model), TableModel):
-            return None
+    @property
+    def _schema(self) -> Schema:
+        """What the columns hold that models see, so that a stored model reads later rows in the same way."""
         columns = self.campaign.store.state.columns or {}
-        kinds = dict(zip(columns["names"], columns["types"], strict=True))
-        features = columns["features"]
-        return {"columns": features, "text": [name for name in features if kinds[name] in ("text", "category")]}
+        kinds: dict[str, Kind] = {"number": "number", "bool": "yes/no", "date": "date", "datetime": "date"}
+        types = dict(zip(columns["names"], columns["types"], strict=True))
+        return Schema(
+            tuple(Column(name, kinds.get(types[name], "category"), "feature") for name in columns["features"])
+        )
 
     def _with_role(self, *, test: bool) -> pd.DataFrame:
         found = self._labelled
@@ -280,21 +293,24 @@ class Labelling(Reported):
         rows, texts = _arrow(self.rows), self.texts()
         test = _arrow(self.test_rows) if self.summary["test"] else None
         stored = self.begun and not unstored(self.model)
-        save = (lambda path: save_model(path, self.model, self._encoder())) if stored else None
+        save = (lambda path: save_model(path, self.model, self._schema)) if stored else None
         target.parent.mkdir(parents=True, exist_ok=True)
         write_rows(target, rows)
         return [target, *write_beside(target, test, save, texts)]
 
     def write_todo(self, path: str | PathLike[str]) -> int:
-        """Write the rows to label as CSV, with an empty column for the label; returns their number.
+        """Write the rows to label as CSV, or as Parquet if the path ends so, the empty column of labels first.
 
-        A file with labels that were not told yet is not replaced.
+        A file with labels that were not told yet is not replaced. Returns the number of rows.
         """
-        target = Path(path)
+        target, (names, rows) = Path(path), self._to_label()
         if target.exists():
             self._check_todo(target)
-        names, rows = self._to_label()
-        return write_csv(target, names, rows)
+        values = {name: [row[j] for row in rows] for j, name in enumerate(names)}
+        # a column without values is text, in which people write
+        types = {name: None if any(v is not None for v in values[name]) else pa.string() for name in names}
+        write_table(target, pa.table({name: pa.array(values[name], types[name]) for name in self._listed(names)}))
+        return len(rows)
 
     def _check_todo(self, path: Path) -> None:
         try:

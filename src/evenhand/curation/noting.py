@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from evenhand.arrays import Floats, Ints
-from evenhand.sources.table.columns import Coded
 from evenhand.sources.table.table import Table
+from evenhand.tables.encoder import Coded
 
 __all__ = ["notes_on"]
 

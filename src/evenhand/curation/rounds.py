@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from evenhand.arrays import Floats, Ints, Mask
 from evenhand.curation.figures import Predictions
-from evenhand.curation.model import CHUNK, CuratedModel, RawModel, chances_of
+from evenhand.curation.model import CHUNK, CuratedModel, chances_of
 from evenhand.engine.deploying import choose_models
 from evenhand.engine.run import Record, Round, each_round
 from evenhand.engine.trials import Settings, Trials
@@ -168,11 +168,10 @@ class Curation:
             return choose_models(self._trial, self.table, self._learner, plain)[0]
         return FinalModel(plain[0], Choice("plain", "asked for", str(self.settings.risk)))
 
-    def model(self) -> CuratedModel | RawModel:
+    def model(self) -> CuratedModel:
         """The model to deploy, which takes rows as they are."""
-        if needs_columns(self._learner):
-            return RawModel(self.table.raw_columns, self.table.text_columns, self.final.model, self.final.choice)
-        return CuratedModel(self.table.layout, self._stream.encoder(0), self.final.model, self.final.choice)
+        encoder = None if needs_columns(self._learner) else self._stream.encoder(0)
+        return CuratedModel(self.table.schema, encoder, self.final.model, self.final.choice)
 
     def test_part(self) -> TestPart:
         """The test rows."""
@@ -183,7 +182,7 @@ class Curation:
         assert isinstance(self._trial.stream, TableStream)  # a table's stream is
         return self._trial.stream
 
-    def tested(self, model: CuratedModel | RawModel, risk: Risk, positive: int | None) -> Predictions:
+    def tested(self, model: CuratedModel, risk: Risk, positive: int | None) -> Predictions:
         """A model's predictions on the test rows."""
         part, classes = self.test_part(), self.table.classes
         measure = risk.for_classes(classes)

@@ -13,13 +13,14 @@ from evenhand.campaign.pool_files import digest_of_files, stamp
 from evenhand.curation.checkpoint import checkpoint_path
 from evenhand.curation.files import check_output, write_text
 from evenhand.curation.labelling import Labelling, todo_path
-from evenhand.curation.unlabelled import Labels, labels_in
+from evenhand.curation.unlabelled import Labels, Unlabelled
 from evenhand.errors import InputError
 from evenhand.learners import Logistic, as_learner
-from evenhand.learners.logistic.table import TableLearner
 from evenhand.learners.parsing import describe_learner
+from evenhand.learners.table import TableLearner
 from evenhand.ledger.memory import MemoryLedger
 from evenhand.notation import JsonMapping, JsonObject, lasting_text
+from evenhand.progress import say
 from evenhand.sources.table.overlap import fingerprint
 
 __all__ = ["Plan", "ledger_path", "start"]
@@ -76,7 +77,17 @@ class Plan:
         return json.loads(json.dumps(found, default=str))  # type: ignore[no-any-return]
 
 
-def start(plan: Plan, out: Path | None, *, per_round: int | None, min_test: int, positive: Any) -> Labelling:
+def start(
+    plan: Plan,
+    out: Path | None,
+    about: Unlabelled,
+    *,
+    per_round: int | None,
+    min_test: int,
+    positive: Any,
+    show: Sequence[str] | None = None,
+    progress: bool = False,
+) -> Labelling:
     """Begin the labelling of a table, or resume it if its ledger lies beside `out`."""
     inputs = (Path(plan.data),) if isinstance(plan.data, str | Path) else ()
     if out is not None:
@@ -89,7 +100,9 @@ def start(plan: Plan, out: Path | None, *, per_round: int | None, min_test: int,
     if out is not None and going:
         campaign, notes = _resumed(plan, out, settings), tuple(_kept(out)["notes"])
     else:
-        found = labels_in(plan.data, plan.label, {key: plan.table.get(key) for key in _CSV})
+        found = about.labels
+        if progress:
+            say([about.was_read])
         if plan.budget > found.missing:
             raise InputError(
                 f"a budget of {plan.budget:,} labels is more than the {found.missing:,} rows that have no {plan.label!r}: "
@@ -99,7 +112,7 @@ def start(plan: Plan, out: Path | None, *, per_round: int | None, min_test: int,
                     else "there is nothing to choose; label them all, or lower the budget"
                 )
             )
-        notes = _notes(found, plan)
+        notes = (about.was_read, *_notes(found, plan))
         campaign = _begun(plan, out, settings, notes)
     labelling = Labelling(
         campaign,
@@ -111,6 +124,7 @@ def start(plan: Plan, out: Path | None, *, per_round: int | None, min_test: int,
         notes,
         None if out is None else todo_path(out).name,
         (campaign.settings["id"], plan.label),
+        None if show is None else tuple(show),
     )
     try:
         labelling.ask()

@@ -1,22 +1,15 @@
-"""Finds out whether a table's labels are still to be made, without reading all of it."""
+"""Finds out whether a table's labels are still to be made, without reading more of it than the labels."""
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
-import pyarrow as pa
-import pyarrow.compute as pc
+from evenhand.tables.frame import Frame
+from evenhand.tables.groups import GroupColumn, code_column
+from evenhand.tables.problems import TableError, missing_column
 
-from evenhand.notation import JsonMapping
-from evenhand.sources.csv_files import CsvFormat, header_of, read_column
-from evenhand.sources.table.parquet import ParquetFiles
-from evenhand.sources.table.problems import TableError, missing_column
-from evenhand.sources.table.reading import check_effects, gaps, is_parquet, read
-
-__all__ = ["Labels", "labels_in"]
+__all__ = ["Labels", "Unlabelled", "labels_in"]
 
 
 class Labels(NamedTuple):
@@ -31,34 +24,36 @@ class Labels(NamedTuple):
         return self.rows - self.there
 
 
-def labels_in(data: Any, label: str, form: JsonMapping) -> Labels:
-    """How many rows have a label: none if the column does not exist, unless its name looks like a typing error."""
-    check_effects([data], form)
-    # only the label's column of a file is read, which takes seconds for ten million rows
-    if not isinstance(data, str | Path):
-        frame = read(data, CsvFormat())
-        return _counted(
-            label, frame.schema.names, frame.column(label) if label in frame.schema.names else (), frame.table.num_rows
+class Unlabelled(NamedTuple):
+    """What is known of a table whose labels are still to be made; nothing if its labelling has begun already.
+
+    Attributes:
+        labels: how many rows have one.
+        was_read: how the table was read, in words.
+    """
+
+    labels: Labels = Labels(0, 0)
+    was_read: str = ""
+
+
+def labels_in(frame: Frame, label: str, *, new: bool, missing: Sequence[str] = ()) -> Labels:
+    """How many rows have a label; `new` says that there is no such column yet, and none of them has.
+
+    A name that is not among the columns may be a typing error, which must not begin a labelling campaign.
+    """
+    if label in frame.schema.names:
+        if new:
+            raise TableError(
+                f"{frame.name} has a column {label!r} already: if it holds the labels, say label={label!r} (--label {label})."
+            )
+        # empty cells, and nothing else: `NA` may be a class
+        return Labels(
+            len(frame) - len(code_column(frame.column(label), GroupColumn(label), missing).missing), len(frame)
         )
-    path = Path(data)
-    if not path.exists():
-        raise TableError(f"there is no file {str(path)!r}.")
-    if is_parquet(path):
-        files = ParquetFiles(path)
-        names = list(files.schema.names)
-        rows = sum(size for _, _, size in files.pieces)
-        return _counted(label, names, files.column(label) if label in names else (), rows)
-    csv = CsvFormat(**{key: value for key, value in form.items() if value is not None})
-    names = header_of(path, csv)
-    found = read_column(path, csv, label if label in names else names[0])
-    return _counted(label, names, found.chunks if label in names else (), len(found))
-
-
-def _counted(label: str, names: list[str], chunks: Iterable[pa.Array], rows: int) -> Labels:
-    if label not in names:
-        # --label icome must not begin a labelling campaign of a table that has the column income
-        close = difflib.get_close_matches(label.casefold(), [name.casefold() for name in names], n=1, cutoff=0.6)
-        if close or not rows:
-            raise TableError(missing_column(label, names, "label"))
-        return Labels(0, rows)
-    return Labels(rows - sum(int(pc.sum(gaps(chunk)).as_py() or 0) for chunk in chunks), rows)
+    if new:
+        return Labels(0, len(frame))
+    said = missing_column(label, frame.schema.names, "label")
+    raise TableError(
+        f"{frame.name}: {said} To have labels made for a table that has no column for them, name the column to fill: "
+        f"new_label={label!r} (--new-label {label})."
+    )

@@ -8,8 +8,8 @@ from typing import Any
 from evenhand import extending
 from evenhand.errors import InputError
 from evenhand.learners.logistic.learner import Logistic
-from evenhand.learners.logistic.table import TableLearner
 from evenhand.learners.sklearn import SklearnLearner
+from evenhand.learners.table import TableLearner
 from evenhand.notation import parse_settings
 
 __all__ = ["ALLOWED", "describe_learner", "parse_learner"]

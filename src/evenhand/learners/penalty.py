@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from evenhand.learners.logistic.learner import Logistic
-from evenhand.learners.logistic.table import TableLearner
 from evenhand.learners.sklearn import SklearnLearner
+from evenhand.learners.table import TableLearner
 
 if TYPE_CHECKING:
     from evenhand.learners.base import Learner

@@ -12,9 +12,11 @@ from evenhand.errors import InputError
 from evenhand.learners.base import Model
 from evenhand.learners.choosing import FinalModel
 from evenhand.learners.logistic.learner import Logistic
-from evenhand.learners.logistic.table import Encoding, TableModel
 from evenhand.learners.minimax import Minimax
 from evenhand.learners.sklearn import ConstantModel, SklearnModel
+from evenhand.learners.table import TableEncoder, TableModel
+from evenhand.tables.encoder import Encoder
+from evenhand.tables.schema import Schema
 
 __all__ = ["dump_model", "load_model"]
 
@@ -64,9 +66,8 @@ def load_model(form: str, data: bytes, learner: Any = None) -> Model:
     if form == "table":
         found = _loaded(data)
         about = json.loads(found["about"].tobytes())
-        values = tuple(None if v is None else tuple(v) for v in about["values"])
-        encoding = Encoding(tuple(about["columns"]), tuple(found["centre"]), tuple(found["scale"]), values)
-        return TableModel(encoding, load_model("logistic", found["classifier"].tobytes()))  # type: ignore[arg-type]
+        encoder = TableEncoder(Schema.from_json(about["schema"]), Encoder.from_json(about["encoder"]))
+        return TableModel(encoder, load_model("logistic", found["classifier"].tobytes()))  # type: ignore[arg-type]
     if form == "skops":
         from skops.io import loads
 
@@ -79,11 +80,9 @@ def load_model(form: str, data: bytes, learner: Any = None) -> Model:
 
 
 def _table(model: TableModel) -> bytes:
-    about = json.dumps({"columns": model.encoding.columns, "values": model.encoding.values}).encode()
+    about = json.dumps({"schema": model.encoder.schema.to_json(), "encoder": model.encoder.encoder.to_json()}).encode()
     return _arrays(
         about=np.frombuffer(about, dtype=np.uint8),
-        centre=np.array(model.encoding.centre),
-        scale=np.array(model.encoding.scale),
         classifier=np.frombuffer(dump_model(model.classifier)[1], dtype=np.uint8),
     )
 

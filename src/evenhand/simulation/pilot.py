@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow.compute as pc
+import pyarrow as pa
 
 from evenhand.arrays import Ints
 from evenhand.claims.paired import HOLDS, OPEN, Interval, paired, together
@@ -27,16 +27,19 @@ from evenhand.engine.trials import open_stream
 from evenhand.errors import InputError
 from evenhand.learners import Logistic, as_learner
 from evenhand.notation import JsonObject
-from evenhand.progress import bar
+from evenhand.progress import bar, say
 from evenhand.risks import OwnRisk, Risk, as_risk
 from evenhand.simulation.metrics import spread, worst_by
 from evenhand.simulation.result import Result
 from evenhand.simulation.simulate import simulate
-from evenhand.sources.table.parquet import larger_than
-from evenhand.sources.table.reading import CsvFormat, gaps, is_parquet, read
 from evenhand.sources.table.stream import TableStream
 from evenhand.sources.table.table import LARGE, Table
 from evenhand.strategies import Strategy
+from evenhand.tables.frame import InMemory
+from evenhand.tables.groups import GroupColumn, code_column
+from evenhand.tables.parquet import ParquetFiles
+from evenhand.tables.reading import Format, read
+from evenhand.tables.schema import Columns
 
 __all__ = ["RULES", "Pilot", "pilot"]
 
@@ -195,6 +198,8 @@ def pilot(
     if trials < 2:
         raise InputError(f"a pilot compares rules over trials: give 2 or more, not {trials}")
     table, notes = _table(data, label, groups, settings)
+    if progress is True:
+        say(table.was_read)
     what = as_risk(risk, positive)
     fitted = as_learner(Logistic() if learner is None else learner, what)
     # one trial is opened for its counts: the rows that can be drawn and tested on depend on the split
@@ -215,7 +220,7 @@ def pilot(
         warnings.simplefilter("always", UserWarning)
         result = _in_steps(run, trials, progress)
     notes += [*shrunk, *dict.fromkeys(str(w.message) for w in caught)]
-    return _judged(result, budget, simulated, batch, [*notes, *_unseen(table, result)])
+    return _judged(result, budget, simulated, batch, [*table.was_read, *notes, *_unseen(table, result)])
 
 
 def _in_steps(run: Callable[..., Result], trials: int, progress: Callable[[int, int], None] | bool) -> Result:
@@ -272,22 +277,23 @@ def _table(data: Any, label: str | None, groups: Any, settings: dict[str, Any]) 
         return data, []
     if label is None or not groups:
         raise InputError("a pilot needs labelled rows: name the label and the groups (--label, --group).")
+    form = Format(*(settings.get(key) for key in ("separator", "decimal", "encoding")))
+    frame = read(data, form)
     # too large to be read as a whole for the sake of missing labels; `Table` refuses those by itself
-    if is_parquet(data) and larger_than(data, LARGE):
+    large = isinstance(frame, ParquetFiles) and len(frame) > LARGE
+    if large or label not in frame.schema.names:
         return Table(data, label=label, groups=groups, **settings), []
-    csv = {key: settings[key] for key in ("separator", "decimal", "encoding") if settings.get(key) is not None}
-    frame = read(data, CsvFormat(**csv, text=tuple(filter(None, [settings.get("id")]))))
-    missing = 0
-    if label in frame.schema.names:
-        there = pc.invert(gaps(frame.table.column(label).combine_chunks()))
-        missing = len(there) - int(pc.sum(there).as_py() or 0)
+    words = Columns.of(missing=settings.get("missing")).missing
+    there = code_column(frame.column(label), GroupColumn(label), words).codes >= 0
+    missing = len(there) - int(there.sum())
     if not missing:
         return Table(data, label=label, groups=groups, **settings), []
     if missing == len(there):
         raise InputError(f"no row has a label in {label!r}: a pilot is run on rows whose labels are known")
     name = Path(data).stem if isinstance(data, str | Path) else "table"
-    rest = {key: value for key, value in settings.items() if key not in csv}
-    table = Table(frame.table.filter(there), label=label, groups=groups, name=name, **rest)
+    rows = frame.read().filter(pa.array(there))
+    labelled = InMemory(rows, frame.name, broken=frame.broken, skipped=frame.skipped, dialect=frame.dialect)
+    table = Table(labelled, label=label, groups=groups, name=name, **settings)
     return table, [
         f"{missing:,} of {len(there):,} rows have no label: the pilot is about the other {len(there) - missing:,}"
     ]

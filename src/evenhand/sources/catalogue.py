@@ -15,7 +15,7 @@ from evenhand.sources.base import HasLearner, Source
 
 __all__ = ["learner_for", "open_source", "parse_test"]
 
-_FILES = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".zip", ".gz")
+_FILES = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", ".parquet", ".pq", ".zip", ".gz", ".zst")
 _TABLES = ("adult", "german")
 _IMAGE_SETTINGS = {"data_dir", "split", "replace", "validation", "network", "test"}
 

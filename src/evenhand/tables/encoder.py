@@ -17,9 +17,10 @@ from scipy import sparse
 from evenhand.arrays import Floats, Indices, Ints
 from evenhand.tables.arrow import is_text, undictionary
 
-__all__ = ["Coded", "Encoder", "Layout", "Missing", "Scale"]
+__all__ = ["Coded", "Encoder", "Fill", "Layout", "Scale"]
 
-Missing = Literal["category", "median"]
+Fill = Literal["category", "median"]
+"""What a missing number becomes: a category of its own, or the median and a category of its own."""
 Scale = Literal["standard", "minmax", "none"]
 GAP = "(missing)"
 DENSE_SHARE = 0.25
@@ -156,21 +157,21 @@ class Encoder:
 
     @classmethod
     def fit(
-        cls, layout: Layout, trials: Sequence[Coded], *, scale: Scale = "standard", missing: Missing = "category"
+        cls, layout: Layout, trials: Sequence[Coded], *, scale: Scale | str = "standard", fill: Fill = "category"
     ) -> Self:
         """The encoding that the rows of each trial show, from these rows alone."""
         p = len(layout.numbers)
-        zero, factor, fill = np.zeros((3, len(trials), p))
+        zero, factor, filled = np.zeros((3, len(trials), p))
         seen = np.zeros((len(trials), layout.width))
         for t, rows in enumerate(trials):
             zero[t], spread = _spread(rows.numbers, scale)
             # a constant column becomes 0, not a division by nothing
             factor[t] = np.divide(1.0, spread, out=np.zeros(p), where=spread > 0)
             # by default a missing number becomes 0 once scaled, and the mark beside it carries what it means
-            fill[t] = _median(rows.numbers, zero[t]) if missing == "median" else zero[t]
+            filled[t] = _median(rows.numbers, zero[t]) if fill == "median" else zero[t]
             # a category that no training row has would have a weight of pure chance
             seen[t] = np.bincount(rows.categories[rows.categories >= 0], minlength=layout.width) > 0
-        return cls(layout, zero, factor, fill, seen, layout.entries >= DENSE_SHARE * layout.width)
+        return cls(layout, zero, factor, filled, seen, layout.entries >= DENSE_SHARE * layout.width)
 
     def __call__(self, table: pa.Table) -> Any:
         """Features of typed rows, by the first trial."""
@@ -234,7 +235,7 @@ class Encoder:
         return folded, intercept - (slopes * self.low[trials]).sum(axis=1), slopes * self.fill[trials]
 
 
-def _spread(numbers: Floats, scale: Scale) -> tuple[Floats, Floats]:
+def _spread(numbers: Floats, scale: str) -> tuple[Floats, Floats]:
     """What to subtract from and divide by in every column: mean and deviation, minimum and range, or 0 and 1."""
     if scale == "none":
         return np.zeros(numbers.shape[1]), np.ones(numbers.shape[1])

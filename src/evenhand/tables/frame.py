@@ -64,6 +64,10 @@ class Frame(ABC):
     def read(self) -> pa.Table:
         """All rows at once."""
 
+    def in_memory(self) -> InMemory:
+        """The same with all rows in memory."""
+        return InMemory(self.read(), self.name, broken=self.broken, skipped=self.skipped, dialect=self.dialect)
+
     def __str__(self) -> str:
         """What was read: rows, columns, and how a text file is written."""
         said = f", {self.dialect}" if self.dialect is not None else ""
@@ -113,3 +117,7 @@ class InMemory(Frame):
     def read(self) -> pa.Table:
         """All rows at once."""
         return self.table
+
+    def in_memory(self) -> InMemory:
+        """Itself."""
+        return self

@@ -109,6 +109,8 @@ def code_column(chunks: Iterator[pa.Array], column: GroupColumn, missing: Sequen
     coded: list[Indices] = []
     ordered = False
     for chunk in chunks:
+        if pa.types.is_nested(chunk.type) or pa.types.is_binary(chunk.type):
+            raise TableError(f"column {column.name!r} holds {chunk.type}: make it text or numbers.")
         if column.edges:
             coded.append(_bin(chunk, column, missing))
             continue

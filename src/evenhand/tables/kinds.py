@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evenhand.tables.arrow import is_text, undictionary
+from evenhand.tables.writing import time_text
 
 __all__ = [
     "LARGEST",
@@ -24,9 +25,9 @@ __all__ = [
     "as_text",
     "blank",
     "cleaned",
+    "kind_of",
     "look",
     "read_as",
-    "time_text",
 ]
 
 Kind = Literal["number", "yes/no", "date", "category", "text", "image", "vector", "other"]
@@ -166,24 +167,33 @@ def _typed(column: Iterator[pa.Array], kind: pa.DataType) -> Values:
             numbers = chunk.fill_null(-2).to_numpy(zero_copy_only=False)
             ups = bool(numbers[0] == last + 1 or (last < 0 and numbers[0] == 1)) and bool((np.diff(numbers) == 1).all())
             last = int(numbers[-1])
-    found.counts_up = ups
-    if is_.is_boolean(kind):
-        found.kind = "yes/no"
-    elif is_.is_integer(kind) or is_.is_floating(kind):
-        found.kind = "number"
-    elif is_.is_timestamp(kind) or is_.is_duration(kind):
-        found.kind = "date" if is_.is_timestamp(kind) else "number"
-    elif is_.is_binary(kind):
-        found.kind = "image"
-    elif (is_.is_list(kind) or is_.is_fixed_size_list(kind) or is_.is_large_list(kind)) and is_.is_floating(
-        kind.value_type
-    ):
-        found.kind = "vector"
-    else:
-        found.kind, found.note = "other", f"{kind}, which no learner can use"
+    found.counts_up, found.kind = ups, kind_of(kind)
+    if found.kind == "other":
+        found.note = f"{kind}, which no learner can use"
     if found.missing == found.rows:
         found.kind, found.note = "other", "no values at all"
     return found
+
+
+def kind_of(kind: pa.DataType) -> Kind:
+    """What a column holds by its Arrow type alone.
+
+    >>> kind_of(pa.int8()), kind_of(pa.string()), kind_of(pa.list_(pa.string()))
+    ('number', 'category', 'other')
+    """
+    is_ = pa.types
+    if is_text(kind) or is_.is_null(kind):
+        return "category"
+    if is_.is_boolean(kind):
+        return "yes/no"
+    if is_.is_integer(kind) or is_.is_floating(kind) or is_.is_duration(kind):
+        return "number"
+    if is_.is_timestamp(kind):
+        return "date"
+    if is_.is_binary(kind):
+        return "image"
+    listed = is_.is_list(kind) or is_.is_fixed_size_list(kind) or is_.is_large_list(kind)
+    return "vector" if listed and is_.is_floating(kind.value_type) else "other"
 
 
 # -------------------------------------------------------------------- reading
@@ -202,7 +212,8 @@ def cleaned(column: Any, decimal: str | None = None) -> pa.Array:
     ['1000.50', '12']
     """
     texts = undictionary(_one(column))
-    bare = pc.replace_substring_regex(texts, r"[^\d.,eE+-]", "")
+    # brackets stay, so that (1,000) is refused: it means a negative number
+    bare = pc.replace_substring_regex(texts, r"[^\pL\pN.,+()-]", "")
     return pc.replace_substring(bare, "." if decimal == "," else ",", "")
 
 
@@ -281,11 +292,6 @@ def as_text(column: pa.Array) -> pa.Array:
     if is_.is_null(column.type) or is_.is_integer(column.type):
         return column.cast(pa.string())
     return pa.array([None if value is None else str(value) for value in column.to_pylist()], pa.string())
-
-
-def time_text(value: Any) -> str:
-    """A time as text, without the clock where it is midnight."""
-    return str(value.isoformat()).removesuffix("T00:00:00")
 
 
 def bad_rows(column: Any, read: pa.Array, kind: Kind, missing: Sequence[str] = ()) -> dict[int, str]:

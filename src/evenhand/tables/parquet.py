@@ -17,7 +17,7 @@ from evenhand.tables.arrow import is_text, plain, plain_schema
 from evenhand.tables.frame import BATCH, Frame
 from evenhand.tables.problems import TableError
 
-__all__ = ["ParquetFiles", "larger_than"]
+__all__ = ["ParquetFiles"]
 
 SAMPLED_ROW_GROUPS = 4
 SAMPLE = 10_000
@@ -191,8 +191,3 @@ def _take(file: Path, row_group: int, rows: Ints, columns: list[str]) -> list[pa
                 taken.append(pa.Table.from_batches([batch.take(pa.array(rows[start:stop] - first))]).select(columns))
             first += batch.num_rows
     return taken
-
-
-def larger_than(path: str | Path, rows: int) -> bool:
-    """Whether the Parquet files of a path hold more rows than this."""
-    return sum(size for _, _, size in ParquetFiles(path).pieces) > rows

@@ -22,8 +22,9 @@ from evenhand.tables.dialect import LARGEST_UNPACKED, Dialect, Format, Text, tel
 from evenhand.tables.frame import BATCH, Frame, InMemory
 from evenhand.tables.parquet import ParquetFiles
 from evenhand.tables.problems import TableError, names
+from evenhand.tables.writing import unguarded, unguarded_text
 
-__all__ = ["BATCH", "Format", "Frame", "InMemory", "check_format", "is_parquet", "read"]
+__all__ = ["BATCH", "Format", "Frame", "InMemory", "check_format", "column_names", "is_parquet", "native", "read"]
 
 STREAMED = 256 << 20
 """A text file with more bytes than this is read in chunks, again at each pass, and never as a whole."""
@@ -41,7 +42,8 @@ class CsvFile(Frame):
         super().__init__(text.name, dialect=dialect)
         self._text, self._dialect = text, dialect
         kept = _kept_columns(text.name, dialect.names, self._chunks(dialect.names[-1:]))
-        self._schema = pa.schema([(name, pa.string()) for name in kept])
+        self._bare = {unguarded_text(name): name for name in kept}
+        self._schema = pa.schema([(name, pa.string()) for name in self._bare])
         self._rows = sum(chunk.num_rows for chunk in self._chunks(kept[:1]))
 
     @property
@@ -54,12 +56,12 @@ class CsvFile(Frame):
 
     def column(self, name: str) -> Iterator[pa.Array]:
         """One column, chunk by chunk."""
-        return (chunk.column(0) for chunk in self._chunks([name]))
+        return (unguarded(chunk.column(0)) for chunk in self._chunks([self._bare[name]]))
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]:
         """These columns of all rows, some rows at a time."""
-        for chunk in self._chunks(columns):
-            table = pa.Table.from_batches([chunk])
+        for chunk in self._chunks([self._bare[name] for name in columns]):
+            table = pa.table([unguarded(column) for column in chunk.columns], names=list(columns))
             yield from (table.slice(start, BATCH) for start in range(0, table.num_rows, BATCH))
 
     def take(self, rows: Ints, columns: Sequence[str]) -> pa.Table:
@@ -95,7 +97,8 @@ def is_parquet(data: object) -> bool:
 def check_format(inputs: Sequence[Any], form: Format) -> None:
     """Refuse what is said of CSV files if there is no such file."""
     files = [each for each in inputs if isinstance(each, str | Path) and not is_parquet(each)]
-    if form.given() and not files:
+    frames = [each for each in inputs if isinstance(each, Frame) and each.dialect is not None]
+    if form.given() and not (files or frames):
         raise TableError(f"{form.given()[0]} has no effect: it is about CSV files, and there is none.")
 
 
@@ -121,6 +124,14 @@ def read(data: Any, form: Format | None = None, *, name: str | None = None, larg
     return frame
 
 
+def column_names(data: Any, form: Format | None = None) -> list[str]:
+    """The names of the columns; of a text file's rows only the beginning is read."""
+    path = Path(data) if isinstance(data, str | Path) else None
+    if path is None or not path.exists() or is_parquet(path) or _ending(path.name) not in _TEXT:
+        return list(read(data, form).schema.names)
+    return [unguarded_text(name) for name in tell(Text(path.name, path), form or Format()).names]
+
+
 def _read(data: Any, form: Format, name: str | None, largest: int) -> Frame:
     if isinstance(data, str | Path):
         path = Path(data)
@@ -132,24 +143,29 @@ def _read(data: Any, form: Format, name: str | None, largest: int) -> Frame:
         if _KINDS.get(Path(text.name).suffix.lower()) == "parquet":
             return _parquet_bytes(text)
         return _file(text, form)
-    return _native(data)
+    return data if isinstance(data, Frame) else native(data)
 
 
 # -------------------------------------------------------------------- text files
 
 
 def _file(text: Text, form: Format) -> Frame:
-    suffixes = [suffix.lower() for suffix in Path(text.name).suffixes if suffix.lower() not in _PACKED]
-    ending = suffixes[-1] if suffixes else ""
+    ending = _ending(text.name)
     if _KINDS.get(ending) == "json":
         return _json(text)
     if ending not in _TEXT and not ending[1:].isdecimal():  # a name such as "people 2.1"
         raise TableError(f"{text.name}: {ending} files cannot be read; save the table as CSV, JSON lines or Parquet.")
     dialect = tell(text, form)
-    _check_names(text.name, dialect.names)
+    _check_names(text.name, [unguarded_text(each) for each in dialect.names])
     if not isinstance(text.at, bytes) and text.size > STREAMED:
         return CsvFile(text, dialect)
     return _csv(text, dialect)
+
+
+def _ending(name: str) -> str:
+    """The ending of a file's name, apart from how it is packed."""
+    suffixes = [suffix.lower() for suffix in Path(name).suffixes if suffix.lower() not in _PACKED]
+    return suffixes[-1] if suffixes else ""
 
 
 def _csv(text: Text, dialect: Dialect) -> Frame:
@@ -168,6 +184,8 @@ def _csv(text: Text, dialect: Dialect) -> Frame:
             # once more, slower: the reader knows the numbers of rows only where it reads one after the other
             table = pacsv.read_csv(pa.BufferReader(data), **_noting(options, dialect, skipped))
     table = _without_blank_rows(table.select(_kept_columns(text.name, dialect.names, [table])))
+    bare = [unguarded_text(name) for name in table.column_names]
+    table = pa.table([unguarded(column) for column in table.columns], names=bare)
     return InMemory(table, text.name, skipped=skipped, dialect=dialect)
 
 
@@ -339,7 +357,8 @@ def _parquet_bytes(text: Text) -> Frame:
     return InMemory(plain(table), text.name)
 
 
-def _native(data: Any) -> Frame:
+def native(data: Any) -> Frame:
+    """A frame of any library or an array of numbers, with any number of rows."""
     if isinstance(data, np.ndarray):
         return _array(data)
     if isinstance(data, pa.Table):

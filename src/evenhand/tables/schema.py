@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Literal, Self
 
@@ -16,10 +16,10 @@ import pyarrow as pa
 
 from evenhand.tables.arrow import is_text
 from evenhand.tables.frame import Frame
-from evenhand.tables.kinds import Kind, Values, bad_rows, cleaned, look, read_as
+from evenhand.tables.kinds import Kind, Values, bad_rows, cleaned, kind_of, look, read_as
 from evenhand.tables.problems import TableError, missing_column, names, raise_all
 
-__all__ = ["Column", "Columns", "Rows", "Schema", "Use", "infer"]
+__all__ = ["Column", "Columns", "Rows", "Schema", "Use", "infer", "refuse_rows", "typed_schema"]
 
 Use = Literal["feature", "label", "group", "id", "unit", "ignored"]
 
@@ -69,6 +69,23 @@ class Columns:
     max_categories: int | None = None
     needs_numbers: bool = False
 
+    @classmethod
+    def of(cls, **given: Any) -> Self:
+        """The same from what a user gives: a name stands for a list of one, None for nothing; names are text.
+
+        >>> Columns.of(groups="sex", ignore=None, text=["review"])
+        Columns(label=None, groups=('sex',), id=None, features=None, ignore=(), numbers=(), text=('review',), ...)
+        """
+        several = {field.name for field in fields(cls) if str(field.type).startswith("tuple")}
+        plain = {}
+        for name, value in given.items():
+            if name not in several or (name == "features" and value is None):
+                plain[name] = value
+            else:
+                values = () if value is None else (value,) if isinstance(value, str) else value
+                plain[name] = tuple(str(each) for each in values)
+        return cls(**plain)
+
 
 @dataclass(frozen=True)
 class Column:
@@ -96,9 +113,14 @@ class Rows:
 
     def refuse(self, name: str) -> pa.Table:
         """The table, if no row is refused."""
-        if self.problems:
-            raise TableError(refused_text(name, self.problems))
+        refuse_rows(name, self.problems)
         return self.table
+
+
+def refuse_rows(name: str, problems: Mapping[int, str]) -> None:
+    """Refuse a table in which rows cannot be used."""
+    if problems:
+        raise TableError(refused_text(name, problems))
 
 
 def refused_text(name: str, problems: Mapping[int, str]) -> str:
@@ -186,13 +208,24 @@ class Schema:
             if name not in there:
                 found[name] = read_as(pa.nulls(table.num_rows), column.kind)
                 continue
-            raw = table.column(name)
-            decimal = column.decimal or self.decimal
-            raw = cleaned(raw, decimal) if column.cleaned and is_text(raw.type) else raw
-            found[name] = read_as(raw, column.kind, self.missing, decimal)
+            raw = self._bare(column, table.column(name))
+            found[name] = self._values(column, raw)
             for row, why in bad_rows(raw, found[name], column.kind, self.missing).items():
                 problems.setdefault(start + row, f"{name}: {why}")
         return Rows(pa.table(found), problems)
+
+    def read_column(self, name: str, raw: Any) -> pa.Array:
+        """The values of one column; what is none of its kind is missing."""
+        return self._values(self[name], self._bare(self[name], raw))
+
+    def _values(self, column: Column, bare: Any) -> pa.Array:
+        return read_as(bare, column.kind, self.missing, column.decimal or self.decimal)
+
+    def _bare(self, column: Column, raw: Any) -> Any:
+        """Texts of numbers without signs such as `$`, where the column is read so."""
+        if column.cleaned and is_text(raw.type):
+            return cleaned(raw, column.decimal or self.decimal)
+        return raw
 
     def batches(self, frame: Frame, columns: Sequence[str] = ()) -> Iterator[tuple[Rows, pa.Table]]:
         """The features of all rows of a frame, some rows at a time, each with further columns as they are."""
@@ -200,6 +233,10 @@ class Schema:
         for batch in frame.batches(list(dict.fromkeys([*self.features, *columns]))):
             yield self.read(batch, start), batch.select(list(columns))
             start += batch.num_rows
+
+    def only(self, names: Sequence[str]) -> Self:
+        """The schema with these features alone."""
+        return replace(self, columns=tuple(c for c in self.columns if c.use != "feature" or c.name in names))
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
@@ -328,9 +365,10 @@ def _note(values: Values) -> str:
     return values.note
 
 
-def without(schema: Schema, used: Sequence[str]) -> Schema:
-    """The schema with no other features than these."""
-    return replace(
-        schema,
-        columns=tuple(c if c.name in used or c.use != "feature" else replace(c, use="ignored") for c in schema.columns),
-    )
+def typed_schema(types: pa.Schema) -> Schema:
+    """The schema of rows that are typed already, all of whose columns are features: texts are categories as they are.
+
+    >>> typed_schema(pa.schema({"age": pa.int64(), "job": pa.string()})).summary()
+    '1 number, 1 category'
+    """
+    return Schema(tuple(Column(field.name, kind_of(field.type), "feature") for field in types))

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping
+from typing import Literal
 
-from evenhand.tables.problems import TableError, names
+from evenhand.tables.problems import names
 
-__all__ = ["alike", "check_spellings", "merged_spellings"]
+__all__ = ["Spellings", "alike", "check_spellings", "merged_spellings"]
 
+Spellings = Literal["refuse", "merge"]
+"""What becomes of texts that differ only by their spelling: refused, or each the most frequent of its spellings."""
 _LONGEST_LOOKED_AT = 200
 
 
@@ -49,9 +52,3 @@ def check_spellings(counts: Mapping[str, int], what: str) -> str | None:
 def merged_spellings(counts: Mapping[str, int]) -> dict[str, str]:
     """For every spelling but the most frequent one of a text, that one."""
     return {text: each[0] for each in _variants(counts) for text in each[1:]}
-
-
-def refuse_spellings(counts: Mapping[str, int], what: str) -> None:
-    """Refuse texts that cannot be told apart by a person."""
-    if (problem := check_spellings(counts, what)) is not None:
-        raise TableError(problem)

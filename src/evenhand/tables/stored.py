@@ -9,8 +9,8 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evenhand.tables.kinds import time_text
 from evenhand.tables.schema import Schema
+from evenhand.tables.writing import time_text
 
 if TYPE_CHECKING:
     import pandas as pd

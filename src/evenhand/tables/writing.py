@@ -6,16 +6,19 @@ A cell that a spreadsheet would run as a formula gets an apostrophe before it; `
 from __future__ import annotations
 
 import csv
+import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date, time, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["guarded_cell", "unguarded", "write_csv", "write_table"]
+__all__ = ["guarded_cell", "time_text", "unguarded", "unguarded_text", "write_csv", "write_table"]
 
+_GUARDED = r"^'+[=+\-@\t\r]"
 _RUN = re.compile(r"'*[=+\-@\t\r]")  # what a spreadsheet would run, also if apostrophes come before it
 
 
@@ -35,40 +38,71 @@ def guarded_cell(value: object) -> Any:
     return value
 
 
-def unguarded(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Cells of text as they were before `guarded_cell`."""
+def unguarded(column: Any) -> Any:
+    """An Arrow column of text as it was before `guarded_cell`."""
     import pyarrow.compute as pc
 
-    guarded = pc.match_substring_regex(column, r"^'+[=+\-@\t\r]")
+    # few columns hold an apostrophe first, and looking for one is quick
+    if not pc.any(pc.starts_with(column, "'")).as_py():
+        return column
+    guarded = pc.match_substring_regex(column, _GUARDED)
     return pc.if_else(guarded, pc.utf8_slice_codeunits(column, 1), column) if pc.any(guarded).as_py() else column
+
+
+def unguarded_text(text: str) -> str:
+    """A text as it was before `guarded_cell`.
+
+    >>> unguarded_text("'=cmd()"), unguarded_text("'tis")
+    ('=cmd()', "'tis")
+    """
+    return text[1:] if re.match(_GUARDED, text) else text
+
+
+def time_text(value: date | time) -> str:
+    """A date or a time as text, without the clock where it is midnight.
+
+    >>> time_text(date(2026, 11, 30))
+    '2026-11-30'
+    """
+    return value.isoformat().removesuffix("T00:00:00")
 
 
 def write_csv(path: Path, names: Sequence[str], rows: Iterable[Sequence[object]]) -> int:
     """Write rows as CSV; returns their number."""
     count = 0
     with path.open("w", newline="", encoding="utf-8") as file:
+        # in quotes, where a reader could take the first line for a comment, or another sign for the separator
+        odd = any(re.search(r"[;\t|]|^\s*#|^sep=", name) for name in names)
+        csv.writer(file, quoting=csv.QUOTE_ALL if odd else csv.QUOTE_MINIMAL).writerow(map(guarded_cell, names))
         writer = csv.writer(file)
-        writer.writerow([guarded_cell(name) for name in names])
         for row in rows:
             writer.writerow([guarded_cell(value) for value in row])
             count += 1
     return count
 
 
-def write_table(path: Path, table: pa.Table, first: Sequence[str] = ()) -> None:
-    """Write a table as CSV, or as Parquet if the path ends so; the columns of `first` come first."""
-    order = [*first, *(name for name in table.column_names if name not in first)]
-    table = table.select(order)
-    if path.suffix.lower() in (".parquet", ".pq"):
+def write_table(path: Path, table: pa.Table, *, ending: str | None = None) -> None:
+    """Write a table as CSV, or as Parquet if the path's ending, or the one given in its place, says so."""
+    if (ending or path.suffix).lower() in (".parquet", ".pq"):
         import pyarrow.parquet as pq
 
         pq.write_table(table, path)
         return
-    from evenhand.tables.kinds import time_text
 
-    def rows() -> Iterable[Sequence[object]]:
+    def rows() -> Iterator[Sequence[object]]:
         for batch in table.to_batches(20_000):
             for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                yield [time_text(value) if hasattr(value, "isoformat") else value for value in row]
+                yield [_cell(value) for value in row]
 
-    write_csv(path, order, rows())
+    write_csv(path, table.column_names, rows())
+
+
+def _cell(value: Any) -> Any:
+    """A value as a cell that reads back as the same: nothing for a missing number, durations in days."""
+    if isinstance(value, float) and value != value:
+        return None
+    if isinstance(value, timedelta):
+        return value / timedelta(days=1)
+    if isinstance(value, date | time):
+        return time_text(value)
+    return json.dumps(value, default=str) if isinstance(value, list | dict) else value

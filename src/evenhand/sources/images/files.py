@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pandas as pd
-import pyarrow.dataset as ds
 from numpy.typing import NDArray
 
 from evenhand.arrays import Values
 from evenhand.errors import InputError
-from evenhand.sources.table.grouping import GroupColumn, code_column, group_column, intersect
-from evenhand.sources.table.problems import TableError, missing_column
-from evenhand.sources.table.reading import CsvFormat, is_parquet, read
+from evenhand.tables.groups import GroupRule, find_groups
+from evenhand.tables.kinds import read_as
+from evenhand.tables.labels import find_labels
+from evenhand.tables.problems import TableError, missing_column
+from evenhand.tables.reading import column_names, read
 
 __all__ = ["SUFFIXES", "Part", "is_manifest", "listed", "tree"]
 
@@ -42,45 +41,37 @@ def _branch(folder: Path) -> Part:
 def is_manifest(table: object, path: str = "path") -> bool:
     """Whether a table names image files in its column `path`."""
     try:
-        first = _first_row(table)
-    except (ValueError, OSError):
+        # the names first: a large table is not read to look at it
+        if path not in column_names(table):
+            return False
+        first = next(chunk for chunk in read(table).column(path) if len(chunk))
+    except InputError:
         return False
-    return path in first and Path(str(first[path])).suffix.lower() in SUFFIXES
-
-
-def _first_row(table: object) -> dict[str, Any]:
-    """The first row alone: a large table is not read to look at it."""
-    if not isinstance(table, str | Path):
-        rows = read(table, CsvFormat()).table.slice(0, 1).to_pylist()
-    elif is_parquet(table):
-        head = next(ds.dataset(table, format="parquet").to_batches(batch_size=1), None)
-        rows = [] if head is None else head.slice(0, 1).to_pylist()
-    else:
-        rows = pd.read_csv(table, nrows=1, sep="\t" if ".tsv" in Path(table).suffixes else ",").to_dict("records")
-    return dict(rows[0]) if rows else {}
+    return Path(str(first[0].as_py())).suffix.lower() in SUFFIXES
 
 
 def listed(
     table: object, label: str, groups: Sequence[str], path: str, split: str
 ) -> tuple[dict[str, Part], list[str]]:
     """Files named by a table, with the columns that tell label, group and part; and the groups of the training part."""
-    frame = read(table, CsvFormat())
-    columns = frame.table.column_names
+    frame = read(table).in_memory()
+    columns = frame.schema.names
     wanted = [(path, "the image's path"), (label, "label"), *([(split, "split")] if split in columns else [])]
     for name, what in wanted:
         if name not in columns:
             raise TableError(f"{frame.name}: {missing_column(name, columns, what)}")
-        if frame.table.column(name).null_count:
-            raise TableError(f"{frame.name}: column {name!r} is missing in some rows; remove them.")
-    parts = [group_column(text, columns) for text in groups]
-    found = intersect([part.name for part in parts], [code_column(frame.column(part.name), part) for part in parts])
+    found, _ = find_groups(frame, GroupRule(tuple(groups)))
+    labels = find_labels(frame, label)
     home = Path(table).parent if isinstance(table, str | Path) else Path()
-    labels = code_column(frame.column(label), GroupColumn(label))
-    files = [home / str(name) for name in frame.table.column(path).to_pylist()]
-    y, group = np.array(labels.values)[labels.codes], np.array(found.names)[found.codes]
+    said = {name: read_as(frame.table.column(name), "category").to_pylist() for name, _ in wanted}
+    for name, _ in wanted:
+        if any(not value for value in said[name]):
+            raise TableError(f"{frame.name}: column {name!r} is missing in some rows; remove them.")
+    files = [home / name for name in said[path]]
+    y, group = np.array(labels.classes)[labels.codes], np.array(found.names)[found.codes]
     if split not in columns:
         return {"train": (files, y, group)}, list(found.names)
-    kind = np.array([str(value) for value in frame.table.column(split).to_pylist()])
+    kind = np.array(said[split])
     strange = sorted(set(kind.tolist()) - {"train", "test"})
     if strange:
         raise TableError(f"{frame.name}: column {split!r} must say 'train' or 'test', not {strange[0]!r}.")

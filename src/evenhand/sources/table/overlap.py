@@ -4,50 +4,54 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from evenhand.sources.table.parquet import ParquetFiles
-from evenhand.sources.table.problems import TableError
-from evenhand.sources.table.reading import CsvFormat, read
-from evenhand.sources.table.twins import copies, in_pool, row_keys, too_many_shared
-
-if TYPE_CHECKING:
-    from evenhand.sources.table.pool import Columns
-    from evenhand.sources.table.reading import Frame
+from evenhand.tables.frame import Frame
+from evenhand.tables.problems import TableError
+from evenhand.tables.reading import read
+from evenhand.tables.twins import copies, in_pool, row_keys, too_many_shared
 
 __all__ = ["check_apart", "duplicates", "fingerprint"]
 
 
-def check_apart(pool: Frame | ParquetFiles, test: Frame, columns: Columns) -> tuple[str, ...]:
+def check_apart(
+    data: Frame, pool: pa.Table | None, name: str, test: pa.Table, *, id: str | None, unit: str | None
+) -> tuple[str, ...]:
     """Refuse test rows that are also pool rows; returns notes on what could not be ruled out.
 
     Ids decide if there are any. Otherwise two rows are the same if all columns that both tables have are equal, unless
     rows of the pool equal each other as often: then that is coincidence, and a note says so.
+
+    Args:
+        data: the pool as it was read.
+        pool: its rows, all columns of both tables read in one way; None if they stay on disk.
+        name: of the test table.
+        test: its rows.
+        id: the column of ids.
+        unit: the column of units that stay on one side of every split.
     """
-    for column, what in ((columns.id, "ids"), (columns.split_by, "units")):
+    for column, what in ((id, "ids"), (unit, "units")):
         if column is None:
             continue
-        if column not in test.schema.names:
-            raise TableError(
-                f"the test part ({test.name}) has no column {column!r}: nobody can tell whether it is apart."
-            )
-        shared = _shared(pool, test, column)
+        if column not in test.column_names:
+            raise TableError(f"the test part ({name}) has no column {column!r}: nobody can tell whether it is apart.")
+        shared = _shared(data, test, column)
         if shared:
             raise TableError(
                 f"{shared:,} test rows have {what} of the pool (column {column!r}): take them out of one of the two."
             )
-    if columns.id is not None:
+    if id is not None:
         return ()
-    if isinstance(pool, ParquetFiles):
+    if pool is None:
         return (
             "whether test rows are also in the pool was not looked at: the pool is large, and no column of ids was named",
         )
-    both = [name for name in pool.schema.names if name in test.schema.names and not _is_nested(pool, test, name)]
+    both = [each for each in pool.column_names if each in test.column_names and not _is_nested(pool, test, each)]
     # columns both tables have: an export may carry columns of its own
-    known, new = row_keys([pool.table, test.table], both)
+    known, new = row_keys([pool, test], both)
     found = np.flatnonzero(in_pool(new, known))
     if too_many_shared(len(found), len(new), known):
         rows = ", ".join(str(row + 1) for row in found[:5])
@@ -70,19 +74,19 @@ def duplicates(table: pa.Table, id: str | None) -> int:
 
 def fingerprint(data: Any) -> str:
     """A digest of a frame's names and values."""
-    table = read(data, CsvFormat()).table
+    table = read(data).read()
     found = hashlib.blake2b(json.dumps(table.column_names).encode(), digest_size=16)
     found.update(row_keys([table], table.column_names)[0].tobytes())
     return found.hexdigest()
 
 
-def _is_nested(pool: Frame, test: Frame, name: str) -> bool:
-    return any(pa.types.is_nested(frame.schema.field(name).type) for frame in (pool, test))
+def _is_nested(pool: pa.Table, test: pa.Table, name: str) -> bool:
+    return any(pa.types.is_nested(table.schema.field(name).type) for table in (pool, test))
 
 
-def _shared(pool: Frame | ParquetFiles, test: Frame, column: str) -> int:
+def _shared(pool: Frame, test: pa.Table, column: str) -> int:
     """How many test rows have a value of this column that the pool has too."""
     ours = pa.chunked_array(list(pool.column(column)))
-    new, known = row_keys([pa.table({column: test.table.column(column)}), pa.table({column: ours})], [column])
-    there = ~np.asarray(test.table.column(column).is_null().to_numpy())
+    new, known = row_keys([test.select([column]), pa.table({column: ours})], [column])
+    there = ~np.asarray(test.column(column).is_null().to_numpy())
     return int(np.count_nonzero(in_pool(new, known) & there))

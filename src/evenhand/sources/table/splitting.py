@@ -9,7 +9,7 @@ import numpy as np
 
 from evenhand.arrays import Ints, Mask
 from evenhand.sources.order import Replace
-from evenhand.sources.table.problems import TableError, names
+from evenhand.tables.problems import TableError, names
 from evenhand.uniforms import Roles
 
 __all__ = ["Sides", "UnitOrder", "assign", "check_sides"]

@@ -16,11 +16,10 @@ from evenhand.risks import Measure, accuracy_of, is_wrong
 from evenhand.sources.base import Draw
 from evenhand.sources.order import Order, Replace
 from evenhand.sources.scoring import LinearScores, by_group
-from evenhand.sources.table.encoding import Encoders, Missing, Scale, fit_encoders
-from evenhand.sources.table.parquet import ParquetRows
 from evenhand.sources.table.pool import Pool, TestPart
-from evenhand.sources.table.raw import RawRows
+from evenhand.sources.table.rows import OnDisk, RowsByNumber
 from evenhand.sources.table.splitting import UnitOrder, assign, check_sides
+from evenhand.tables.encoder import Encoder, Fill, Scale
 
 __all__ = ["Settings", "TableStream"]
 
@@ -37,11 +36,10 @@ class Settings:
 
     held_out: float
     test: TestPart | None
-    missing: Missing
+    fill: Fill
     by_training: bool
     replace: Replace
     validation: float
-    dense: bool
     scale: Scale = "standard"
     stratify: bool = True
 
@@ -59,8 +57,8 @@ class TableStream:
         settings: Settings,
         seed: int,
         trials: Sequence[int],
-        raw: RawRows | None = None,
-        raw_test: RawRows | None = None,
+        raw: RowsByNumber | None = None,
+        raw_test: RowsByNumber | None = None,
     ) -> None:
         self._pool, self._raw, self._raw_test = pool, raw, raw_test
         self._settings = settings
@@ -71,7 +69,7 @@ class TableStream:
         self._taken, self._start, self._ready = np.zeros((3, *shape), dtype=np.int64)
         self._rows: Ints = np.empty(0, dtype=np.int64)
         self._validates: Mask = np.empty(0, dtype=np.bool_)
-        self._fitted: Encoders | None = None
+        self._fitted: Encoder | None = None
         self._tests: list[TestPart] | None = None
         # made once a trial: a rule is then tested by one product, at every round that asks
         self._linear: dict[int, LinearScores] = {}
@@ -118,7 +116,8 @@ class TableStream:
 
     def _lay_out(self, wanted: Ints) -> None:
         """Put the known part of every order, at least `wanted` rows, end to end; read rows that are not in memory."""
-        on_disk = isinstance(self._pool.rows, ParquetRows)
+        source = self._pool.rows if self._raw is None else self._raw
+        on_disk = isinstance(source, OnDisk)
         rows, roles = [], []
         for t, orders in enumerate(self._orders):
             for z, order in enumerate(orders):
@@ -134,9 +133,8 @@ class TableStream:
         self._start = (np.cumsum(lengths) - lengths).reshape(self._ready.shape)
         self._rows = np.concatenate(rows)
         self._validates = np.concatenate(roles)
-        if isinstance(self._pool.rows, ParquetRows):
-            wanted_rows = np.concatenate([self._rows, *self._test_rows()])
-            (self._raw or self._pool.rows).fetch(wanted_rows)
+        if isinstance(source, OnDisk):
+            source.fetch(np.concatenate([self._rows, *self._test_rows()]))
 
     def _test_rows(self) -> list[Ints]:
         return [self._pool.by_group[z][order.test] for orders in self._orders for z, order in enumerate(orders)]
@@ -148,7 +146,7 @@ class TableStream:
             self._fitted = self._fit() if self._raw is None else None
 
     @property
-    def _encoders(self) -> Encoders:
+    def _encoders(self) -> Encoder:
         self._begin()
         assert self._fitted is not None  # only raw rows have none
         return self._fitted
@@ -166,7 +164,7 @@ class TableStream:
         rows = test.rows[part]
         return self._encoders.encode(rows, np.full(len(rows), trial))
 
-    def _fit(self) -> Encoders:
+    def _fit(self) -> Encoder:
         bounds = [*self._start[:, 0].tolist(), len(self._rows)]
         training = []
         for start, stop in itertools.pairwise(bounds):
@@ -174,7 +172,7 @@ class TableStream:
             # means and categories by training rows alone: validation rows would leak into what they are to judge
             training.append(self._pool.rows[rows[~self._validates[start:stop]] if self._settings.by_training else rows])
         settings = self._settings
-        return fit_encoders(training, self._pool.layout.width, settings.missing, settings.dense, settings.scale)
+        return Encoder.fit(self._pool.layout, training, scale=settings.scale, fill=settings.fill)
 
     def draw(self, group: Ints, size: Ints) -> Draw:
         """The next `size[t]` rows of `group[t]` for every trial t, fewer where the group runs out."""
@@ -231,7 +229,7 @@ class TableStream:
                 self._tests.append(TestPart(coded, self._pool.y[rows], self._held_out[t], rows))
         return self._tests
 
-    def encoder(self, trial: int) -> Encoders:
+    def encoder(self, trial: int) -> Encoder:
         """The encoder of one trial, by its place in the block."""
         return self._encoders.of(trial)
 

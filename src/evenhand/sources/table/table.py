@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import asdict
 from dataclasses import replace as with_changes
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,20 +16,25 @@ import pyarrow as pa
 from evenhand.arrays import Floats, Ints, Values
 from evenhand.sources.identity import digest_of, files
 from evenhand.sources.order import Replace
-from evenhand.sources.table.columns import Coded, Layout
-from evenhand.sources.table.encoding import Missing, Scale
 from evenhand.sources.table.overlap import check_apart, duplicates
-from evenhand.sources.table.parquet import ParquetFiles, ParquetRows, larger_than
-from evenhand.sources.table.pool import Columns, TestPart, make_pool, make_test
-from evenhand.sources.table.problems import TableError, names
-from evenhand.sources.table.raw import RawRows, raw_rows
-from evenhand.sources.table.reading import CsvFormat, Frame, check_effects, is_parquet, read
+from evenhand.sources.table.pool import TestPart, Wanted, make_pool, make_test
+from evenhand.sources.table.rows import FrameRows, OnDisk, RowsByNumber
 from evenhand.sources.table.stream import Settings, TableStream
+from evenhand.tables.arrow import is_text
+from evenhand.tables.encoder import Coded, Fill, Layout, Scale
+from evenhand.tables.frame import Frame, InMemory
+from evenhand.tables.groups import GroupRule
+from evenhand.tables.kinds import read_as
+from evenhand.tables.parquet import ParquetFiles
+from evenhand.tables.problems import TableError, names
+from evenhand.tables.reading import Format, check_format, read
+from evenhand.tables.schema import Columns, Schema, group_names
+from evenhand.tables.spelling import Spellings
 
-__all__ = ["Table"]
+__all__ = ["LARGE", "Table"]
 
 LARGE = 2_000_000
-DENSE_SHARE = 0.25
+"""A Parquet pool with more rows than this stays on disk."""
 
 
 class Table:
@@ -39,23 +45,29 @@ class Table:
     the trial's training rows show, never by rows that validate or test.
 
     Args:
-        data: a pandas, polars or Arrow table, or the path of a CSV file, a Parquet file or a folder of Parquet files.
+        data: a pandas, polars or Arrow table, or the path of a CSV, JSON lines or Parquet file, or of a folder of
+            Parquet files.
         label: the column to predict.
         groups: the columns that tell the group; a number may have bins, like `"age:25,45,65"`.
         features: the columns to predict from; all others unless given.
         ignore: columns to leave out.
+        numbers: columns of texts such as `$1,000` to read as numbers.
+        text, image, vector: columns that hold texts, paths of images, or vectors.
+        missing: words that stand for a missing value, beside the empty cell.
+        spellings: texts that tell groups or labels and differ only by case, blanks or Unicode form are refused
+            (`"refuse"`), or become the most frequent of their spellings (`"merge"`).
         exclude: groups to leave out, by name.
         test: a share held out of every group (at most 10,000 rows of each), a separate frame or file, or None.
         stratify: whether to hold the share out of every group; False: out of all rows at random, so that the number of
             a group's test rows varies.
         use_group_as_feature: whether to predict from the group columns too.
-        missing: a missing number is its own category (`"category"`), or the median and its own category (`"median"`).
+        fill: a missing number becomes its own category (`"category"`), or the median and its own category (`"median"`).
         scale: numbers with mean 0 and deviation 1 (`"standard"`), from 0 to 1 (`"minmax"`), or as they are (`"none"`).
         scale_by: encode by the trial's training rows (`"training"`), or by all rows outside the test part (`"pool"`).
         replace: never draw a row twice (`"never"`), or draw the two halves again once a group is used up (`"halves"`).
         validation: the share of each group's rows that validates.
-        max_categories: a text column with more values than this is refused; free text, of several words each, is
-            refused only if the learner does not take the columns as they are.
+        max_categories: a column of categories with more values than this is left out; by default 1,000, or another
+            value in nearly every row.
         unseen: refuse a test table with categories the pool does not have (`"error"`), or count them as no category
             (`"ignore"`).
         id: a column that identifies every row; it is not a feature, and a test table must not share any id.
@@ -79,17 +91,23 @@ class Table:
         label: str,
         groups: str | Sequence[str],
         features: Sequence[str] | None = None,
-        ignore: Sequence[str] = (),
+        ignore: str | Sequence[str] | None = None,
+        numbers: str | Sequence[str] | None = None,
+        text: str | Sequence[str] | None = None,
+        image: str | Sequence[str] | None = None,
+        vector: str | Sequence[str] | None = None,
+        missing: str | Sequence[str] | None = None,
+        spellings: Spellings = "refuse",
         exclude: Sequence[str] = (),
         test: Any = 0.3,
         stratify: bool = True,
         use_group_as_feature: bool = False,
-        missing: Missing = "category",
+        fill: Fill = "category",
         scale: Scale = "standard",
         scale_by: Literal["training", "pool"] = "training",
         replace: Replace = "never",
         validation: float = 0.5,
-        max_categories: int = 1000,
+        max_categories: int | None = None,
         unseen: Literal["error", "ignore"] = "error",
         id: str | None = None,
         split_by: str | None = None,
@@ -100,57 +118,46 @@ class Table:
         encoding: str | None = None,
         name: str | None = None,
     ) -> None:
-        _check_choice("missing", missing, ("category", "median"))
+        _check_choice("fill", fill, ("category", "median"))
         _check_choice("scale", scale, ("standard", "minmax", "none"))
         _check_choice("scale_by", scale_by, ("training", "pool"))
         _check_choice("replace", replace, ("never", "halves"))
         _check_choice("unseen", unseen, ("error", "ignore"))
+        _check_choice("spellings", spellings, ("refuse", "merge"))
         _check_share("validation", validation)
-        columns = Columns(
-            label=str(label),
-            groups=(groups,) if isinstance(groups, str) else tuple(map(str, groups)),
-            features=None if features is None else tuple(features),
-            ignore=tuple(ignore),
-            exclude=tuple(exclude),
-            use_group_as_feature=use_group_as_feature,
-            max_categories=max_categories,
-            unseen=unseen,
-            id=id,
-            split_by=split_by,
-            merge_below=merge_below,
-        )
+        if merge_below < 0:
+            raise TableError(f"merge_below must be a number of rows from 0 up, got {merge_below!r}.")
+        columns = Columns.of(
+            label=str(label), groups=groups, id=id, features=features, ignore=ignore, numbers=numbers, text=text,
+            image=image, vector=vector, missing=missing, decimal=decimal, unit=split_by,
+            use_group_as_feature=use_group_as_feature, max_categories=max_categories,
+        )  # fmt: skip
+        rule = GroupRule(columns.groups, tuple(exclude), merge_below, spellings == "merge", columns.missing)
+        self._wanted = Wanted(columns, rule, unseen)
         own_test = test is not None and not isinstance(test, int | float)
-        inputs = [data, test] if own_test else [data]
-        check_effects(inputs, {"separator": separator, "decimal": decimal, "encoding": encoding})
+        inputs, form = [data, test] if own_test else [data], Format(separator, decimal, encoding)
+        check_format(inputs, form)
         if unseen == "ignore" and not own_test:
             raise TableError("unseen='ignore' has no effect: it is about a test table of its own.")
         if not stratify and (split_by is not None or own_test or test is None):
             raise TableError(
                 "stratify=False has no effect here: it is about a share of the rows (test=0.3), and does not go with split_by."
             )
-        if merge_below < 0:
-            raise TableError(f"merge_below must be a number of rows from 0 up, got {merge_below!r}.")
-        form = CsvFormat(separator, decimal, encoding or "utf-8", text=() if id is None else (id,))
-        if on_disk is None:
-            on_disk = is_parquet(data) and larger_than(data, LARGE)
-        if on_disk and not is_parquet(data):
+        frame = read(data, form)
+        if on_disk and not isinstance(frame, ParquetFiles):
             raise TableError("on_disk=True needs the path of a Parquet file or of a folder of them.")
-        self._data = ParquetFiles(data) if on_disk else read(data, form)
-        self._pool = make_pool(self._data, columns)
-        self._test_data: Frame | None = None
-        self._raw: tuple[RawRows, RawRows | None] | None = None
-        part, notes = self._test_part(test, columns, form)
-        self._columns = columns
-        layout = self._pool.layout
-        entries = len(layout.numbers) + len(layout.gaps) + len(layout.categories)
+        stays = on_disk or (on_disk is None and isinstance(frame, ParquetFiles) and len(frame) > LARGE)
+        self._data: Frame = frame if stays else frame.in_memory()
+        self._pool = make_pool(self._data, self._wanted)
+        self._test: tuple[InMemory, pa.Table] | None = None
+        part, notes = self._test_part(test, form)
         self._settings = Settings(
             held_out=part if isinstance(part, float) else 0.0,
             test=None if isinstance(part, float) else part,
-            missing=missing,
+            fill=fill,
             by_training=scale_by == "training",
             replace=replace,
             validation=float(validation),
-            dense=entries >= DENSE_SHARE * layout.width,
             scale=scale,
             stratify=stratify,
         )
@@ -159,22 +166,35 @@ class Table:
         self.notes = (*self._pool.notes, *notes)
         self.inputs = tuple(Path(given) for given in inputs if isinstance(given, str | Path))
 
-    def _test_part(
-        self, test: Any, columns: Columns, form: CsvFormat
-    ) -> tuple[float | TestPart | None, tuple[str, ...]]:
+    def _test_part(self, test: Any, form: Format) -> tuple[float | TestPart | None, tuple[str, ...]]:
         if test is None:
             return 0.0, ()
         if isinstance(test, int | float):
             _check_share("test as a share", test)
             return float(test), ()
-        self._test_data = read(test, form)
-        part, notes = make_test(self._test_data, columns, self._pool)
-        return part, (*notes, *check_apart(self._data, self._test_data, columns))
+        frame = read(test, form).in_memory()
+        part, typed, notes = make_test(frame, self._wanted, self._pool)
+        self._test = (frame, typed)
+        shown = self._shown(frame.table)
+        pool = None if isinstance(self._data, ParquetFiles) else self._shown(self._data.read())
+        columns = self._wanted.columns
+        apart = check_apart(self._data, pool, frame.name, shown, id=columns.id, unit=columns.unit)
+        return part, (*notes, *apart)
+
+    @property
+    def schema(self) -> Schema:
+        """What the columns hold and what they are used for."""
+        return self._pool.schema
+
+    @property
+    def was_read(self) -> tuple[str, str]:
+        """What a user is shown before anything is spent: what was read, and what the columns are."""
+        return f"read {self._data}", self._pool.schema.summary()
 
     @property
     def label(self) -> str:
         """The column to predict."""
-        return self._columns.label
+        return str(self._wanted.columns.label)
 
     @property
     def column_names(self) -> list[str]:
@@ -214,24 +234,27 @@ class Table:
 
     @property
     def feature_columns(self) -> list[str]:
-        """The columns to predict from."""
-        return [*self._pool.layout.columns, *self._pool.texts]
+        """The columns that are encoded."""
+        return self._pool.layout.columns
 
     @property
     def description(self) -> dict[str, Any]:
         """What decides the draws of this table, as plain values: columns, groups, splits, encoding, and its size."""
-        settings = self._settings
-        own = self._test_data
-        test = settings.held_out if own is None else f"{own.name}, {own.table.num_rows:,} rows"
+        settings, wanted = self._settings, self._wanted
+        said = {key: value for key, value in asdict(wanted.columns).items() if key not in ("needs_numbers", "unit")}
+        kept = ("fill", "scale", "by_training", "replace", "validation", "stratify")
+        own = self._test
         return {
-            **asdict(self._columns),
-            "features": self.feature_columns,
+            **said,
+            "exclude": wanted.groups.exclude,
+            "merge_below": wanted.groups.merge_below,
+            "merge_spellings": wanted.groups.merge_spellings,
+            "unseen": wanted.unseen,
+            "split_by": wanted.columns.unit,
+            "features": list(self._pool.schema.features),
             "rows": int(self.counts.sum()),
-            "test": test,
-            **{
-                key: getattr(settings, key)
-                for key in ("missing", "scale", "by_training", "replace", "validation", "stratify")
-            },
+            "test": settings.held_out if own is None else f"{own[0].name}, {len(own[0]):,} rows",
+            **{key: getattr(settings, key) for key in kept},
         }
 
     @property
@@ -255,68 +278,58 @@ class Table:
         """A text that differs where the rows, their columns, or how they are split and encoded differ."""
         pool = self._pool
         rows = files(self._data.files) if isinstance(self._data, ParquetFiles) else pool.rows
-        about = (self._columns, self._settings, pool.layout, pool.classes)
-        texts = [digest_of(*self._text_of(name)) for name in pool.texts]
+        about = (self._wanted, self._settings, pool.layout, pool.classes)
+        # the files of a pool on disk stand for its texts
+        texts = [] if isinstance(self._data, ParquetFiles) else self._texts(pool.typed)
         return digest_of(*about, pool.groups, pool.units, pool.y, rows, *texts)
 
-    def _text_of(self, name: str) -> list[str | None]:
-        if isinstance(self._data, ParquetFiles):
-            return []  # its files stand for it
-        found: list[str | None] = self._data.table.column(name).to_pylist()
-        return found
+    def _texts(self, typed: pa.Table) -> list[list[Any]]:
+        """The features that are not among the coded ones."""
+        return [typed.column(name).to_pylist() for name in self.schema.features if not self.schema[name].encoded]
 
     def open(self, seed: int, trials: Sequence[int]) -> TableStream:
         """The draws of these trials, with columns as numbers."""
-        if self._pool.texts:
+        if not self._pool.layout.width:
             raise TableError(
-                f"column {names(self._pool.texts)} is free text, with more than max_categories="
-                f"{self._columns.max_categories:,} values, which this learner cannot use: ignore it (ignore=[...], --ignore), "
-                "or give a Pipeline that takes it by its name, such as ColumnTransformer([('text', TfidfVectorizer(), "
-                f"{self._pool.texts[0]!r}), ...])."
+                f"no column can be made numbers: {names(self.schema.features)} are kept as they are. Give a Pipeline that "
+                "takes one by its name, such as "
+                f"ColumnTransformer([('text', TfidfVectorizer(), {self.schema.features[0]!r}), ...])."
             )
         return TableStream(self._pool, self._settings, seed, trials)
 
     def open_columns(self, seed: int, trials: Sequence[int]) -> TableStream:
         """The draws of these trials, with columns as they are, in frames."""
-        return TableStream(self._pool, self._settings, seed, trials, *self._raw_rows())
+        return TableStream(self._pool, self._settings, seed, trials, *self._frames)
 
-    def _raw_rows(self) -> tuple[RawRows, RawRows | None]:
-        if self._raw is None:
-            columns, test = self._pool.features, self._test_data
-            self._raw = raw_rows(self._data, columns), None if test is None else raw_rows(test, columns)
-        return self._raw
+    @cached_property
+    def _frames(self) -> tuple[RowsByNumber, RowsByNumber | None]:
+        """The typed rows of the pool, and those of a test table, as frames."""
+        if isinstance(self._data, ParquetFiles):
+            rows: RowsByNumber = OnDisk(self._data, self.schema, FrameRows)
+        else:
+            rows = FrameRows(self._pool.typed)
+        return rows, None if self._test is None else FrameRows(self._test[1])
 
     @property
     def raw_columns(self) -> list[str]:
         """The columns to predict from, in the order they have in the table."""
-        return list(self._pool.features)
-
-    @property
-    def text_columns(self) -> list[str]:
-        """Those of them that are text."""
-        known = {name for name, _, _ in self._pool.layout.categories} | set(self._pool.texts)
-        return [name for name in self._pool.features if name in known]
+        return list(self.schema.features)
 
     @property
     def left_out(self) -> dict[str, str]:
-        """For every other column of the table, why it is not used to predict."""
-        columns = self._columns
-        found = dict.fromkeys(self.column_names, "not among the features that were named")
-        found |= dict.fromkeys(columns.ignore, "ignored")
-        found |= dict.fromkeys(
-            self.group_columns,
-            "a group column, which is not a feature: say use_group_as_feature=True (--use-group-as-feature) if it is to be one",
-        )
-        found |= {columns.label: "the label"} | ({} if columns.id is None else {columns.id: "the id"})
-        return {name: why for name, why in found.items() if name not in self._pool.features}
+        """For every column that is not encoded, why."""
+        advice = "a group column, which is not a feature: say use_group_as_feature=True (--use-group-as-feature) if it is to be one"
+        found = self.schema.left_out
+        return found | {name: advice for name in found if self.schema[name].use == "group"}
 
     def labels(self, rows: Ints) -> Ints:
         """The labels of rows by number, as positions in the classes."""
         return self._pool.y[rows].astype(np.int64)
 
     def coded(self, rows: Ints) -> Coded:
-        """The features of rows by number, before scaling; for a pool on disk, only rows that were read."""
-        return self._pool.rows[rows]
+        """The features of rows by number, before scaling."""
+        found: Coded = self._pool.rows[rows]
+        return found
 
     def group_of(self, rows: Ints) -> Ints:
         """The groups of rows by number, as positions in the groups."""
@@ -324,7 +337,7 @@ class Table:
 
     def sample_rows(self, most: int) -> Ints:
         """At most `most` row numbers, spread over the groups' rows; for a pool on disk, only rows that were read."""
-        if isinstance(self._pool.rows, ParquetRows):
+        if isinstance(self._pool.rows, OnDisk):
             known = self._pool.rows.known
         else:
             known = np.flatnonzero(self._pool.groups.codes >= 0)
@@ -333,32 +346,48 @@ class Table:
 
     def copies(self) -> int:
         """How many rows are exact copies of earlier ones; 0 for a pool on disk, which is not searched."""
-        return 0 if isinstance(self._data, ParquetFiles) else duplicates(self._data.table, self._columns.id)
+        return 0 if isinstance(self._data, ParquetFiles) else duplicates(self._data.read(), self._wanted.columns.id)
 
     def digest_of_rows(self, rows: Ints) -> str:
         """A text that differs where the features and labels of these rows do."""
-        texts = [self.take(rows).column(name).to_pylist() for name in self._pool.texts]
-        return digest_of(self.coded(rows), self._pool.y[rows], *texts)
+        return digest_of(self.coded(rows), self._pool.y[rows], *self._texts(self.take(rows)))
 
     @property
     def holds_out(self) -> bool:
         """Whether the test rows are rows of the table itself."""
-        return self._test_data is None
+        return self._test is None
 
     def take_test(self, rows: Ints) -> pa.Table:
         """Test rows by number, as an Arrow table: of the test table where there is one, else of the table itself."""
-        return self.take(rows) if self._test_data is None else self._test_data.table.take(rows)
+        return self.take(rows) if self._test is None else self._shown(self._test[0].table.take(pa.array(rows)))
 
     def take(self, rows: Ints) -> pa.Table:
-        """Rows of the table by number, every column as it is, as an Arrow table."""
-        if isinstance(self._data, ParquetFiles):
-            order = np.argsort(rows, kind="stable")
-            taken = self._data.take(rows[order], self._data.schema.names)
-            return taken.take(np.argsort(order, kind="stable"))
-        return self._data.table.take(rows)
+        """Rows of the table by number, every column, as an Arrow table."""
+        order = np.argsort(rows, kind="stable")
+        taken = self._data.take(rows[order], self._data.schema.names)
+        return self._shown(taken.take(pa.array(np.argsort(order, kind="stable"))))
+
+    def _shown(self, raw: pa.Table) -> pa.Table:
+        """Rows with columns of text as what they hold: numbers, dates, classes; ids and groups as they are written."""
+        said = self._wanted.columns
+        binned = {name for name in group_names(said.groups, raw.column_names) if name not in said.groups}
+        for place, name in enumerate(raw.column_names):
+            column = raw.column(place)
+            if not is_text(column.type) or name not in self.schema:
+                continue
+            if name == said.label and self.classes.dtype.kind == "i":
+                column = read_as(column, "number")
+            elif name in binned:
+                column = read_as(column, "number", said.missing, said.decimal)
+            elif name in self.schema.features and self.schema[name].kind not in ("category", "text"):
+                column = self.schema.read_column(name, column)
+            else:
+                continue
+            raw = raw.set_column(place, name, column)
+        return raw
 
     def __repr__(self) -> str:
-        return f"Table({self.name!r}, label={self._columns.label!r}, groups={list(self.groups)})"
+        return f"Table({self.name!r}, label={self.label!r}, groups={list(self.groups)})"
 
 
 def _check_share(name: str, value: float) -> None:
