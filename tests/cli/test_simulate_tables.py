@@ -27,7 +27,7 @@ def run(*arguments: object) -> Any:
 
 def test_all_options_of_tables_work(pool: Path) -> None:
     asked = [pool, "--label", "y", "--group", "sex", "--budget", 20, "--trials", 1, "--strategy", "uniform", "--json"]
-    asked += ["--ignore", "z", "--missing", "median", "--scale", "minmax", "--max-categories", 5, "--split-by", "who"]
+    asked += ["--ignore", "z", "--fill", "median", "--scale", "minmax", "--max-categories", 5, "--split-by", "who"]
     asked += ["--separator", ";", "--test", "0.2"]
     for option, groups in (("--exclude=d", ["f", "m"]), ("--merge-below=20", ["f", "m", "other"])):
         done = run(*asked, option)

@@ -20,7 +20,7 @@ import evenhand as eh
 from evenhand.learners import as_learner
 from evenhand.learners.choosing import FEW_PENALTIES, PENALTIES, fit_chosen
 from evenhand.learners.crossing import Rows, group_weights, make_folds
-from evenhand.learners.logistic.table import TableLearner
+from evenhand.learners.table import TableLearner
 from evenhand.risks import as_risk
 
 

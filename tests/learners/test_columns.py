@@ -21,7 +21,7 @@ from evenhand.cli import app
 from evenhand.curation.model import CuratedModel
 from evenhand.errors import InputError
 from evenhand.learners.columns import needs_columns
-from evenhand.sources.table.problems import TableError
+from evenhand.tables.problems import TableError
 
 WORDS = np.array(["late", "fine", "broken", "quick", "kind", "wrong", "lost", "thanks"])
 
@@ -195,8 +195,10 @@ def test_what_is_refused() -> None:
     wrong = make_pipeline(ColumnTransformer([("t", TfidfVectorizer(), "txt")]), LogisticRegression())
     with pytest.raises(InputError, match="the column 'txt'; the columns it gets are 'uid', 'age'"):
         eh.simulate(table(), ["uniform"], wrong, **run)
-    with pytest.raises(TableError, match=r"'text' is free text.*ignore it"):
-        eh.simulate(table(), ["uniform"], **run)
+    only = ["text"]
+    with pytest.raises(TableError, match=r"no column can be made numbers: 'text'.*TfidfVectorizer"):
+        eh.simulate(table(features=only), ["uniform"], **run)
+    assert table().left_out["text"] == "texts are not learned from yet"
     with pytest.raises(InputError, match="Pipeline takes columns by name, and the source synthetic1:I has none"):
         eh.simulate(eh.SyntheticModel1.instance("I"), ["uniform"], pipeline(), **run)
     with pytest.raises(InputError, match="'sex', which is a group column"):

@@ -44,10 +44,17 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
 
 
 def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    if pa.types.is_dictionary(kind):
+        # not decoded: the order of the values is their owner's
+        chunks = [
+            pa.DictionaryArray.from_arrays(
+                chunk.indices.cast(kind.index_type), chunk.dictionary.cast(kind.value_type), ordered=kind.ordered
+            )
+            for chunk in column.chunks
+        ]
+        return pa.chunked_array(chunks, kind)
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-        if pa.types.is_dictionary(kind):
-            return column.cast(kind.value_type).dictionary_encode().cast(kind)
     return column.cast(kind, safe=False)
 
 

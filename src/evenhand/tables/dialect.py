@@ -15,12 +15,14 @@ import pyarrow as pa
 
 from evenhand.tables.problems import TableError
 
-__all__ = ["Dialect", "Format", "Text", "tell"]
+__all__ = ["PACKED", "Dialect", "Format", "Text", "tell"]
 
 SEPARATORS = (",", ";", "\t", "|")
 SAMPLE = 1 << 20
 LARGEST_UNPACKED = 8 << 30
 """No more than this is unpacked: a few bytes may stand for a terabyte."""
+PACKED = (".gz", ".bz2", ".zst", ".lz4", ".zip")
+"""The endings of packed files."""
 _PACKED = (
     (b"\x1f\x8b", "gzip"),
     (b"\x28\xb5\x2f\xfd", "zstd"),
@@ -73,7 +75,9 @@ class Text:
     @contextmanager
     def opened(self) -> Iterator[IO[bytes]]:
         """The text's bytes, unpacked; a zip archive must hold one file."""
-        kind = self.packed
+        kind, ending = self.packed, Path(self.name).suffix.lower()
+        if kind is None and ending in PACKED:
+            raise TableError(f"{self.name} cannot be unpacked: it is no {ending} file.")
         try:
             with self._raw() as file:
                 if kind is None:

@@ -233,8 +233,17 @@ def read_as(column: Any, kind: Kind, missing: Sequence[str] = (), decimal: str |
         texts = undictionary(column)
         return _of_text(texts, kind, missing, decimal)
     if kind in ("category", "text"):
-        return as_text(column)
-    return _of_typed(column, kind)
+        return _of_text(as_text(column), kind, missing, decimal)
+    found = _of_typed(column, kind)
+    words = [number for word in missing if (number := _number(word)) is not None] if kind == "number" else []
+    return pc.if_else(pc.is_in(found.cast(pa.float64()), value_set=pa.array(words)), None, found) if words else found
+
+
+def _number(word: str) -> float | None:
+    try:
+        return float(word)
+    except ValueError:
+        return None
 
 
 def _of_text(texts: pa.Array, kind: Kind, missing: Sequence[str], decimal: str | None) -> pa.Array:

@@ -18,7 +18,7 @@ import pyarrow.csv as pacsv
 
 from evenhand.arrays import Ints
 from evenhand.tables.arrow import plain
-from evenhand.tables.dialect import LARGEST_UNPACKED, Dialect, Format, Text, tell, wrong_encoding
+from evenhand.tables.dialect import LARGEST_UNPACKED, PACKED, Dialect, Format, Text, tell, wrong_encoding
 from evenhand.tables.frame import BATCH, Frame, InMemory
 from evenhand.tables.parquet import ParquetFiles
 from evenhand.tables.problems import TableError, names
@@ -32,7 +32,6 @@ STREAMED = 256 << 20
 _BLOCK, _STREAMED_BLOCK = 1 << 25, 1 << 23
 _KINDS = {".parquet": "parquet", ".pq": "parquet", ".jsonl": "json", ".ndjson": "json", ".json": "json"}
 _TEXT = {".csv", ".tsv", ".txt", ".data", ".test", ""}
-_PACKED = {".gz", ".bz2", ".zst", ".lz4", ".zip"}
 
 
 class CsvFile(Frame):
@@ -164,7 +163,7 @@ def _file(text: Text, form: Format) -> Frame:
 
 def _ending(name: str) -> str:
     """The ending of a file's name, apart from how it is packed."""
-    suffixes = [suffix.lower() for suffix in Path(name).suffixes if suffix.lower() not in _PACKED]
+    suffixes = [suffix.lower() for suffix in Path(name).suffixes if suffix.lower() not in PACKED]
     return suffixes[-1] if suffixes else ""
 
 
@@ -363,7 +362,7 @@ def native(data: Any) -> Frame:
         return _array(data)
     if isinstance(data, pa.Table):
         return InMemory(plain(data), "the table")
-    if type(data).__module__.startswith("pandas."):
+    if type(data).__module__.partition(".")[0] == "pandas":
         return _pandas(data)
     import narwhals as nw
 

@@ -229,8 +229,8 @@ class Schema:
 
     def batches(self, frame: Frame, columns: Sequence[str] = ()) -> Iterator[tuple[Rows, pa.Table]]:
         """The features of all rows of a frame, some rows at a time, each with further columns as they are."""
-        start = 0
-        for batch in frame.batches(list(dict.fromkeys([*self.features, *columns]))):
+        start, there = 0, set(frame.schema.names)
+        for batch in frame.batches([name for name in dict.fromkeys([*self.features, *columns]) if name in there]):
             yield self.read(batch, start), batch.select(list(columns))
             start += batch.num_rows
 

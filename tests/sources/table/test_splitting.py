@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evenhand.sources.table.problems import TableError
+from evenhand.tables.problems import TableError
 from evenhand.sources.table.table import Table
 
 

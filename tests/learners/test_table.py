@@ -18,7 +18,7 @@ from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 
 import evenhand as eh
 from evenhand.errors import InputError
-from evenhand.learners.logistic.table import Encoding, TableLearner
+from evenhand.learners.table import TableEncoder, TableLearner
 from evenhand.learners.parsing import describe_learner, parse_learner
 from evenhand.learners.storing import dump_model, load_model
 
@@ -87,20 +87,22 @@ def test_a_column_that_never_changes_says_nothing(value: float) -> None:
 
 def test_a_missing_number_is_the_mean_and_says_so() -> None:
     X = pd.DataFrame({"x": [1.0, 2.0, np.nan, 4.0], "n": [1, np.nan, 3, 5]})
-    encoded = Encoding.of(X)(X)
+    encoder = TableEncoder.fit(X)
+    encoded = encoder(X)
+    assert encoder.encoder.layout.names == ["x", "n", "x=(missing)", "n=(missing)"]
     seen = np.array([1.0, 2.0, 4.0])
     np.testing.assert_allclose(
         encoded[:, 0], [*((seen[:2] - seen.mean()) / seen.std()), 0.0, (4 - seen.mean()) / seen.std()]
     )
-    np.testing.assert_array_equal(encoded[:, 1], [0, 0, 1, 0])
+    np.testing.assert_array_equal(encoded[:, 2], [0, 0, 1, 0])
     np.testing.assert_array_equal(encoded[:, 3], [0, 1, 0, 0])
     assert np.isfinite(encoded).all()
 
 
 def test_a_missing_text_is_a_value_of_its_own() -> None:
     X = pd.DataFrame({"t": ["a", None, "b", np.nan, "a"]})
-    np.testing.assert_array_equal(Encoding.of(X)(X).sum(axis=0), [2, 2, 1])
-    np.testing.assert_array_equal(Encoding.of(X)(X).sum(axis=1), np.ones(5))
+    np.testing.assert_array_equal(TableEncoder.fit(X)(X).sum(axis=0), [2, 1, 2])
+    np.testing.assert_array_equal(TableEncoder.fit(X)(X).sum(axis=1), np.ones(5))
 
 
 def test_missing_values_as_pandas_writes_them() -> None:
@@ -112,7 +114,7 @@ def test_missing_values_as_pandas_writes_them() -> None:
         }
     )
     plain = pd.DataFrame({"n": [1.0, np.nan, 3.0], "t": ["a", None, "b"], "b": [True, None, False]})
-    np.testing.assert_array_equal(Encoding.of(X)(X), Encoding.of(plain)(plain))
+    np.testing.assert_array_equal(TableEncoder.fit(X)(X), TableEncoder.fit(plain)(plain))
 
 
 def test_missing_values_can_be_learned_from() -> None:
@@ -160,7 +162,8 @@ def test_truth_values_categories_and_times_are_values() -> None:
     )
     y = ["yes", "no", "yes", "no"]
     model = TableLearner().fit(X, y)
-    assert model.encoding(X).shape == (4, 6)
+    # text is one-hot, yes is 1, a time counts in days
+    assert model.encoder.encoder.layout.names == ["flag", "day", "kind=a", "kind=b"]
     assert model.predict(X).tolist() == y
     some = model.predict(X.assign(flag=[True, None, None, False]))
     assert some.tolist() == y
@@ -204,8 +207,8 @@ def test_it_is_stored_and_read_back(kind: str) -> None:
     assert list(again.classes) == list(model.classes)
     assert [type(c) for c in again.classes.tolist()] == [type(c) for c in model.classes.tolist()]
     assert dump_model(again)[0] == "table"
-    assert again.encoding.columns == model.encoding.columns
-    assert again.encoding.values == model.encoding.values
+    assert again.encoder.schema == model.encoder.schema
+    assert again.encoder.encoder.layout == model.encoder.encoder.layout
 
 
 def test_it_is_a_learner_by_name() -> None:
@@ -217,7 +220,7 @@ def test_it_is_a_learner_by_name() -> None:
         c.tell_labels({e: "yes" if int(e[1:]) % 2 else "no" for e in c.ask().examples})
     model = c.final_model()
     assert set(model.predict(X)) <= {"yes", "no"}
-    assert "id" not in model.encoding.columns
+    assert "id" not in model.encoder.encoder.layout.columns
     assert c.verify().ok
 
 
