@@ -340,7 +340,7 @@ def test_the_guide_says_what_happens(shell: PoolShell, tmp_path: Path, monkeypat
         ("id,group,x,x\na,u,1,2\nb,v,2,3\n", (), "'x'"),
         ("id,group,x\n", (), "no rows"),
         ("", (), "empty"),
-        ("id,group,x\na,u,1,5\nb,v,2\n", (), "CSV"),
+        ("id,group,x\na,u,1,5\nb,v,2\n", (), "row 1: it has 4 cells"),
         ("id,group,x,label\na,u,1,yes\nb,v,2,Yes\nc,u,1,\n", (), "only by case"),
         ("id,group,x,label\na,u,1,1.5\nb,v,2,2\nc,u,1,\n", (), "1.5"),
     ],

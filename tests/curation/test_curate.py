@@ -138,7 +138,7 @@ def test_a_scikit_learn_model_is_stored_without_a_pickle(tmp_path: Path) -> None
     found = curated(learner=LogisticRegression())
     found.save(tmp_path / "train.parquet")
     with zipfile.ZipFile(tmp_path / "train.model.zip") as archive:
-        assert set(archive.namelist()) == {"about.json", "encoder.json", "classifier.skops"}
+        assert set(archive.namelist()) == {"about.json", "schema.json", "encoder.json", "classifier.skops"}
     again = CuratedModel.load(tmp_path / "train.model.zip")
     assert again.predict(pool()).tolist() == found.model.predict(pool()).tolist()
 
@@ -370,7 +370,8 @@ def test_giveaway_columns_and_copies_are_noted() -> None:
     assert "column 'score' alone predicts the label almost perfectly" in notes
     assert "column 'title' gives the group away" in notes
     assert "7 rows are exact copies" in notes
-    assert "serial" not in notes
+    assert "`serial` (600 values in 607 rows)" in notes
+    assert "column 'serial'" not in notes
     plain = " ".join(curated(frame).summary["notes"])
     assert "perfectly" not in plain
     assert "gives the group away" not in plain

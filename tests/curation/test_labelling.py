@@ -33,7 +33,7 @@ def finish(labelling: Any, truth: np.ndarray) -> None:
 
 def test_the_loop_from_python() -> None:
     frame, truth = people()
-    found = eh.curate(frame, label="hired", groups=["sex"], budget=100, test_labels=40, per_round=30)
+    found = eh.curate(frame, new_label="hired", groups=["sex"], budget=100, test_labels=40, per_round=30)
     assert found.model is None
     assert set(found.todo["hired"]) == {None}
     finish(found, truth)
@@ -63,7 +63,7 @@ def test_labels_that_are_there_are_taken_in_and_cost_nothing() -> None:
 
 def test_partly_filled_lists_and_mappings() -> None:
     frame, truth = people()
-    found = eh.curate(frame, label="hired", groups="sex", budget=60, per_round=20)
+    found = eh.curate(frame, new_label="hired", groups="sex", budget=60, per_round=20)
     first = found.todo
     assert found.tell({name: truth[int(name)] for name in first["row"][:5]}) == 5
     assert set(first["row"][5:]) <= set(found.todo["row"])
@@ -76,7 +76,7 @@ def test_partly_filled_lists_and_mappings() -> None:
 def test_the_ledger_beside_the_output_goes_on(tmp_path: Path) -> None:
     frame, truth = people()
     out = tmp_path / "train.parquet"
-    asked = {"label": "hired", "groups": "sex", "budget": 60, "per_round": 20, "out": out}
+    asked = {"new_label": "hired", "groups": "sex", "budget": 60, "per_round": 20, "out": out}
     first = eh.curate(frame, **asked).todo
     given = {name: truth[int(name)] for name in first["row"]}
     again = eh.curate(frame, labels=given, **asked)
@@ -95,14 +95,35 @@ def test_the_ledger_beside_the_output_goes_on(tmp_path: Path) -> None:
     ("settings", "message"),
     [
         ({"compare": 2}, "compare has no effect here, labels are still to be made"),
-        ({"missing": "median"}, "missing has no effect while labels are made"),
+        ({"fill": "median"}, "fill has no effect while labels are made"),
         ({"test": 0.3}, "test has no effect while labels are made"),
-        ({"label": "hour"}, "did you mean 'hours'"),
+        ({"new_label": None, "label": "hour"}, "did you mean 'hours'.*name the column to fill"),
+        ({"new_label": "city"}, "has a column 'city' already"),
+        ({"label": "city"}, "give label .* or new_label"),
+        ({"new_label": None}, "name the label and the groups"),
+        ({"show": "town"}, "no column 'town'"),
     ],
 )
-def test_settings_of_labelled_tables_are_refused(settings: dict[str, Any], message: str) -> None:
+def test_settings_of_labelled_tables_are_refused(settings: dict[str, Any], message: str, tmp_path: Path) -> None:
+    out = tmp_path / "train.parquet"
     with pytest.raises(ValueError, match=message):
-        eh.curate(people()[0], **({"label": "hired", "groups": "sex", "budget": 40} | settings))
+        eh.curate(people()[0], out=out, **({"new_label": "hired", "groups": "sex", "budget": 40} | settings))
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_list_for_people_has_the_answer_first_and_only_what_is_to_be_shown(tmp_path: Path) -> None:
+    frame, truth = people()
+    frame["city"] = np.where(frame["city"] == "Oslo", "=1+1", "Lima")
+    found = eh.curate(frame, new_label="hired", groups="sex", budget=40, per_round=20, show=["city"])
+    assert list(found.todo) == ["hired", "row", "city"]
+    found.write_todo(tmp_path / "todo.csv")
+    assert {"'=1+1", "Lima"} == set(pd.read_csv(tmp_path / "todo.csv")["city"])
+    found.write_todo(tmp_path / "todo.parquet")
+    given = pd.read_parquet(tmp_path / "todo.parquet")
+    assert {"=1+1", "Lima"} == set(given["city"])
+    assert given["hired"].isna().all()
+    given.assign(hired=truth[given["row"].astype(int)]).to_parquet(tmp_path / "done.parquet")
+    assert found.tell(tmp_path / "done.parquet") == 20
 
 
 def test_settings_of_unlabelled_tables_are_refused() -> None:
@@ -125,7 +146,7 @@ def test_the_loop_from_the_shell(tmp_path: Path) -> None:
     frame.insert(0, "case", [f"c{i:03d}" for i in range(600)])
     frame.to_csv(pool, index=False)
     said = dict(zip(frame["case"], truth, strict=True))
-    asked = ["curate", pool, "--label", "hired", "--group", "sex", "--budget", 60, "--test-labels", 20, "--id", "case"]
+    asked = ["curate", pool, "--new-label", "hired", "--group", "sex", "--budget", 60, "--test-labels", 20, "--id", "case"]
     asked += ["--per-round", 20, "--out", out]
 
     def run(*more: object) -> Any:

@@ -86,6 +86,10 @@ class Labelling(Reported):
     def _to_label(self) -> tuple[list[str], list[list[Any]]]:
         return self.campaign.to_label(self.campaign.open_requests)
 
+    def check_shown(self) -> None:
+        """Refuse columns to show that the table does not have."""
+        self._listed(self._to_label()[0])
+
     def _listed(self, names: Sequence[str]) -> list[str]:
         """The columns of the list for people, that of the answer first."""
         id, label = self._columns

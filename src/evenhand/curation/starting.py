@@ -128,6 +128,7 @@ def start(
     )
     try:
         labelling.ask()
+        labelling.check_shown()
     except BaseException:
         if not going:
             _discard(campaign, out)
