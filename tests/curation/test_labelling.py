@@ -146,7 +146,20 @@ def test_the_loop_from_the_shell(tmp_path: Path) -> None:
     frame.insert(0, "case", [f"c{i:03d}" for i in range(600)])
     frame.to_csv(pool, index=False)
     said = dict(zip(frame["case"], truth, strict=True))
-    asked = ["curate", pool, "--new-label", "hired", "--group", "sex", "--budget", 60, "--test-labels", 20, "--id", "case"]
+    asked = [
+        "curate",
+        pool,
+        "--new-label",
+        "hired",
+        "--group",
+        "sex",
+        "--budget",
+        60,
+        "--test-labels",
+        20,
+        "--id",
+        "case",
+    ]
     asked += ["--per-round", 20, "--out", out]
 
     def run(*more: object) -> Any:

@@ -116,7 +116,7 @@ def read_pool(
     from evenhand.tables.groups import GroupRule, find_groups
     from evenhand.tables.parquet import ParquetFiles
     from evenhand.tables.reading import Format, check_format, is_parquet, read
-    from evenhand.tables.schema import group_names, refuse_rows
+    from evenhand.tables.schema import group_names
 
     wanted = [group] if isinstance(group, str) else list(group)
     if not wanted:
@@ -124,7 +124,7 @@ def read_pool(
     given = Format(**(form or {}))
     check_format([data], given)
     frame = read(data, given)
-    refuse_rows(frame.name, frame.skipped)
+    frame.refuse_skipped()
     available = frame.schema.names
     by = group_names(wanted, available)
     table = frame if isinstance(frame, ParquetFiles) else _typed(frame.in_memory(), {id, label, *by}, given.decimal)

@@ -238,6 +238,7 @@ def _unlabelled(
     if not isinstance(settings.get("test"), str | Path):  # else a CSV file may be the test file
         check_format([data], form)
     frame = read(data, form)
+    frame.refuse_skipped()
     missing = Columns.of(missing=settings.get("missing")).missing
     found = labels_in(frame, str(label or new_label), new=new_label is not None, missing=missing)
     return Unlabelled(found, f"read {frame}") if found.missing else None

@@ -20,7 +20,7 @@ from evenhand.learners.storing import dump_model, load_model
 from evenhand.notation import JsonObject
 from evenhand.tables.encoder import Encoder
 from evenhand.tables.reading import read
-from evenhand.tables.schema import Schema, refuse_rows
+from evenhand.tables.schema import Schema
 from evenhand.tables.stored import as_frame
 
 __all__ = ["CHUNK", "CuratedModel", "chances_of", "fitted", "save_model", "unstored"]
@@ -68,7 +68,7 @@ class CuratedModel:
     def _features(self, rows: Any) -> Iterator[Any]:
         """What the classifier takes, some thousand rows at a time."""
         frame = read(rows)
-        refuse_rows(frame.name, frame.skipped)
+        frame.refuse_skipped()
         schema = self.schema if self.encoder is None else self.schema.only(self.columns)
         for found, _ in schema.batches(frame):
             typed = found.refuse(frame.name)

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from evenhand.arrays import Ints
 from evenhand.tables.dialect import Dialect
+from evenhand.tables.problems import refuse_rows
 
 __all__ = ["BATCH", "Frame", "InMemory"]
 
@@ -22,7 +23,7 @@ class Frame(ABC):
     Attributes:
         name: of the file, or "the table".
         broken: what is wrong with columns that could not be converted, by name.
-        skipped: rows that could not be read, by number from 0 up in the file; they are not among the rows.
+        skipped: what is wrong with rows that could not be read, by number; they are empty rows here.
         dialect: how a text file is written; None for others.
     """
 
@@ -67,6 +68,10 @@ class Frame(ABC):
     def in_memory(self) -> InMemory:
         """The same with all rows in memory."""
         return InMemory(self.read(), self.name, broken=self.broken, skipped=self.skipped, dialect=self.dialect)
+
+    def refuse_skipped(self) -> None:
+        """Refuse a table with rows that could not be read."""
+        refuse_rows(self.name, self.skipped)
 
     def __str__(self) -> str:
         """What was read: rows, columns, and how a text file is written."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from evenhand.errors import InputError
 
-__all__ = ["TableError", "missing_column", "names", "raise_all", "rows_text"]
+__all__ = ["TableError", "missing_column", "names", "raise_all", "refuse_rows", "rows_text"]
 
 
 class TableError(InputError):
@@ -57,3 +57,15 @@ def rows_text(rows: Sequence[int], limit: int = 5) -> str:
     shown = ", ".join(str(row + 1) for row in rows[:limit])
     rest = f" and {len(rows) - limit:,} more" if len(rows) > limit else ""
     return f"row{'s' if len(rows) > 1 else ''} {shown}{rest}"
+
+
+def refuse_rows(name: str, problems: Mapping[int, str], limit: int = 5) -> None:
+    """Refuse a table in which rows cannot be used; the message names a few of them by number."""
+    if not problems:
+        return
+    shown = [f"row {row + 1}: {why}" for row, why in sorted(problems.items())[:limit]]
+    if len(problems) == 1:
+        raise TableError(f"{name}, {shown[0]}")
+    rest = [f"and {len(problems) - limit:,} more"] if len(problems) > limit else []
+    lines = "\n".join(f"- {each}" for each in [*shown, *rest])
+    raise TableError(f"{name}: {len(problems):,} rows cannot be used:\n{lines}")

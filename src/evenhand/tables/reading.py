@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -118,7 +118,7 @@ def read(data: Any, form: Format | None = None, *, name: str | None = None, larg
     twice = [name for name, count in Counter(frame.schema.names).items() if count > 1]
     if twice:
         raise TableError(f"{frame.name}: more than one column is called {names(twice)}; rename one.")
-    if not len(frame) and not frame.skipped:
+    if not len(frame):
         raise TableError(f"{frame.name}: the table has no rows.")
     return frame
 
@@ -185,7 +185,23 @@ def _csv(text: Text, dialect: Dialect) -> Frame:
     table = _without_blank_rows(table.select(_kept_columns(text.name, dialect.names, [table])))
     bare = [unguarded_text(name) for name in table.column_names]
     table = pa.table([unguarded(column) for column in table.columns], names=bare)
+    table = _with_empty_rows(table, skipped)
     return InMemory(table, text.name, skipped=skipped, dialect=dialect)
+
+
+def _with_empty_rows(table: pa.Table, rows: Iterable[int]) -> pa.Table:
+    """The table with rows that could not be read as empty ones, so that all others keep their numbers."""
+    import pyarrow.compute as pc
+
+    lost = np.array(sorted(rows), dtype=np.int64)
+    if not len(lost):
+        return table
+    total = max(table.num_rows + len(lost), int(lost[-1]) + 1)
+    there = np.ones(total, dtype=bool)
+    there[lost] = False
+    place = np.where(there, np.cumsum(there) - 1, -1)
+    taken = table.take(pa.array(place, mask=(place < 0) | (place >= table.num_rows)))
+    return pa.table([pc.fill_null(column, "") for column in taken.columns], names=table.column_names)
 
 
 def _bare(encoding: str, data: bytes) -> str:
@@ -305,8 +321,8 @@ def _json(text: Text) -> Frame:
     if not decoded.strip():
         raise TableError(f"{text.name} is empty.")
     lines, skipped = _json_lines(text.name, decoded)
-    if not lines:
-        return InMemory(pa.table({}), text.name, skipped=skipped)
+    if len(skipped) == len(lines):
+        raise TableError(f"{text.name} holds no rows; JSON lines have one object on each line.")
     body = "\n".join(lines).encode()
     block = pajson.ReadOptions(block_size=max(1 << 20, *(2 * len(line.encode()) for line in lines)))
     try:
@@ -340,6 +356,7 @@ def _json_lines(name: str, text: str) -> tuple[list[str], dict[int, str]]:
             good.append(json.dumps(record))
         else:
             skipped[row] = "not a JSON object on one line"
+            good.append("{}")
     return good, skipped
 
 

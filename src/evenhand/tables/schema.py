@@ -17,19 +17,32 @@ import pyarrow as pa
 from evenhand.tables.arrow import is_text
 from evenhand.tables.frame import Frame
 from evenhand.tables.kinds import Kind, Values, bad_rows, cleaned, kind_of, look, read_as
-from evenhand.tables.problems import TableError, missing_column, names, raise_all
+from evenhand.tables.problems import TableError, missing_column, names, raise_all, refuse_rows
 
-__all__ = ["Column", "Columns", "Rows", "Schema", "Use", "infer", "refuse_rows", "typed_schema"]
+__all__ = [
+    "NUMBERS",
+    "Column",
+    "Columns",
+    "Rows",
+    "Schema",
+    "Use",
+    "check_names",
+    "infer",
+    "not_numbers",
+    "typed_schema",
+]
 
-Use = Literal["feature", "label", "group", "id", "unit", "ignored"]
+Use = Literal["feature", "kept", "label", "group", "id", "unit", "ignored"]
+"""`kept` columns are shown to people and exported, and no learner sees them."""
 
 FEW = 30
 """With fewer rows than this, all values of a column may differ by chance."""
 MOST_CATEGORIES = 1000
 _NEARLY_ALL = 0.9
-_SHOWN = 5
 _LEARNED = ("number", "yes/no", "date", "category")
 """The kinds that are encoded; texts, images and vectors are kept, and left out of the features until they are."""
+NUMBERS = ("number", "yes/no")
+"""The kinds that learners of numbers take."""
 _PLURAL = {"category": "categories", "yes/no": "yes/no"}
 
 
@@ -51,6 +64,7 @@ class Columns:
         use_group_as_feature: whether to predict from the group columns too.
         max_categories: a column of categories with more values than this is left out; by default 1,000, or another value in nearly every row.
         needs_numbers: whether the learner takes numbers alone.
+        delivered: whether the rows are the first delivery of more to come: no column is left out for what these few hold.
     """
 
     label: str | None = None
@@ -68,6 +82,7 @@ class Columns:
     use_group_as_feature: bool = False
     max_categories: int | None = None
     needs_numbers: bool = False
+    delivered: bool = False
 
     @classmethod
     def of(cls, **given: Any) -> Self:
@@ -117,23 +132,6 @@ class Rows:
         return self.table
 
 
-def refuse_rows(name: str, problems: Mapping[int, str]) -> None:
-    """Refuse a table in which rows cannot be used."""
-    if problems:
-        raise TableError(refused_text(name, problems))
-
-
-def refused_text(name: str, problems: Mapping[int, str]) -> str:
-    """Rows and what is wrong with them, a few of them by number."""
-    shown = [f"row {row + 1}: {why}" for row, why in sorted(problems.items())[:_SHOWN]]
-    rest = len(problems) - len(shown)
-    if len(problems) == 1:
-        return f"{name}, {shown[0]}"
-    return f"{name}: {len(problems):,} rows cannot be used:\n" + "\n".join(f"- {each}" for each in shown) + (
-        f"\n- and {rest:,} more" if rest else ""
-    )  # fmt: skip
-
-
 @dataclass(frozen=True)
 class Schema:
     """The columns of a table, in its order, and how its texts are read.
@@ -164,6 +162,11 @@ class Schema:
         return tuple(column.name for column in self.columns if column.use == "feature")
 
     @cached_property
+    def stored(self) -> tuple[str, ...]:
+        """The columns that a campaign keeps of its rows: the features, and what is shown to people beside them."""
+        return tuple(column.name for column in self.columns if column.use in ("feature", "kept"))
+
+    @cached_property
     def encoded(self) -> tuple[str, ...]:
         """Those of them that become numbers."""
         return tuple(column.name for column in self.columns if column.encoded)
@@ -191,19 +194,16 @@ class Schema:
             f"column {column.name!r}: {column.note}" for column in self.columns if column.encoded and column.note
         )
 
-    def read(self, table: pa.Table, start: int = 0, *, absent: Sequence[str] = ()) -> Rows:
-        """The features of rows, as this schema says; `start` is the number of the first row.
+    def read(self, table: pa.Table, start: int = 0, names: Sequence[str] | None = None) -> Rows:
+        """The features of rows, as this schema says, or other columns of it; `start` is the number of the first row.
 
-        Args:
-            table: the rows as they were read.
-            start: the number of the first row.
-            absent: features that rows may lack; their values are then missing.
+        Columns that are only kept may be absent: their values are then missing.
         """
         there = set(table.column_names)
-        gone = [name for name in self.features if name not in there and name not in absent]
-        raise_all([missing_column(name, table.column_names, "a feature") for name in gone], "the table")
+        wanted = self.features if names is None else names
+        self.check_names(table.column_names, wanted=wanted)
         found, problems = {}, dict[int, str]()
-        for name in self.features:
+        for name in wanted:
             column = self[name]
             if name not in there:
                 found[name] = read_as(pa.nulls(table.num_rows), column.kind)
@@ -213,6 +213,15 @@ class Schema:
             for row, why in bad_rows(raw, found[name], column.kind, self.missing).items():
                 problems.setdefault(start + row, f"{name}: {why}")
         return Rows(pa.table(found), problems)
+
+    def check_names(
+        self, available: Sequence[str], name: str = "the table", wanted: Sequence[str] | None = None
+    ) -> None:
+        """Refuse a table without one of the features; `name` is its name for the message."""
+        there = set(available)
+        gone = [each for each in (self.features if wanted is None else wanted) if each not in there]
+        problems = [missing_column(each, available, "a feature") for each in gone if self[each].use == "feature"]
+        raise_all(problems, name)
 
     def read_column(self, name: str, raw: Any) -> pa.Array:
         """The values of one column; what is none of its kind is missing."""
@@ -256,14 +265,14 @@ def infer(frame: Frame, wanted: Columns) -> Schema:
     """The schema of a frame's columns; every problem with them is named at once."""
     available = list(frame.schema.names)
     groups = group_names(wanted.groups, available)
-    raise_all(_absent(wanted, available, groups), frame.name)
+    check_names(frame, wanted)
     raise_all([frame.broken.get(name) for name in _used(wanted, available, groups)], frame.name)
     found, problems = [], list[str | None]()
     named = set(wanted.features or ())
     for name in available:
         use, why = _use(name, wanted, groups)
         if use != "feature":
-            found.append(Column(name, _kind_said(name, wanted) or "category", use, why))
+            found.append(Column(name, _kind_said(name, wanted) or "category", _storable(frame, name, use), why))
             continue
         column, problem = _feature(frame, name, wanted, name in named)
         found.append(column)
@@ -275,6 +284,13 @@ def infer(frame: Frame, wanted: Columns) -> Schema:
             f"{frame.name}: no column is left as a feature ({schema.summary()}); name some with features=[...]."
         )
     return schema
+
+
+def check_names(frame: Frame, wanted: Columns) -> None:
+    """Refuse names of columns that do not exist, or that are said to be two things."""
+    available = frame.schema.names
+    groups = group_names(wanted.groups, available)
+    raise_all([*_absent(wanted, available, groups), *_clashing(wanted)], frame.name)
 
 
 def group_names(groups: Sequence[str], available: Sequence[str]) -> tuple[str, ...]:
@@ -291,6 +307,17 @@ def _absent(wanted: Columns, available: Sequence[str], groups: Sequence[str]) ->
     return [missing_column(name, available, what) for name, what in asked if name is not None and name not in available]
 
 
+def _clashing(wanted: Columns) -> list[str]:
+    """Columns named as features that are something else already."""
+    uses = {wanted.label: "the label", wanted.id: "the id", wanted.unit: "what the rows are split by"}
+    uses |= dict.fromkeys(wanted.ignore, "ignored")
+    return [
+        f"column {name!r} is {uses[name]}: it cannot be a feature as well"
+        for name in wanted.features or ()
+        if name in uses
+    ]
+
+
 def _used(wanted: Columns, available: Sequence[str], groups: Sequence[str]) -> list[str]:
     return [name for name in available if _use(name, wanted, groups)[0] != "ignored"]
 
@@ -300,7 +327,8 @@ def _use(name: str, wanted: Columns, groups: Sequence[str]) -> tuple[Use, str]:
     if name == wanted.label:
         return "label", "the label"
     if name in groups and not (wanted.use_group_as_feature or name in (wanted.features or ())):
-        return "group", "a group"
+        # the group itself is shown with every row: only what it was made from is kept beside it
+        return ("group" if name in wanted.groups and len(groups) == 1 else "kept"), "a group"
     if name == wanted.id:
         return "id", "the id"
     if name == wanted.unit:
@@ -308,8 +336,14 @@ def _use(name: str, wanted: Columns, groups: Sequence[str]) -> tuple[Use, str]:
     if name in wanted.ignore:
         return "ignored", "ignored"
     if wanted.features is not None and name not in wanted.features:
-        return "ignored", "not among the features that were named"
+        return "kept", "not among the features that were named"
     return "feature", ""
+
+
+def _storable(frame: Frame, name: str, use: Use) -> Use:
+    """Nested and binary values cannot be kept as text."""
+    kind = frame.schema.field(name).type
+    return "ignored" if use == "kept" and (pa.types.is_nested(kind) or pa.types.is_binary(kind)) else use
 
 
 def _kind_said(name: str, wanted: Columns) -> Kind | None:
@@ -323,12 +357,11 @@ def _feature(frame: Frame, name: str, wanted: Columns, named: bool) -> tuple[Col
     if name in wanted.numbers:
         return Column(name, "number", "feature", cleaned=is_text(kind)), None
     values = look(frame.column(name), kind, wanted.missing, wanted.decimal)
+    if wanted.delivered and values.missing == values.rows:
+        values.kind = kind_of(kind)
     values.kind = _kind_said(name, wanted) or values.kind
-    if wanted.needs_numbers and values.kind not in ("number", "yes/no", "other"):
-        return Column(name, values.kind, "feature"), (
-            f"column {name!r} is {values.kind}, which the learner cannot use: choose others with features=, or take the "
-            "learner 'table', which encodes text by itself."
-        )
+    if wanted.needs_numbers and values.kind not in (*NUMBERS, "other"):
+        return Column(name, values.kind, "feature"), not_numbers(name, values.kind)
     if values.odd and values.kind == "category":
         return Column(name, "category", "feature"), (
             f"column {name!r} mixes numbers and text ({names(values.odd, 3)}); make those cells empty if they mean "
@@ -336,7 +369,8 @@ def _feature(frame: Frame, name: str, wanted: Columns, named: bool) -> tuple[Col
         )
     why = _unusable(values, wanted)
     if why and not named:
-        return Column(name, values.kind, "ignored", why), None
+        use: Use = "ignored" if values.kind == "other" and not is_text(kind) else "kept"
+        return Column(name, "category" if values.kind == "other" else values.kind, use, why), None
     if why:
         return Column(name, values.kind, "feature"), f"column {name!r} cannot be a feature: {why}."
     return Column(name, values.kind, "feature", _note(values), decimal=values.decimal), None
@@ -346,7 +380,7 @@ def _unusable(values: Values, wanted: Columns) -> str:
     """Why a column is left out, or the empty text."""
     if values.kind == "other":
         return values.note
-    if values.kind != "category" or not values.distinct:
+    if values.kind != "category" or not values.distinct or wanted.delivered:
         return ""
     there = values.rows - values.missing
     note = f"; {values.note}" if values.note else ""
@@ -355,6 +389,15 @@ def _unusable(values: Values, wanted: Columns) -> str:
     if wanted.max_categories is None and there >= FEW and values.distinct >= _NEARLY_ALL * there:
         return f"{values.distinct:,} values in {there:,} rows{note}"
     return ""
+
+
+def not_numbers(name: str, kind: Kind) -> str:
+    """The message for a column that a learner of numbers cannot use."""
+    word = {"category": "text", "date": "dates"}.get(kind, kind)
+    return (
+        f"column {name!r} is {word}, which the learner cannot use: choose others with features=, or take the learner "
+        "'table', which encodes text by itself."
+    )
 
 
 def _note(values: Values) -> str:

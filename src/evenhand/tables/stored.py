@@ -34,8 +34,8 @@ def _plain(column: pa.ChunkedArray) -> list[Any]:
 
 
 def from_text(rows: Sequence[str], schema: Schema) -> pa.Table:
-    """The typed table of such rows, in the order of the schema's features."""
-    names = schema.features
+    """The typed table of such rows, in the order of the columns that the schema stores."""
+    names = schema.stored
     values = orjson.loads(f"[{','.join(rows)}]")
     columns = list(zip(*values, strict=True)) if values else [()] * len(names)
     return pa.table({name: _typed(column, schema[name].kind) for name, column in zip(names, columns, strict=True)})

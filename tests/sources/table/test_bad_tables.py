@@ -150,7 +150,10 @@ def test_csv_files(tmp_path: Path) -> None:
     refused(written(tmp_path, frame.to_csv(index=False)), "do not make a CSV", decimal=",")
     latin = frame.assign(c="Málaga").to_csv(index=False).encode("latin-1")
     refused(written(tmp_path, latin), "not written in utf-8.*encoding='latin-1'")
-    assert Table(written(tmp_path, frame.to_csv(index=False).encode("utf-16")), label="y", groups="sex").groups == ("f", "m")
+    assert Table(written(tmp_path, frame.to_csv(index=False).encode("utf-16")), label="y", groups="sex").groups == (
+        "f",
+        "m",
+    )
     refused(written(tmp_path, latin), "unknown encoding 'klingon'", encoding="klingon")
 
 
@@ -205,7 +208,8 @@ def test_json_lines_and_gz(tmp_path: Path) -> None:
 def test_a_column_that_numbers_the_rows_is_pointed_out() -> None:
     frame = good().reset_index()
     assert (
-        "column 'index': it only numbers the rows: you may want to ignore it" in Table(frame, label="y", groups="sex").notes
+        "column 'index': it only numbers the rows: you may want to ignore it"
+        in Table(frame, label="y", groups="sex").notes
     )
 
 

@@ -193,7 +193,9 @@ def test_intersections_and_bins() -> None:
     assert set(table.empty_groups) == {"sex=f, city=Rome", "sex=f, city=Lima"}
     assert "no row of 'sex=f, city=Rome'" in table.notes
     frame = frame.drop(frame[(frame["sex"] == "m") & (frame["city"] == "Rome")].index[3:])
-    assert any("3 rows of 'sex=m, city=Rome': too few" in n for n in Table(frame, label="y", groups=["sex", "city"]).notes)
+    assert any(
+        "3 rows of 'sex=m, city=Rome': too few" in n for n in Table(frame, label="y", groups=["sex", "city"]).notes
+    )
     binned = Table(frame, label="y", groups=["age:25,65"])
     assert binned.groups == ("under 25", "25 to under 65", "65 and over")
     ages = frame["age"].to_numpy()

@@ -14,10 +14,11 @@ from evenhand.sources.table.rows import OnDisk, RowsByNumber
 from evenhand.tables.encoder import Coded, Layout
 from evenhand.tables.frame import Frame, InMemory
 from evenhand.tables.groups import OTHER, GroupColumn, GroupRule, Groups, code_column, find_groups
+from evenhand.tables.ids import find_ids
 from evenhand.tables.labels import Labels, find_labels
 from evenhand.tables.parquet import ParquetFiles
-from evenhand.tables.problems import TableError, names, raise_all
-from evenhand.tables.schema import Columns, Schema, group_names, infer, refuse_rows
+from evenhand.tables.problems import TableError, names, raise_all, refuse_rows
+from evenhand.tables.schema import Columns, Schema, group_names, infer
 from evenhand.tables.spelling import alike
 
 __all__ = ["Pool", "TestPart", "Wanted", "make_pool", "make_test"]
@@ -79,13 +80,16 @@ class TestPart:
 
 def make_pool(frame: Frame, wanted: Wanted) -> Pool:
     """Check a table and prepare it; pools on disk are scanned for groups and labels only."""
-    refuse_rows(frame.name, frame.skipped)
+    frame.refuse_skipped()
     columns, by = wanted.columns, group_names(wanted.groups.columns, frame.schema.names)
     _check_roles(frame.name, columns, by)
     ours = bookkeeping(frame, columns, by)
     # what a column is, is told from a sample where the pool stays on disk: a full scan would read every byte of it
     seen = InMemory(frame.sample(frame.schema.names), frame.name, broken=frame.broken)
     schema = infer(seen, replace(columns, ignore=(*columns.ignore, *ours)))
+    if columns.id is not None and not isinstance(frame, ParquetFiles):
+        # only looked at: the rows of a pool on disk are too many for that
+        find_ids(frame, columns.id)
     labels = _labels(frame, wanted)
     groups, merged = find_groups(frame, wanted.groups)
     raise_all(_label_problems(str(columns.label), labels) + _group_problems(groups), frame.name)

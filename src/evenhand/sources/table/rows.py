@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from evenhand.arrays import Ints
 from evenhand.tables.parquet import ParquetFiles
-from evenhand.tables.schema import Schema, refuse_rows
+from evenhand.tables.problems import refuse_rows
+from evenhand.tables.schema import Schema
 from evenhand.tables.stored import as_frame
 
 if TYPE_CHECKING:
