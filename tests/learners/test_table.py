@@ -18,9 +18,9 @@ from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 
 import evenhand as eh
 from evenhand.errors import InputError
-from evenhand.learners.table import TableEncoder, TableLearner
 from evenhand.learners.parsing import describe_learner, parse_learner
 from evenhand.learners.storing import dump_model, load_model
+from evenhand.learners.table import TableEncoder, TableLearner
 
 NUMBERS, TEXTS = ["age", "score", "whole"], ["city", "job"]
 

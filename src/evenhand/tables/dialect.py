@@ -88,13 +88,10 @@ class Text:
                 else:
                     with pa.CompressedInputStream(pa.PythonFile(file, mode="r"), kind) as inside:
                         yield _Limited(inside, self)  # type: ignore[misc]
-        except (
-            zipfile.BadZipFile,
-            EOFError,
-            RuntimeError,
-            NotImplementedError,
-        ) as error:  # RuntimeError: it needs a password
-            raise TableError(f"{self.name} cannot be unpacked: {error}") from None
+        # RuntimeError: it needs a password
+        except (zipfile.BadZipFile, EOFError, OSError, RuntimeError, NotImplementedError) as error:
+            what = "read" if kind is None else "unpacked"
+            raise TableError(f"{self.name} cannot be {what}: {error}") from None
 
     def _raw(self) -> IO[bytes]:
         return io.BytesIO(self.at) if isinstance(self.at, bytes) else self.at.open("rb")

@@ -367,7 +367,8 @@ def _parquet_bytes(text: Text) -> Frame:
     import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(pa.BufferReader(text.at))
+        # not `read_table`, which takes two columns of a name for a fault of its own
+        table = pq.ParquetFile(pa.BufferReader(text.at)).read()
     except (pa.ArrowException, OSError) as error:
         raise TableError(f"{text.name} cannot be read as Parquet: {error}") from None
     return InMemory(plain(table), text.name)

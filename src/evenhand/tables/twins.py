@@ -37,7 +37,7 @@ def _is_plain(kind: pa.DataType) -> bool:
 def _numbers(column: pa.ChunkedArray) -> Words:
     values = np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64) + 0.0  # −0.0 is 0.0
     values[np.isnan(values)] = np.nan  # one kind of it
-    return np.asarray(pd.util.hash_array(values))
+    return np.asarray(pd.util.hash_array(values, categorize=False))
 
 
 def _texts(column: pa.ChunkedArray) -> Words:
@@ -46,9 +46,11 @@ def _texts(column: pa.ChunkedArray) -> Words:
     if pa.types.is_floating(column.type):
         whole = column.cast(pa.int64(), safe=False)
         column = whole if whole.cast(pa.float64()).equals(column) else column
-    text = column.cast(pa.string()).combine_chunks().dictionary_encode()
+    # bytes need not be text
+    column = column if pa.types.is_binary(column.type) else column.cast(pa.string())
+    text = column.combine_chunks().dictionary_encode()
     text = text.combine_chunks() if isinstance(text, pa.ChunkedArray) else text
-    words = pd.util.hash_array(np.array(text.dictionary.to_pylist(), dtype=object))
+    words = pd.util.hash_array(np.array(text.dictionary.to_pylist(), dtype=object), categorize=False)
     codes = text.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     return np.asarray(np.append(words, np.uint64(1))[codes])
 

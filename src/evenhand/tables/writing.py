@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, time, timedelta
 from pathlib import Path
@@ -105,4 +106,6 @@ def _cell(value: Any) -> Any:
         return value / timedelta(days=1)
     if isinstance(value, date | time):
         return time_text(value)
+    if isinstance(value, bytes):
+        return b64encode(value).decode()
     return json.dumps(value, default=str) if isinstance(value, list | dict) else value

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from evenhand.tables.problems import TableError
 from evenhand.sources.table.table import Table
+from evenhand.tables.problems import TableError
 
 
 def good(n: int = 40) -> pd.DataFrame:

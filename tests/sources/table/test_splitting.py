@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evenhand.tables.problems import TableError
 from evenhand.sources.table.table import Table
+from evenhand.tables.problems import TableError
 
 
 def visits(n: int = 400, persons: int = 80, seed: int = 0) -> pd.DataFrame:

@@ -15,9 +15,9 @@ from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardSca
 from evenhand.risks import ERROR, Costs, as_risk
 from evenhand.sources.base import RiskStream, Source, Stream
 from evenhand.sources.table import stream as table_stream
-from evenhand.tables.problems import TableError
 from evenhand.sources.table.stream import TableStream
 from evenhand.sources.table.table import Table
+from evenhand.tables.problems import TableError
 
 
 def people(n: int = 200, seed: int = 0) -> pd.DataFrame:

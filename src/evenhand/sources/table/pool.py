@@ -86,7 +86,9 @@ def make_pool(frame: Frame, wanted: Wanted) -> Pool:
     ours = bookkeeping(frame, columns, by)
     # what a column is, is told from a sample where the pool stays on disk: a full scan would read every byte of it
     seen = InMemory(frame.sample(frame.schema.names), frame.name, broken=frame.broken)
-    schema = infer(seen, replace(columns, ignore=(*columns.ignore, *ours)))
+    # data sets name their features: a user may still ignore some of them
+    features = None if columns.features is None else tuple(f for f in columns.features if f not in columns.ignore)
+    schema = infer(seen, replace(columns, features=features, ignore=(*columns.ignore, *ours)))
     if columns.id is not None and not isinstance(frame, ParquetFiles):
         # only looked at: the rows of a pool on disk are too many for that
         find_ids(frame, columns.id)
