@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,6 +32,8 @@ _PACKED = (
     (b"PK\x03\x04", "zip"),
 )
 _EXCEL = "sep="
+# not `splitlines`, which also parts at signs that may stand within a cell
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
 @dataclass(frozen=True)
@@ -162,7 +165,7 @@ def tell(text: Text, form: Format) -> Dialect:
     if not start.strip(b"\xef\xbb\xbf\xff\xfe\0 \t\r\n"):
         raise TableError(f"{text.name} is empty.")
     encoding = form.encoding or _encoding(start)
-    lines = _decoded(text.name, start, encoding).splitlines(keepends=True)
+    lines = _LINE.findall(_decoded(text.name, start, encoding))
     skipped = next(i for i, line in enumerate(lines) if line.strip())
     said = None
     if lines[skipped].lower().startswith(_EXCEL) and len(lines[skipped].strip()) == len(_EXCEL) + 1:

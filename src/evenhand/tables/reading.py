@@ -339,7 +339,7 @@ def _json(text: Text) -> Frame:
 
 def _json_lines(name: str, text: str) -> tuple[list[str], dict[int, str]]:
     """One object a line; lines that hold none, by number."""
-    lines = [line for line in text.splitlines() if line.strip()]
+    lines = [line for line in text.split("\n") if line.strip()]
     if text.lstrip().startswith("["):
         try:
             lines = [json.dumps(record) for record in json.loads(text)]

@@ -90,22 +90,35 @@ def write_table(path: Path, table: pa.Table, *, ending: str | None = None) -> No
         pq.write_table(table, path)
         return
 
+    # one form in all rows of a column, which other programs expect
+    days = [_are_days(column) for column in table.columns]
+
     def rows() -> Iterator[Sequence[object]]:
         for batch in table.to_batches(20_000):
             for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                yield [_cell(value) for value in row]
+                yield [_cell(value, whole) for value, whole in zip(row, days, strict=True)]
 
     write_csv(path, table.column_names, rows())
 
 
-def _cell(value: Any) -> Any:
+def _are_days(column: pa.ChunkedArray) -> bool:
+    """Whether a column of times has no other clock than midnight."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_timestamp(column.type):
+        return True
+    return bool(pc.all(pc.equal(pc.floor_temporal(column, unit="day"), column)).as_py() is not False)
+
+
+def _cell(value: Any, days: bool) -> Any:
     """A value as a cell that reads back as the same: nothing for a missing number, durations in days."""
     if isinstance(value, float) and value != value:
         return None
     if isinstance(value, timedelta):
         return value / timedelta(days=1)
     if isinstance(value, date | time):
-        return time_text(value)
+        return time_text(value) if days else value.isoformat()
     if isinstance(value, bytes):
         return b64encode(value).decode()
     return json.dumps(value, default=str) if isinstance(value, list | dict) else value
