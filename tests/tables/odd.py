@@ -179,7 +179,11 @@ def _labels_and_groups() -> None:
     csv("label_1_and_01", changed(label=label.map({0: "01", 1: "1"})))
     csv("label_of_one_class", changed(label=1), "always 1")
     csv("label_of_many_classes", changed(label=[k // 2 for k in range(N)]))
-    csv("label_of_too_many_classes", pd.concat([plain()] * 2).assign(label=[k // 2 for k in range(2 * N)]), "make classes")
+    csv(
+        "label_of_too_many_classes",
+        pd.concat([plain()] * 2).assign(label=[k // 2 for k in range(2 * N)]),
+        "make classes",
+    )
     csv("label_another_in_every_row", changed(label=range(N)), "make classes")
     csv("label_once", changed(label=[5, *plain()["label"][1:]]), "single example of 5")
     csv("label_formula", changed(label=label.map({0: "=1+1", 1: "@SUM(A1)"})))
@@ -212,7 +216,10 @@ def _labels_and_groups() -> None:
     arrow("group_truth", columns_of(plain()) | {"group": pa.array((group == "u").tolist())})
     gaps = np.where(np.arange(N) % 9 == 0, np.nan, (group == "u").astype(float))
     arrow("group_floats_with_gaps", columns_of(plain()) | {"group": pa.array(gaps)}, "is empty in rows 1, 10")
-    coded = {"group": pa.array(group.tolist()).dictionary_encode(), "label": pa.array(label.astype(str).tolist()).dictionary_encode()}
+    coded = {
+        "group": pa.array(group.tolist()).dictionary_encode(),
+        "label": pa.array(label.astype(str).tolist()).dictionary_encode(),
+    }
     arrow("dictionaries", columns_of(plain()) | coded)
 
 

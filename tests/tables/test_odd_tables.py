@@ -78,7 +78,18 @@ def test_the_commands_say_the_same(name: str, way: str, tmp_path: Path) -> None:
     odd = ODD[name]
     path, out = str(odd.write(tmp_path)), tmp_path / "out"
     commands = {
-        "curate": ["curate", path, "--budget", "6", "--compare", "0", "--final", "plain", "--out", str(tmp_path / "t.csv")],
+        "curate": [
+            "curate",
+            path,
+            "--budget",
+            "6",
+            "--compare",
+            "0",
+            "--final",
+            "plain",
+            "--out",
+            str(tmp_path / "t.csv"),
+        ],
         "simulate": ["simulate", path, "--budget", "6", "--trials", "1", "--out", str(out)],
         "plan": ["plan", "--pilot", path, "--budget", "100", "--trials", "2", "--final", "plain"],
     }

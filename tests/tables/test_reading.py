@@ -45,7 +45,9 @@ def as_rows(rows: list[tuple[str, str]]) -> list[dict[str, str]]:
 
 
 @settings(max_examples=150)
-@given(ROWS, st.sampled_from(",;\t|"), st.sampled_from(["\n", "\r\n"]), st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]))
+@given(
+    ROWS, st.sampled_from(",;\t|"), st.sampled_from(["\n", "\r\n"]), st.sampled_from(["utf-8", "utf-8-sig", "utf-16"])
+)
 def test_dialects_are_told_from_the_file(rows: list[tuple[str, str]], separator: str, end: str, encoding: str) -> None:
     rows = [("x", "y"), *rows]
     data = written(rows, separator, end).encode(encoding)
@@ -179,7 +181,12 @@ def test_json_lines_and_json_arrays() -> None:
 def test_frames_of_every_library_are_one() -> None:
     frame = pd.DataFrame({"x": [1.5, None, 3.0], "k": ["a", None, ""], "n": [1, 2, 3], "on": [True, False, True]})
     frame["when"] = pd.to_datetime(["2020-01-01 00:00", "2020-01-02 03:04", None])
-    kinds = [frame, pl.from_pandas(frame), pl.from_pandas(frame).lazy(), pa.Table.from_pandas(frame, preserve_index=False)]
+    kinds = [
+        frame,
+        pl.from_pandas(frame),
+        pl.from_pandas(frame).lazy(),
+        pa.Table.from_pandas(frame, preserve_index=False),
+    ]
     found = [read(each).read() for each in kinds]
     assert all(other.equals(found[0]) for other in found[1:])
     np.testing.assert_array_equal(read(np.eye(2)).read().to_pandas().to_numpy(), np.eye(2))

@@ -92,7 +92,9 @@ def test_other_programs_read_it_too(tmp_path: Path) -> None:
     assert frame["t"].tolist() == table.column("t").to_pandas().tolist()
 
 
-@pytest.mark.parametrize("names", [["a;b", "c"], ["a", "#b"], ["#a"], ["sep=;"], ["a\tb"], ["=a", "'=b"], ["a,b", "c|d"]])
+@pytest.mark.parametrize(
+    "names", [["a;b", "c"], ["a", "#b"], ["#a"], ["sep=;"], ["a\tb"], ["=a", "'=b"], ["a,b", "c|d"]]
+)
 def test_names_of_all_sorts(names: list[str], tmp_path: Path) -> None:
     write_table(tmp_path / "t.csv", pa.table({name: ["1;2,3", "4"] for name in names}))
     assert read(tmp_path / "t.csv").schema.names == names

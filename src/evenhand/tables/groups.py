@@ -12,8 +12,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from evenhand.arrays import Indices, Ints
+from evenhand.tables.arrow import is_text
 from evenhand.tables.frame import Frame
-from evenhand.tables.kinds import bad_rows, read_as
+from evenhand.tables.kinds import bad_rows, decimal_mark, read_as
 from evenhand.tables.problems import TableError, missing_column, names, rows_text
 from evenhand.tables.spelling import check_spellings, merged_spellings
 
@@ -108,11 +109,15 @@ def code_column(chunks: Iterator[pa.Array], column: GroupColumn, missing: Sequen
     found: dict[str, int] = {}
     coded: list[Indices] = []
     ordered = False
+    mark = None
+    if column.edges:
+        chunks = iter(whole := list(chunks))
+        mark = decimal_mark(each for each in whole if is_text(each.type))
     for chunk in chunks:
         if pa.types.is_nested(chunk.type) or pa.types.is_binary(chunk.type):
             raise TableError(f"column {column.name!r} holds {chunk.type}: make it text or numbers.")
         if column.edges:
-            coded.append(_bin(chunk, column, missing))
+            coded.append(_bin(chunk, column, missing, mark))
             continue
         ordered = ordered or bool(pa.types.is_dictionary(chunk.type) and chunk.type.ordered)
         # Python sees each value once, not each row
@@ -143,8 +148,8 @@ def _natural(text: str) -> tuple[bool, float, str]:
         return True, 0.0, text
 
 
-def _bin(chunk: pa.Array, column: GroupColumn, missing: Sequence[str]) -> Indices:
-    numbers = read_as(chunk, "number", missing)
+def _bin(chunk: pa.Array, column: GroupColumn, missing: Sequence[str], mark: str | None) -> Indices:
+    numbers = read_as(chunk, "number", missing, mark)
     if bad := bad_rows(chunk, numbers, "number", missing):
         raise TableError(f"group column {column.name!r} has bins, and {min(bad.items())[1]}.")
     values = numbers.cast(pa.float64()).to_numpy(zero_copy_only=False)

@@ -5,7 +5,7 @@ Text is looked at as a file has it, whoever read it: a frame whose cells are tex
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -25,6 +25,7 @@ __all__ = [
     "as_text",
     "blank",
     "cleaned",
+    "decimal_mark",
     "kind_of",
     "look",
     "read_as",
@@ -49,7 +50,9 @@ _DECORATED = r"^[^\w\s]?\s?[+-]?[\d.,]*\d\s?[^\w\s]?$"
 _DATE = r"^(\d{4}[-./]\d{1,2}[-./]\d{1,2}|\d{1,2}[-./]\d{1,2}[-./]\d{2,4})\b"
 _SEVERAL_WORDS = r"\S\s+\S"
 _PROBE = 25
-_WAYS = {"number": ("number", "comma"), "date": ("date", "zone"), "yes/no": ("yes/no",)}
+_WAYS = {"number": ("number",), "date": ("date", "zone"), "yes/no": ("yes/no",)}
+_LIKELY = {"number": r"\d|(?i:inf)", "comma": r"\d|(?i:inf)", "date": r"^\d{4}-", "zone": r"^\d{4}-", "yes/no": ""}
+"""What a text must have to be tried in a way at all."""
 _NOTHING = pa.scalar(None, pa.string())
 
 
@@ -127,7 +130,7 @@ def _settle(found: Values, fits: set[str], whole: bool, decimal: str | None) -> 
     elif "number" in fits and not (decimal == "," and _are_thousands(words, ".")):
         found.kind = "number"
         found.counts_up = whole and not found.missing
-    elif "comma" in fits and (decimal == "," or not _are_thousands(words, ",")):
+    elif "comma" in fits and decimal != "." and (decimal == "," or not _are_thousands(words, ",")):
         found.kind, found.decimal = "number", ","
     elif fits & {"date", "zone"}:
         found.kind = "date"
@@ -139,7 +142,7 @@ def _settle(found: Values, fits: set[str], whole: bool, decimal: str | None) -> 
 
 def _are_thousands(texts: pa.Array, mark: str) -> bool:
     """Whether all numbers with this mark may be whole ones with separators of thousands, such as 1,000."""
-    marked = pc.drop_null(texts.filter(pc.match_substring(texts, mark)))
+    marked = pc.utf8_trim_whitespace(pc.drop_null(texts.filter(pc.match_substring(texts, mark))))
     return len(marked) > 0 and _all(pc.replace_substring(marked, mark, ","), _THOUSANDS)
 
 
@@ -253,14 +256,36 @@ def _of_text(texts: pa.Array, kind: Kind, missing: Sequence[str], decimal: str |
         return pc.if_else(gaps, _NOTHING, texts)
     there = blank(pc.utf8_trim_whitespace(texts), missing)
     there = blank(there, _words(there))
-    for way in _WAYS[kind]:
-        # 1,000 in a column of numbers with points: nobody knows whether that is a thousand
-        if way == "comma" and decimal != "," and _are_thousands(pc.unique(there), ","):
-            continue
+    ways = _WAYS[kind]
+    if kind == "number" and (decimal or decimal_mark([there])) == ",":
+        ways = ("comma",)
+    for way in ways:
         if (found := _cast(there, way)) is not None:
             return found
-    good = _good(there, kind, decimal)
-    return read_as(pc.if_else(good, there, _NOTHING), kind, (), decimal)
+    # cell by cell: what one cell says does not depend on the others
+    return pc.coalesce(*(_cast(pc.if_else(_good(there, way), there, _NOTHING), way) for way in ways))
+
+
+def decimal_mark(chunks: Iterable[pa.Array], said: str | None = None) -> str:
+    """The decimal mark of numbers that are written as text, in all rows of a column.
+
+    `said` is what is known of it: it decides whether 1,000 is a thousand, which the texts alone do not tell.
+
+    >>> decimal_mark([pa.array(["1,5", "2"])]), decimal_mark([pa.array(["1,000"])]), decimal_mark([pa.array(["1,000"])], ",")
+    (',', '.', ',')
+    """
+    commas, points = pa.array([], pa.string()), pa.array([], pa.string())
+    for chunk in chunks:
+        texts = undictionary(_one(chunk))
+        with_comma = pc.match_substring(texts, ",")
+        if said == "," or len(commas) or pc.any(with_comma).as_py():
+            commas = pc.unique(pa.concat_arrays([commas, texts.filter(with_comma)]))
+            points = pc.unique(pa.concat_arrays([points, texts.filter(pc.match_substring(texts, "."))]))
+    if not len(commas):
+        return "," if said == "," and len(points) and _are_thousands(points, ".") else "."
+    if len(points) or said is not None:
+        return said or "."
+    return "." if _are_thousands(commas, ",") else ","
 
 
 def _of_typed(column: pa.Array, kind: Kind) -> pa.Array:
@@ -381,12 +406,17 @@ def _whole(texts: pa.Array, numbers: pa.Array) -> pa.Array:
         return numbers
 
 
-def _good(texts: pa.Array, kind: Kind, decimal: str | None) -> pa.Array:
-    """Which texts can be read as a kind."""
+def _good(texts: pa.Array, way: str) -> pa.Array:
+    """Which texts can be read in a way."""
     unique = pc.unique(pc.drop_null(texts))
-    ways = [way for way in _WAYS[kind] if way != "comma" or decimal == ","]
-    found = {way: [text for text in unique.to_pylist() if _cast(pa.array([text]), way) is not None] for way in ways}
-    return pc.is_in(texts, value_set=pa.array(max(found.values(), key=len), pa.string()))
+    likely = unique.filter(pc.match_substring_regex(unique, _LIKELY[way]))
+    # all at once where that is possible, because texts that are tried one by one take their time
+    good = (
+        likely
+        if _cast(likely, way) is not None
+        else [t for t in likely.to_pylist() if _cast(pa.array([t]), way) is not None]
+    )
+    return pc.is_in(texts, value_set=pa.array(good, pa.string()))
 
 
 def _all(texts: pa.Array, pattern: str) -> bool:

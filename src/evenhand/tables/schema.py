@@ -15,8 +15,8 @@ from typing import Any, Literal, Self
 import pyarrow as pa
 
 from evenhand.tables.arrow import is_text
-from evenhand.tables.frame import Frame
-from evenhand.tables.kinds import Kind, Values, bad_rows, cleaned, kind_of, look, read_as
+from evenhand.tables.frame import BATCH, Frame
+from evenhand.tables.kinds import Kind, Values, bad_rows, cleaned, decimal_mark, kind_of, look, read_as
 from evenhand.tables.problems import TableError, missing_column, names, raise_all, refuse_rows
 
 __all__ = [
@@ -194,10 +194,17 @@ class Schema:
             f"column {column.name!r}: {column.note}" for column in self.columns if column.encoded and column.note
         )
 
-    def read(self, table: pa.Table, start: int = 0, names: Sequence[str] | None = None) -> Rows:
+    def read(
+        self,
+        table: pa.Table,
+        start: int = 0,
+        names: Sequence[str] | None = None,
+        marks: Mapping[str, str] | None = None,
+    ) -> Rows:
         """The features of rows, as this schema says, or other columns of it; `start` is the number of the first row.
 
-        Columns that are only kept may be absent: their values are then missing.
+        Columns that are only kept may be absent: their values are then missing. `marks` are the decimal marks of columns
+        where these rows are some of more.
         """
         there = set(table.column_names)
         wanted = self.features if names is None else names
@@ -209,7 +216,7 @@ class Schema:
                 found[name] = read_as(pa.nulls(table.num_rows), column.kind)
                 continue
             raw = self._bare(column, table.column(name))
-            found[name] = self._values(column, raw)
+            found[name] = self._values(column, raw, (marks or {}).get(name))
             for row, why in bad_rows(raw, found[name], column.kind, self.missing).items():
                 problems.setdefault(start + row, f"{name}: {why}")
         return Rows(pa.table(found), problems)
@@ -227,8 +234,19 @@ class Schema:
         """The values of one column; what is none of its kind is missing."""
         return self._values(self[name], self._bare(self[name], raw))
 
-    def _values(self, column: Column, bare: Any) -> pa.Array:
-        return read_as(bare, column.kind, self.missing, column.decimal or self.decimal)
+    def _values(self, column: Column, bare: Any, mark: str | None = None) -> pa.Array:
+        if column.kind == "number" and is_text(bare.type) and mark is None:
+            mark = decimal_mark([bare], column.decimal or self.decimal)
+        return read_as(bare, column.kind, self.missing, mark)
+
+    def marks(self, frame: Frame) -> dict[str, str]:
+        """The decimal mark of every column of a frame that holds numbers as text; another file may have another one."""
+        return {
+            column.name: decimal_mark(frame.column(column.name), column.decimal or self.decimal)
+            for column in self.columns
+            if column.kind == "number" and not column.cleaned
+            and column.name in frame.schema.names and is_text(frame.schema.field(column.name).type)
+        }  # fmt: skip
 
     def _bare(self, column: Column, raw: Any) -> Any:
         """Texts of numbers without signs such as `$`, where the column is read so."""
@@ -239,8 +257,9 @@ class Schema:
     def batches(self, frame: Frame, columns: Sequence[str] = ()) -> Iterator[tuple[Rows, pa.Table]]:
         """The features of all rows of a frame, some rows at a time, each with further columns as they are."""
         start, there = 0, set(frame.schema.names)
+        marks = self.marks(frame) if len(frame) > BATCH else None
         for batch in frame.batches([name for name in dict.fromkeys([*self.features, *columns]) if name in there]):
-            yield self.read(batch, start), batch.select(list(columns))
+            yield self.read(batch, start, marks=marks), batch.select(list(columns))
             start += batch.num_rows
 
     def only(self, names: Sequence[str]) -> Self:
