@@ -1,4 +1,6 @@
 import json
+import re
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ from scipy.stats import ttest_rel
 from typer.testing import CliRunner
 
 import evenhand as eh
+from evenhand import progress
 from evenhand.cli import app
 from evenhand.errors import InputError
 from evenhand.simulation.pilot import Pilot, pilot
@@ -132,14 +135,14 @@ def test_ctrl_c_keeps_the_trials_that_are_done() -> None:
 
         def __call__(self, *given: Any) -> Any:
             Impatient.calls += 1
-            if Impatient.calls > 80:  # 50 rounds a block of trials
+            if Impatient.calls > 130:  # 50 rounds a block of trials: the first trial alone, then five
                 raise KeyboardInterrupt
             return super().__call__(*given)
 
     rule: Strategy = Impatient()
     found = run(people(600), rules=[rule], budget=200, trials=20)
     assert found.result.interrupted
-    assert found.trials == 5
+    assert found.trials == 6
     assert found.as_dict()["interrupted"]
 
 
@@ -183,3 +186,30 @@ def test_the_command_line(tmp_path: Path) -> None:
         refused = say(*words)
         assert isinstance(refused.exception, InputError | SystemExit)
         assert message in (refused.output + str(refused.exception))
+
+
+def test_minutes_end_a_pilot_with_the_trials_there_are() -> None:
+    found = run(people(600), trials=30, minutes=1e-6)
+    assert found.trials == 2, "fewer compare nothing"
+    assert "2 of 30 trials were run in 1e-06 minutes" in found.notes
+    assert found.result.final.equals(run(people(600), trials=2).result.final), "the same trials as without"
+    for minutes in (0, -1, "x", float("nan")):
+        with pytest.raises(InputError, match="minutes"):
+            run(people(600), minutes=minutes)
+    assert run(people(600), trials=3, minutes=60).trials == 3
+
+
+def test_a_long_pilot_says_where_it_is_also_in_a_pipe(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Eleven minutes passed without a line: even the first trial may take one."""
+    monkeypatch.setattr(progress, "EVERY", 0.02)
+    run(people(600), trials=6, progress=True)
+    lines = capsys.readouterr().err.splitlines()
+    assert any(line.startswith("trials: 0 of 6, ") for line in lines)
+    assert any(re.match(r"trials: 1 of 6, \d+ s so far, about .* more", line) for line in lines)
+    assert any(re.match(r"the first trial is done: all 6 take about \d+ s", line) for line in lines)
+    threads = [thread for thread in threading.enumerate() if thread.name.startswith("progress")]
+    for thread in threads:
+        thread.join(1)
+        assert not thread.is_alive()

@@ -18,7 +18,7 @@ __all__ = ["check_options", "run_pilot"]
 
 _BOTH = {"pilot", "budget", "as_json", "trials"}
 _PILOT = table_options.NAMES | {
-    "strategy", "learner", "risk", "positive", "final", "batch", "warmup", "validation", "seed", "jobs",
+    "strategy", "learner", "risk", "positive", "final", "batch", "warmup", "validation", "seed", "jobs", "minutes",
 }  # fmt: skip
 
 

@@ -56,6 +56,9 @@ def plan(
     trials: Annotated[
         int | None, typer.Option(help="trials of the simulated curve (20; 0: none), or of the pilot (40)")
     ] = None,
+    minutes: Annotated[
+        float | None, typer.Option(help="pilot: begin no further trials after these minutes; two are always run")
+    ] = None,
     strategy: Annotated[
         list[str] | None, typer.Option(help="pilot: a rule to try beside Uniform; uncurated and optimistic by default")
     ] = None,
@@ -82,7 +85,7 @@ def plan(
     if pilot is not None:
         asked = options.given(
             budget=budget, learner=learner, risk=risk, positive=positive, final=final, batch=batch, warmup=warmup,
-            validation=validation, trials=trials, seed=seed, jobs=jobs, rules=strategy,
+            validation=validation, trials=trials, minutes=minutes, seed=seed, jobs=jobs, rules=strategy,
         )  # fmt: skip
         run_pilot(pilot, table, asked, as_json)
         return

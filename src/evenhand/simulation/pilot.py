@@ -8,6 +8,8 @@ against Uniform lies above 0; of several, the one with the largest mean. Otherwi
 
 from __future__ import annotations
 
+import sys
+import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -26,8 +28,8 @@ from evenhand.claims.paired import HOLDS, OPEN, Interval, paired, together
 from evenhand.engine.trials import open_stream
 from evenhand.errors import InputError
 from evenhand.learners import Logistic, as_learner
-from evenhand.notation import JsonObject
-from evenhand.progress import bar, say
+from evenhand.notation import JsonObject, real, whole
+from evenhand.progress import bar, lasting, say
 from evenhand.risks import OwnRisk, Risk, as_risk
 from evenhand.simulation.metrics import spread, worst_by
 from evenhand.simulation.result import Result
@@ -164,6 +166,7 @@ def pilot(
     positive: Any = None,
     final: str = "chosen",
     trials: int = 40,
+    minutes: float | None = None,
     seed: int = 0,
     jobs: int = 1,
     progress: Callable[[int, int], None] | bool = False,
@@ -185,6 +188,7 @@ def pilot(
         positive: as for `simulate`.
         final: the model that is judged: `"chosen"`, as `final_model()` chooses it, or `"plain"`, which is quicker.
         trials: how many trials.
+        minutes: begin no further trials once the next ones would take longer than this; two are always run.
         seed: the same seed gives the same answer.
         jobs: how many processes.
         progress: True for a bar, or a callable (done, total).
@@ -195,8 +199,10 @@ def pilot(
     >>> found.simulated
     40
     """
-    if trials < 2:
+    if whole("trials", trials, 0) < 2:
         raise InputError(f"a pilot compares rules over trials: give 2 or more, not {trials}")
+    if minutes is not None and real("minutes", minutes) <= 0:
+        raise InputError(f"minutes must be above 0, not {minutes!r}")
     table, notes = _table(data, label, groups, settings)
     if progress is True:
         say(table.was_read)
@@ -218,26 +224,45 @@ def pilot(
     )  # fmt: skip
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
-        result = _in_steps(run, trials, progress)
+        result = _in_steps(run, trials, minutes, progress)
+    if len(result.final) and (done := int(result.final["trial"].nunique())) < trials and not result.interrupted:
+        notes.append(f"{done} of {trials} trials were run in {minutes:g} minutes")
     notes += [*shrunk, *dict.fromkeys(str(w.message) for w in caught)]
     return _judged(result, budget, simulated, batch, [*table.was_read, *notes, *_unseen(table, result)])
 
 
-def _in_steps(run: Callable[..., Result], trials: int, progress: Callable[[int, int], None] | bool) -> Result:
-    """Run all trials, a few at a time: the result is the same, but Ctrl-C keeps those that are done."""
+def _in_steps(
+    run: Callable[..., Result], trials: int, minutes: float | None, progress: Callable[[int, int], None] | bool
+) -> Result:
+    """Run all trials, a few at a time: the result is the same, but Ctrl-C keeps those that are done.
+
+    The first is run alone, so that it is soon known how long all will take.
+    """
     report = bar("trials", trials) if progress is True else None
     result: Result | None = None
-    for done in range(0, trials, STEP):
-        upto = min(done + STEP, trials)
-        result = run(trials=upto, resume=result)
-        if result.interrupted:
-            break
+    done, began = 0, time.monotonic()
+    try:
+        while done < trials:
+            upto = min(done + (1 if (done < 2 and minutes is not None) or not done else STEP), trials)
+            if minutes is not None and done >= 2:
+                passed = time.monotonic() - began
+                upto = min(upto, done + int((60 * minutes - passed) / (passed / done)))
+                if upto <= done:
+                    break
+            result = run(trials=upto, resume=result)
+            if result.interrupted:
+                break
+            if report is not None:
+                report(upto - done)
+            elif callable(progress):
+                progress(upto, trials)
+            if not done and progress is True:
+                seconds = (time.monotonic() - began) * trials
+                print(f"the first trial is done: all {trials} take about {lasting(seconds)}", file=sys.stderr)
+            done = upto
+    finally:
         if report is not None:
-            report(upto - done)
-        elif callable(progress):
-            progress(upto, trials)
-    if report is not None:
-        report(0)
+            report(0)
     assert result is not None  # there are two trials or more
     return result
 
