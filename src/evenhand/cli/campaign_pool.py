@@ -102,9 +102,9 @@ def check_todo(campaign: Campaign, target: Path) -> None:
         raise InputError("--out writes the rows of a pool, and this campaign has none: register one with campaign pool")
 
 
-def write_todo(campaign: Campaign, requests: Sequence[Request], target: Path) -> int:
+def write_todo(campaign: Campaign, requests: Sequence[Request], target: Path, show: Sequence[str] | None = None) -> int:
     """Write the rows of requests with all their columns, and an empty label column to fill in."""
-    from evenhand.campaign.tables import write_csv
+    from evenhand.tables.writing import write_csv
 
-    names, rows = campaign.to_label(requests)
+    names, rows = campaign.to_label(requests, show)
     return write_csv(target, names, rows)

@@ -9,7 +9,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -129,21 +128,12 @@ class Labelling(Reported):
     def _read(self, labels: Any) -> tuple[JsonObject, bool]:
         if isinstance(labels, Mapping):
             return {str(name): label for name, label in labels.items()}, False
-        if isinstance(labels, str | PathLike):
-            names, values, table = self.campaign.labels_in(labels)
-            table.refuse_problems()
-            written = table.written
-        else:
-            frame = nw.from_native(labels, eager_only=True)
-            absent = [name for name in self._columns if name not in frame.columns]
-            if absent:
-                raise InputError(f"the labels have no column {absent[0]!r}: give back the columns of todo, filled in")
-            names, values = ([*frame[name].to_list()] for name in self._columns)
-            names, written = [str(name) for name in names], False
-        given = {name: v for name, v in zip(names, values, strict=True) if v is not None and v == v and v != ""}
+        names, values, table = self.campaign.labels_in(labels)
+        table.refuse_skipped()
+        given = {name: value for name, value in zip(names, values, strict=True) if value is not None}
         if not given:
             raise InputError("no row has a label yet")
-        return given, written
+        return given, True
 
     @property
     def done(self) -> bool:

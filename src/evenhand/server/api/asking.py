@@ -13,10 +13,10 @@ from pydantic import Field
 
 from evenhand.campaign.answering import not_open
 from evenhand.campaign.requests import as_time
-from evenhand.campaign.tables import guarded_cell
 from evenhand.server.access import Collecting, Viewing
 from evenhand.server.api.shared import Body, Name, Number, Reason, new_router
 from evenhand.server.bodies import Json, Key, as_once
+from evenhand.tables.writing import guarded_cell
 
 __all__ = ["router"]
 

@@ -8,20 +8,18 @@ from typing import Annotated, Any, Literal, TypeVar
 
 import anyio.to_thread
 import orjson
+import pyarrow as pa
 from fastapi import Query, Request
 from fastapi.responses import Response
 from pydantic import Field, ValidationError
 
 from evenhand.campaign.deliveries import Delivery
-from evenhand.campaign.intake import as_delivery
 from evenhand.campaign.requests import Receipt
-from evenhand.campaign.tables import FileTable
 from evenhand.errors import InputError
 from evenhand.server.access import Collecting, Leading, Seat
 from evenhand.server.api.shared import Body, Label, Number, new_router
 from evenhand.server.bodies import Json, Key, as_once, file_kind, table_body, table_file
 from evenhand.server.parquet import DELIVERY, POOL
-from evenhand.server.typed import ColumnType, stored_rows, typed_table
 
 __all__ = ["router"]
 
@@ -44,7 +42,7 @@ class Rows(Body):
 
     X: Several[Several[float]] | None = None
     columns: dict[str, list[Label | None]] | None = None
-    types: dict[str, ColumnType] | None = Field(None, description="the type of every column; recognised if not given")
+    categories: Several[str] = Field([], description="columns whose values are names, whatever they look like")
     y: list[Label | None] | None = None
     ids: Several[str | int | None] | None = None
     groups: Several[str] | None = None
@@ -235,25 +233,26 @@ def _delivery(rows: Rows, seat: Seat, *, grouped: bool) -> Delivery:
     problems = {int(row): why for row, why in rows.problems.items() if row.isdecimal()}
     if rows.X is not None:
         return replace(Delivery.of(rows.X, rows.y, rows.ids, groups), problems=problems)
-    state, parts = seat.campaign.store.refresh(), seat.campaign.store.parts
-    if rows.types is not None:
-        table = typed_table(rows.columns or {}, rows.types)
-        found = Delivery.of([], rows.y, rows.ids, groups)
-        return replace(found, X=stored_rows(table, state), problems=problems)
-    columns: dict[str, list[Any]] = {**(rows.columns or {}), state.settings["label"]: list(rows.y)}
-    if rows.ids is not None:
-        columns[state.settings["id"]] = list(rows.ids)
-    if groups is not None:
-        columns[state.settings["group"]] = list(groups)
-    if len({len(values) for values in columns.values()}) > 1:
-        raise InputError("columns, y, ids and groups must have as many values each")
-    table = FileTable("the body", columns, False, problems)
-    return as_delivery(table, state, needs_numbers=parts.needs_numbers, group=None if grouped else "")
+    columns = rows.columns or {}
+    if len({len(values) for values in (*columns.values(), rows.y)}) > 1:
+        raise InputError("columns and y must have as many values each")
+    arrays = {name: _column(name, values) for name, values in columns.items()}
+    arrays |= {name: arrays[name].cast(pa.string()).dictionary_encode() for name in rows.categories if name in arrays}
+    return replace(Delivery.of(pa.table(arrays), rows.y, rows.ids, groups), problems=problems)
+
+
+def _column(name: str, values: list[Any]) -> Any:
+    """One column of a JSON body."""
+    try:
+        return pa.array(values)
+    except (pa.ArrowException, OverflowError):
+        kinds = sorted({type(value).__name__ for value in values if value is not None})
+        raise InputError(f"columns.{name} mixes types ({', '.join(kinds)}): make it one type") from None
 
 
 def _labels_in(seat: Seat, path: Path) -> dict[str, Any]:
-    names, values, table = seat.campaign.labels_in(path)
-    table.refuse_problems()
+    names, values, frame = seat.campaign.labels_in(path)
+    frame.refuse_skipped()
     return {name: value for name, value in zip(names, values, strict=True) if value is not None}
 
 

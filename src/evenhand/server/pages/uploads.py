@@ -130,8 +130,8 @@ def _tell(seat: Seat, number: int | None, name: str, data: bytes, *, extra: bool
             seat.check_own(number)
             _, delivery = campaign.read(path, number)
             return campaign.tell_delivery(number, delivery, collector=_for_whom(seat, number), **options)
-        names, values, table = campaign.labels_in(path)
-    table.refuse_problems()
+        names, values, frame = campaign.labels_in(path)
+    frame.refuse_skipped()
     labels = {name: value for name, value in zip(names, values, strict=True) if value is not None}
     if not labels:
         raise InputError(f"no row of the file has a label: fill the column {campaign.settings['label']!r}")
