@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -26,12 +26,17 @@ if TYPE_CHECKING:
     from evenhand.tables.frame import Frame
     from evenhand.tables.schema import Columns, Schema
 
-__all__ = ["LARGEST", "Rows", "as_rows", "decode", "feature_names", "schema_of", "table_rows", "typed_rows"]
+__all__ = [
+    "KINDS", "LARGEST", "MOST_COLUMNS", "Rows", "as_rows", "check_width", "columns_of", "decode", "feature_names", "schema_of", "table_rows",
+    "typed_rows",
+]  # fmt: skip
 
 LARGEST = 1e100
 """Numbers beyond this overflow in any model's arithmetic: squares of it are still finite, sums of squares too."""
 MOST_COLUMNS = 20_000
 """A table with more columns is refused: the first delivery of a campaign fixes them."""
+KINDS = ("number", "yes/no", "date", "category", "text", "image", "vector")
+"""What a column of features can be said to hold before there are rows."""
 
 
 class Rows:
@@ -90,6 +95,24 @@ def decode(columns: JsonMapping, stored: Sequence[str | bytes], *, encoded: bool
 # -------------------------------------------------------------------- tables
 
 
+def columns_of(features: Mapping[str, str] | Sequence[str] | None) -> JsonObject | None:
+    """The columns of a campaign that were fixed when it was made, by name and kind; None where the first rows tell."""
+    if not isinstance(features, Mapping):
+        return None
+    # as a schema writes itself; nothing here needs Arrow, which takes a while to import
+    plain = {"use": "feature", "note": "", "cleaned": False, "decimal": None}
+    columns = [{"name": name, "kind": kind, **plain} for name, kind in features.items()]
+    return {"kind": "table", "complete": False, "columns": columns, "missing": [], "decimal": None}
+
+
+def check_width(frame: Frame) -> None:
+    """Refuse a table with more columns than a campaign can keep."""
+    if (count := len(frame.schema.names)) > MOST_COLUMNS:
+        raise InputError(
+            f"{frame.name} has {count:,} columns, and {MOST_COLUMNS:,} are the most: leave out what nobody learns from"
+        )
+
+
 def schema_of(columns: JsonMapping) -> Schema:
     """The schema of a campaign whose rows are tables."""
     from evenhand.tables.schema import Schema
@@ -124,11 +147,7 @@ def table_rows(frame: Frame, like: JsonMapping | None, wanted: Columns) -> Rows:
         return _numbered(frame, like)
     if like is not None and like["kind"] != "table":
         raise InputError("this campaign's rows are arrays, which a table cannot hold: tell them from Python")
-    if len(frame.schema.names) > MOST_COLUMNS:
-        raise InputError(
-            f"{frame.name} has {len(frame.schema.names):,} columns, and {MOST_COLUMNS:,} are the most: leave out what "
-            "nobody learns from"
-        )
+    check_width(frame)
     schema = schema_of(like) if like is not None else infer(frame, wanted)
     schema.check_names(frame.schema.names, frame.name)
     rows = schema.read(frame.read(), names=schema.stored)

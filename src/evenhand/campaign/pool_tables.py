@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evenhand.campaign.features import schema_of
+from evenhand.campaign.features import check_width, schema_of
 from evenhand.campaign.labels import check_text, read_id
 from evenhand.campaign.pool_files import file_facts
 from evenhand.campaign.state import MADE, State
@@ -60,6 +60,13 @@ class PoolTable:
         return {"kind": "table", "complete": self.complete, **self.schema.to_json()}
 
     @property
+    def said(self) -> tuple[str, str]:
+        """What was read, and what its columns hold, in words."""
+        new = [f"`{name}`" for name in self.frame.schema.names if name not in self.schema]
+        more = f"; not in the first table, and left out: {', '.join(new[:12])}" if new else ""
+        return f"read {self.frame}", self.schema.summary() + more
+
+    @property
     def has_lookalikes(self) -> bool:
         """Whether an id looks like those that campaigns make."""
         import pyarrow.compute as pc
@@ -104,7 +111,7 @@ class PoolTable:
             )
         for group in self.groups:
             check_text(group, "the group")
-        if state.columns is None:
+        if state.columns is None or not state.has_rows:
             return self
         if state.columns["kind"] != "table":
             raise InputError("earlier rows were arrays, a pool is a table: deliver one kind")
@@ -120,6 +127,7 @@ def read_pool(
     *,
     label: str,
     earlier: JsonMapping | None = None,
+    is_first: bool = True,
     path: Path | None = None,
 ) -> PoolTable:
     """What a pool needs to know of a table; every problem is named with its rows.
@@ -129,7 +137,8 @@ def read_pool(
         columns: what is said of its columns; without an `id` the number of a row, from 0 up, is its id.
         rule: how groups are told.
         label: the column of labels, which the table need not have.
-        earlier: the columns of rows registered before.
+        earlier: the columns of rows that came before, or that were named when the campaign was made.
+        is_first: whether no rows came before.
         path: where a Parquet file is that stays on disk.
     """
     from evenhand.tables.arrow import is_text
@@ -137,17 +146,20 @@ def read_pool(
     from evenhand.tables.schema import check_names, infer
 
     frame.refuse_skipped()
+    check_width(frame)
     there = label in frame.schema.names
     columns = replace(columns, label=label if there else None)
     check_names(frame, columns)
     found, _ = find_groups(frame, rule)
     # a second table of the same pool is read with the schema of the first
-    if earlier is not None and earlier["kind"] == "table":
+    if is_first:
+        schema = infer(frame, columns) if earlier is None else _as_made(frame, columns, schema_of(earlier))
+    elif earlier is not None and earlier["kind"] == "table":
         schema = schema_of(earlier)
         if columns.features is not None and set(columns.features) != set(schema.features):
             raise InputError(f"the features were {list(schema.features)} in earlier rows: give the same with features=")
     else:
-        schema = infer(frame, columns)
+        raise InputError("earlier rows were arrays, a pool is a table: deliver one kind")
     ids = _row_numbers(frame) if columns.id is None else _ids(frame, columns.id)
     labels = (
         {row: value for row, value in _labels(frame, label, rule).items() if found.codes[row] >= 0} if there else {}
@@ -155,6 +167,15 @@ def read_pool(
     file = None if path is None else file_facts(path)
     written = there and is_text(frame.schema.field(label).type)
     return PoolTable(frame, ids, found.names, found.codes, labels, schema, file, written, columns.needs_numbers)
+
+
+def _as_made(frame: Frame, columns: Columns, made: Schema) -> Schema:
+    """The schema with the features that were named when the campaign was made, and all other columns as they are."""
+    from evenhand.tables.schema import infer
+
+    made.check_names(frame.schema.names, frame.name)
+    found = infer(frame, replace(columns, features=made.features, delivered=True, needs_numbers=False))
+    return replace(found, columns=tuple(made[c.name] if c.name in made.features else c for c in found.columns))
 
 
 # -------------------------------------------------------------------- ids, labels

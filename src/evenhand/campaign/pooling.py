@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -34,12 +34,23 @@ _LISTED = 100
 
 
 class Pooled(NamedTuple):
-    """What registering a pool brought: new examples by group, ids known already, and labelled rows taken in."""
+    """What registering a pool brought.
+
+    Attributes:
+        groups: new examples by group.
+        known: ids known already.
+        labelled: labelled rows taken in.
+        event: the number of the event.
+        read: what was read, in words.
+        schema: what its columns hold, in words.
+    """
 
     groups: dict[str, int]
     known: int
     labelled: int
     event: int
+    read: str
+    schema: str
 
 
 class Pooling(Altering):
@@ -73,6 +84,7 @@ class Pooling(Altering):
         decimal: str | None = None,
         encoding: str | None = None,
         by: str | None = None,
+        notice: Callable[[str], object] | None = None,
         _salt: str | None = None,
     ) -> Pooled:
         """Register examples that are not labelled yet; may be called again with more.
@@ -82,7 +94,7 @@ class Pooling(Altering):
                 Parquet files.
             id: the column of the ids; None takes the row numbers from 0 up, and then there can be only one pool.
             group: the columns that tell the group; a number may have bins, like `"age:30,60"`.
-            features: the columns to learn from; by default all but id, group and label.
+            features: the columns to learn from; by default those of the settings, or all but id, group and label.
             text, image, vector: columns of these kinds, which are shown to people and not learned from yet.
             numbers: columns such as `$1,000` to read as numbers.
             ignore: columns to leave out altogether.
@@ -90,7 +102,8 @@ class Pooling(Altering):
             exclude: groups to leave out, by name.
             merge_below: groups with fewer rows than this are merged into one, called other.
             merge_spellings: whether groups and labels that differ only by case, blanks or Unicode form are one.
-            max_categories: a column of categories with more values than this is left out.
+            max_categories: a column of categories with more values than this is left out; by default 1,000, or another
+                value in nearly every row.
             use_group_as_feature: whether to learn from the group columns too.
             scale: how the learner `table` scales numbers, by its training rows: `"standard"` (its default), `"minmax"` or
                 `"none"`; the same as `change(learner="table:scale=minmax")`.
@@ -98,6 +111,7 @@ class Pooling(Altering):
             decimal: the file's decimal mark; a comma is recognised.
             encoding: the file's encoding, UTF-8 unless given.
             by: who registers it.
+            notice: is given what was read and what the columns hold, line by line, before anything is stored.
 
         The order in which the rows of a group are handed out is drawn now, from the system's random numbers, and shown
         nowhere; in a campaign in memory that was given a seed, the seed decides it.
@@ -105,6 +119,7 @@ class Pooling(Altering):
         Rows whose label column has a value are taken in as `add` does. A Parquet file stays where it is and must not
         change; after a change call `pool` again, which registers anew what was not handed out.
         """
+        from evenhand.campaign.intake import missing_words
         from evenhand.tables.groups import GroupRule
         from evenhand.tables.reading import Format, check_format, is_parquet, read
         from evenhand.tables.schema import Columns
@@ -113,17 +128,24 @@ class Pooling(Altering):
         check_format([data], form)
         by_columns = (group,) if isinstance(group, str) else tuple(group)
         label = state.settings["label"]
-        columns = Columns(
-            id=id, groups=by_columns, features=None if features is None else tuple(features), ignore=tuple(i for i in ignore if i != label),
-            numbers=tuple(numbers), text=_several(text), image=_several(image), vector=_several(vector),
-            missing=tuple(missing), decimal=decimal, use_group_as_feature=use_group_as_feature,
+        features = state.settings["features"] if features is None else features
+        columns = Columns.of(
+            id=id, groups=by_columns, features=features, ignore=[i for i in ignore if i != label], numbers=numbers, text=text,
+            image=image, vector=vector, missing=missing, decimal=decimal, use_group_as_feature=use_group_as_feature,
             max_categories=max_categories, needs_numbers=self.store.parts.needs_numbers,
         )  # fmt: skip
-        rule = GroupRule(by_columns, tuple(exclude), merge_below, merge_spellings, tuple(missing))
+        words = columns.missing or tuple(missing_words(state.columns))
+        rule = GroupRule(by_columns, tuple(exclude), merge_below, merge_spellings, words)
         frame = read(data, form)
         path = Path(data) if isinstance(data, str | Path) and is_parquet(data) else None
-        table = read_pool(frame, columns, rule, label=label, earlier=state.columns, path=path).like(state)
+        table = read_pool(
+            frame, columns, rule, label=label, earlier=state.columns, is_first=not state.has_rows, path=path
+        )
+        table = table.like(state)
         self._check_learner(table)
+        if notice is not None:
+            for line in table.said:
+                notice(line)
         scaled = None if scale is None else self._scaled(scale)
         if id is None:
             if state.pool is not None:
@@ -244,7 +266,7 @@ class Pooling(Altering):
         facts = {
             "groups": groups, "population": population, "counts": [found.change[g] for g in groups],
             "removed": [found.removed[g] for g in groups],
-            "columns": table.columns, "files": _files(state, writer, table), "id": id,
+            "columns": table.columns, "read": table.said[0], "files": _files(state, writer, table), "id": id,
             "last_row": state.last_row + (len(table) if table.file is not None else 0),
             "lookalikes": table.has_lookalikes,
         }  # fmt: skip
@@ -252,7 +274,7 @@ class Pooling(Altering):
         labelled = 0
         if table.labels:
             labelled = self._take_labelled(state.copy().fold([event]), writer, table, by)
-        return Pooled(found.new, found.known, labelled, event.seq)
+        return Pooled(found.new, found.known, labelled, event.seq, *table.said)
 
     def _take_labelled(self, state: State, writer: Writer, table: PoolTable, by: str | None) -> int:
         """Take in the rows of a table that have a label already; returns their number."""
@@ -287,10 +309,6 @@ class Pooling(Altering):
         """Bring in rows as they were read from a file with a group column."""
         options = Options(by, partial)
         return self.store.deliver(lambda s, r: self.store.intake.add(s, r, delivery, charge, options), dry_run)
-
-
-def _several(names: str | Sequence[str]) -> tuple[str, ...]:
-    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def _files(state: State, writer: Writer, table: PoolTable) -> list[JsonObject]:

@@ -21,7 +21,8 @@ from evenhand.notation import JsonObject
 
 __all__ = ["change_body", "ids_of", "labels_body", "rows_body", "settings_body", "table_body"]
 
-_PARQUET = "application/vnd.apache.parquet"
+_PARQUET, _LINES = "application/vnd.apache.parquet", "application/x-ndjson"
+_FILES = {".parquet": _PARQUET, ".pq": _PARQUET, ".jsonl": _LINES, ".ndjson": _LINES, ".json": _LINES}
 
 
 def rows_body(X: Features, y: Any, ids: Any = None, groups: Any = None) -> JsonObject:
@@ -135,7 +136,7 @@ def _file(path: Path) -> tuple[str, bytes]:
         raise InputError(f"{str(path)!r} is a folder: over HTTP send its files one by one")
     if not path.exists():
         raise InputError(f"there is no file {str(path)!r}")
-    return (_PARQUET if path.suffix.lower() in (".parquet", ".pq") else "text/csv"), path.read_bytes()
+    return _FILES.get(path.suffix.lower(), "text/csv"), path.read_bytes()
 
 
 def settings_body(name: str, groups: Any, strategy: Any, learner: Any, **given: Any) -> JsonObject:

@@ -413,7 +413,7 @@ def _unusable(values: Values, wanted: Columns) -> str:
     return ""
 
 
-def not_numbers(name: str, kind: Kind) -> str:
+def not_numbers(name: str, kind: str) -> str:
     """The message for a column that a learner of numbers cannot use."""
     word = {"category": "text", "date": "dates"}.get(kind, kind)
     return (
