@@ -32,10 +32,9 @@ STREAMED = 256 << 20
 """A text file with more bytes than this is read in chunks, again at each pass, and never as a whole."""
 # a row must lie within a block
 _BLOCK, _STREAMED_BLOCK = 1 << 25, 1 << 23
-MOST_SKIPPED = 1000
-"""With more rows that cannot be read than this, none is."""
 _UNCLOSED = 'a quote (") opens a cell and is never closed'
 MOST_GAPS = 10_000_000
+"""Cells that are made for values that are not there: a few bytes must not become billions of them."""
 _MOSTLY_GAPS = 100
 _KINDS = {".parquet": "parquet", ".pq": "parquet", ".jsonl": "json", ".ndjson": "json", ".json": "json"}
 _TEXT = {".csv", ".tsv", ".txt", ".data", ".test", ""}
@@ -218,7 +217,7 @@ def _with_empty_rows(table: pa.Table, name: str, skipped: dict[int, str]) -> pa.
     if not skipped:
         return table
     # a few bytes of a broken row would become as many empty cells as the table has columns
-    if len(skipped) > MOST_SKIPPED:
+    if len(skipped) * table.num_columns > MOST_GAPS:
         refuse_rows(name, skipped)
     there = np.ones(table.num_rows + len(skipped), dtype=bool)
     there[list(skipped)] = False
