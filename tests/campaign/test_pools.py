@@ -508,7 +508,10 @@ def without(column: str) -> Any:
         (lambda f: f.assign(id=["a\0b", *f["id"][1:]]), "row 1.*character"),
         (lambda f: f.assign(id=np.arange(len(f)) + 0.5), "row 1.*no id"),
         (lambda f: f.assign(id=f["x"] > 0), "'id' holds bool: ids are text or whole numbers"),
-        (lambda f: f.assign(group=[*f["group"][:-1], None]), "'group' tells the group, and is empty in row 20: leave these rows out"),
+        (
+            lambda f: f.assign(group=[*f["group"][:-1], None]),
+            "'group' tells the group, and is empty in row 20: leave these rows out",
+        ),
         (lambda f: f.assign(group=["z", *f["group"][1:-1], "z"]), "unknown group 'z'.*rows 1, 20"),
         (without("id"), "no column 'id'"),
         (without("group"), "no column 'group'"),

@@ -14,6 +14,7 @@ import pandas as pd
 import pyarrow as pa
 
 from evenhand.campaign import Campaign
+from evenhand.campaign.features import schema_of
 from evenhand.curation.comparison import no_comparison
 from evenhand.curation.figures import Predictions, positive_place
 from evenhand.curation.files import check_output, free_names, write_beside, write_rows
@@ -24,9 +25,8 @@ from evenhand.curation.summary import Facts, summarise
 from evenhand.errors import InputError, NothingToAsk
 from evenhand.notation import JsonObject
 from evenhand.risks import Risk
-from evenhand.tables.kinds import Kind
 from evenhand.tables.problems import missing_column
-from evenhand.tables.schema import Column, Schema
+from evenhand.tables.schema import Schema
 from evenhand.tables.writing import write_table
 
 __all__ = ["Labelling", "todo_path"]
@@ -185,17 +185,12 @@ class Labelling(Reported):
 
     def _features(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The columns that models see."""
-        return pd.DataFrame(rows[(self.campaign.store.state.columns or {})["features"]])
+        return pd.DataFrame(rows[list(self._schema.features)])
 
     @property
     def _schema(self) -> Schema:
         """What the columns hold that models see, so that a stored model reads later rows in the same way."""
-        columns = self.campaign.store.state.columns or {}
-        kinds: dict[str, Kind] = {"number": "number", "bool": "yes/no", "date": "date", "datetime": "date"}
-        types = dict(zip(columns["names"], columns["types"], strict=True))
-        return Schema(
-            tuple(Column(name, kinds.get(types[name], "category"), "feature") for name in columns["features"])
-        )
+        return schema_of(self.campaign.store.state.columns or {})
 
     def _with_role(self, *, test: bool) -> pd.DataFrame:
         found = self._labelled
@@ -227,7 +222,7 @@ class Labelling(Reported):
     @cached_property
     def summary(self) -> JsonObject:
         """Everything the report shows, as plain values."""
-        status, state = self.campaign.status(), self.campaign.store.state
+        status = self.campaign.status()
         groups = [status["groups"][group] for group in self.campaign.groups]
         counts = {
             "train": np.array([g["training"] for g in groups]),
@@ -238,7 +233,7 @@ class Labelling(Reported):
         facts = Facts(
             settings=self.settings,
             group_columns=self.settings["groups"],
-            features=(state.columns or {})["features"],
+            features=list(self._schema.features),
             notes=[*self.notes, *(unstored(self.model) if self.begun else ())],
             interrupted=False,
             labels=self.campaign.labels_used,
