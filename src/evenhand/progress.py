@@ -48,19 +48,21 @@ def say(lines: Iterable[str]) -> None:
 def _lines(console: Console, what: str, total: int) -> Callable[[int], None]:
     """A line every few seconds, also while a single item takes minutes: in a log nothing else shows that it goes on."""
     began, ended = time.monotonic(), threading.Event()
-    done = 0
+    done, at = 0, 0.0
 
     def tell() -> None:
         while not ended.wait(EVERY):
             passed = time.monotonic() - began
-            left = f", about {lasting(passed / done * (total - done))} more" if done else ""
+            # by what the finished ones took: while several run together nothing is finished for a while
+            more = max(at / done * (total - done) - (passed - at), 0.0) if done else 0.0
+            left = f", about {lasting(more)} more" if done else ""
             console.print(
                 f"{what}: {done:,} of {total:,}, {lasting(passed)} so far{left}", highlight=False, soft_wrap=True
             )
 
     def step(finished: int) -> None:
-        nonlocal done
-        done += finished
+        nonlocal done, at
+        done, at = done + finished, time.monotonic() - began
         if not finished:
             ended.set()
 
