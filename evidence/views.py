@@ -52,7 +52,7 @@ def cells(values: Iterable[float], form: str = ".2f") -> str:
 def power(value: float | None) -> str:
     """A large number of labels as a power of ten."""
     if value is None:
-        return "no budget"
+        return "more than 10^60"
     mantissa, exponent = f"{value:.1e}".split("e+")
     return f"{mantissa}·10^{int(exponent)}"
 
