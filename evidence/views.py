@@ -298,6 +298,11 @@ def beside(value: float | None, sd: float | None) -> str:
     return "" if value is None else short(value) if sd is None else f"{short(value)} ± {short(sd)}"
 
 
+def results_of(experiment: str) -> Found:
+    """What is kept of an experiment."""
+    return results["results"]["experiments"][experiment]
+
+
 def number(experiment: str, name: str) -> Found:
     """One number of an experiment, by its name."""
     return next(one for one in numbers(experiment) if one["name"] == name)
