@@ -436,7 +436,7 @@ def test_labels_spelled_in_several_ways_are_one_only_where_that_is_said(make: Ma
     with pytest.raises(InputError, match=r"only by case.*'yes', 'YES', 'Yes', 'yes '.*--merge-spellings"):
         c.pool(table)
     same()
-    c.pool(table, merge_spellings=True)
+    c.pool(table, spellings="merge")
     assert set(everything(c).values()) == {"yes", "no"}
 
 

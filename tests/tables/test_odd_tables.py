@@ -11,7 +11,9 @@ from tests.tables.odd import ODD, Odd
 from typer.testing import CliRunner
 
 import evenhand as eh
+from evenhand.campaign.examples import schema_of
 from evenhand.cli import app
+from evenhand.ledger import MemoryLedger
 from evenhand.tables.encoder import Encoder
 from evenhand.tables.problems import TableError
 from evenhand.tables.schema import Schema
@@ -98,3 +100,21 @@ def test_the_commands_say_the_same(name: str, way: str, tmp_path: Path) -> None:
     if odd.refused:
         assert odd.refused in str(done.exception)
         assert [path.name for path in tmp_path.iterdir()] == [f"{odd.name}.{odd.ending}"]
+
+
+@pytest.mark.parametrize("name", [name for name, odd in ODD.items() if not odd.refused and name not in TINY])
+def test_a_pool_takes_a_file_for_what_a_table_does(name: str, tmp_path: Path) -> None:
+    odd = ODD[name]
+    path = odd.write(tmp_path)
+    table = eh.Table(path, test=None, **odd.settings)
+    given = {key: value for key, value in odd.settings.items() if key not in ("label", "groups", "fill", "split_by")}
+    c = eh.Campaign.create(
+        MemoryLedger(), "odd", None, "uniform", "table", budget=1000, label=odd.settings["label"], refit="background"
+    )
+    c.pool(path, **{"id": None, **given}, group=odd.settings["groups"])
+    schema = schema_of(c.state.columns or {})
+    assert {n: schema[n].kind for n in schema.encoded} == {n: table.schema[n].kind for n in table.schema.encoded}
+    assert sorted(c.groups) == sorted(table.groups)
+    known = {label for counts in (g["classes"] for g in c.status()["groups"].values()) for label in counts}
+    assert known == {str(label).lower() if isinstance(label, bool) else str(label) for label in table.classes.tolist()}
+    assert c.state.examples == table.counts.sum()

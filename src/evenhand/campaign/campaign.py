@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from evenhand.strategies import Strategy
     from evenhand.strategies.standing import Standing
     from evenhand.tables.frame import Frame
+    from evenhand.tables.spelling import Spellings
 
 # what every database takes as an integer
 _MOST = 2**31 - 1
@@ -416,7 +417,7 @@ class Campaign:
         missing: Sequence[str] = (),
         exclude: Sequence[str] = (),
         merge_below: int = 0,
-        merge_spellings: bool = False,
+        spellings: Spellings = "refuse",
         max_categories: int | None = None,
         use_group_as_feature: bool = False,
         scale: str | None = None,
@@ -441,7 +442,8 @@ class Campaign:
             missing: words for a missing value, beside the empty cell.
             exclude: groups to leave out, by name.
             merge_below: groups with fewer rows than this are merged into one, called other.
-            merge_spellings: whether groups and labels that differ only by case, blanks or Unicode form are one.
+            spellings: groups and labels that differ only by case, blanks or Unicode form are refused (`"refuse"`), or become
+                the most frequent of their spellings (`"merge"`).
             max_categories: a column of categories with more values than this is left out; by default 1,000, or another
                 value in nearly every row.
             use_group_as_feature: whether to learn from the group columns too.
@@ -476,7 +478,7 @@ class Campaign:
             needs_numbers=self._log.parts.needs_numbers,
         )  # fmt: skip
         words = columns.missing or tuple(missing_words(state.columns))
-        rule = GroupRule(by_columns, tuple(exclude), merge_below, merge_spellings, words)
+        rule = GroupRule(by_columns, tuple(exclude), merge_below, spellings == "merge", words)
         frame = read(data, form)
         path = Path(data) if isinstance(data, str | Path) and is_parquet(data) else None
         table = read_pool(

@@ -180,7 +180,7 @@ class Classes:
         found = [value for value in values if isinstance(value, str) and value.strip()]
         # decided for the whole column: "1" and "01" must
         # not be a number in one row and text in the next
-        return bool(found) and all(re.fullmatch(r"[+-]?\d+(\.\d*)?", value.strip()) for value in found)
+        return bool(found) and all(re.fullmatch(r"[+-]?(0|[1-9]\d*)(\.\d*)?", value.strip()) for value in found)
 
     def _unwritten(self, text: str, kind: str) -> Label:
         """Written text as the class of another kind that it stands for."""

@@ -60,7 +60,7 @@ def pool(
             notice=None if as_json else typer.echo,
             **options.given(
                 features=features, ignore=ignore, numbers=number, text=text, image=image, vector=vector, missing=missing,
-                exclude=exclude, merge_below=merge_below, merge_spellings=merge_spellings, max_categories=max_categories,
+                exclude=exclude, merge_below=merge_below, spellings="merge" if merge_spellings else None, max_categories=max_categories,
                 use_group_as_feature=use_group_as_feature, scale=scale, separator=separator, decimal=decimal,
                 encoding=encoding,
             ),

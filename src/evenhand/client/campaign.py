@@ -13,6 +13,7 @@ from evenhand.client.looking import FIT_SECONDS, RemoteLooking
 from evenhand.client.receiving import moment_of, receipt_of, request_of
 from evenhand.client.sending import change_body, ids_of, labels_body, rows_body, table_body
 from evenhand.errors import InputError
+from evenhand.tables.spelling import Spellings
 
 
 class RemoteCampaign(RemoteLooking):
@@ -91,7 +92,7 @@ class RemoteCampaign(RemoteLooking):
         missing: Sequence[str] = (),
         exclude: Sequence[str] = (),
         merge_below: int = 0,
-        merge_spellings: bool = False,
+        spellings: Spellings = "refuse",
         max_categories: int | None = None,
         use_group_as_feature: bool = False,
         separator: str | None = None,
@@ -109,7 +110,7 @@ class RemoteCampaign(RemoteLooking):
             "id": "" if id is None else id, "group": by,
             "feature": None if features is None else list(features), "ignore": list(ignore), "exclude": list(exclude),
             "text": text, "image": image, "vector": vector, "number": list(numbers), "missing": list(missing),
-            "merge_below": merge_below, "merge_spellings": merge_spellings, "max_categories": max_categories,
+            "merge_below": merge_below, "merge_spellings": spellings == "merge", "max_categories": max_categories,
             "use_group_as_feature": use_group_as_feature, "separator": separator,
             "decimal": decimal, "encoding": encoding,
         }  # fmt: skip

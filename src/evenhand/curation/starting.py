@@ -28,7 +28,10 @@ __all__ = ["Plan", "ledger_path", "start"]
 NAME = "curate"
 _SCHEMA = 1
 _CSV = ("separator", "decimal", "encoding")
-_TABLE = ("features", "ignore", "exclude", "merge_below", "use_group_as_feature", "scale", *_CSV)
+_TABLE = (
+    "features", "ignore", "exclude", "merge_below", "use_group_as_feature", "scale", "numbers", "text", "image", "vector",
+    "missing", "spellings", "max_categories", *_CSV,
+)  # fmt: skip
 
 
 def ledger_path(out: Path) -> Path:

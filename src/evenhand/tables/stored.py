@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,8 @@ def to_text(table: pa.Table) -> list[str]:
 
 def _plain(column: pa.ChunkedArray) -> list[Any]:
     found: list[Any] = column.to_pylist()
+    if pa.types.is_binary(column.type):  # an image, kept until it can be encoded
+        return [None if value is None else b64encode(value).decode() for value in found]
     if pa.types.is_timestamp(column.type):
         return [None if value is None else time_text(value) for value in found]
     return found

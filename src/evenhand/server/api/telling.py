@@ -189,7 +189,8 @@ async def pool(
         frame = read_table(path, POOL, Format(separator, decimal, encoding))
         found = seat.campaign.pool(
             frame, id=id or None, group=group or seat.campaign.settings["group"], features=feature,
-            ignore=ignore or (), exclude=exclude or (), merge_below=merge_below, merge_spellings=merge_spellings,
+            ignore=ignore or (), exclude=exclude or (), merge_below=merge_below,
+            spellings="merge" if merge_spellings else "refuse",
             numbers=number or (), text=text or (), image=image or (), vector=vector or (), missing=missing or (),
             max_categories=max_categories, use_group_as_feature=use_group_as_feature, separator=separator, decimal=decimal,
             encoding=encoding, by=seat.grant.name,
