@@ -490,3 +490,34 @@ def test_three_classes_and_another_learner() -> None:
     frame = pool().assign(y=lambda f: np.digitize(f["a"], [-0.5, 0.5]))
     found = curated(frame, learner=DecisionTreeClassifier(random_state=0))
     assert (found.by_group["accuracy"] > 0.4).all()
+
+
+def test_a_model_reads_later_files_as_the_table_it_was_trained_on(tmp_path: Path) -> None:
+    """Dates, decimal commas, `;`, missing words and typed frames: the schema goes with the model."""
+    rng = np.random.default_rng(0)
+    n = 400
+    frame = pool(n).assign(
+        hired=pd.date_range("2020-01-01", periods=n).strftime("%Y-%m-%d"),
+        flag=rng.choice(["yes", "no"], n),
+        score=rng.normal(size=n).round(3),
+    )
+    frame["code"] = [f"{k % 12:03d}" for k in range(n)]
+    frame.to_csv(tmp_path / "pool.csv", index=False)
+    found = curate(tmp_path / "pool.csv", "y", ["sex"], 60, compare=0)
+    found.save(tmp_path / "train.csv")
+    model = CuratedModel.load(tmp_path / "train.model.zip")
+    expected = model.predict_proba(tmp_path / "pool.csv")
+    np.testing.assert_array_equal(expected, found.model.predict_proba(tmp_path / "pool.csv"))
+    commas = frame.drop(columns="y").assign(score=[str(v).replace(".", ",") for v in frame["score"]])
+    commas.to_csv(tmp_path / "excel.csv", index=False, sep=";")
+    (tmp_path / "excel.csv").write_bytes((tmp_path / "excel.csv").read_text().encode("utf-16"))
+    typed = frame.assign(hired=pd.to_datetime(frame["hired"]), flag=frame["flag"] == "yes")
+    typed.to_parquet(tmp_path / "typed.parquet")
+    for later in (tmp_path / "excel.csv", tmp_path / "typed.parquet", typed, frame.iloc[:, ::-1], frame.astype(str)):
+        np.testing.assert_allclose(model.predict_proba(later), expected, atol=1e-12)
+    with pytest.raises(ValueError, match="row 3: hired: 'soon' is not a date"):
+        model.predict(frame.head(5).assign(hired=["2020-01-01", "", "soon", "", ""]))
+    # the chosen rows are read back as they are
+    again = Table(tmp_path / "train.csv", label="y", groups="sex", test=None)
+    assert again.schema["hired"].kind == "date"
+    assert set(pd.read_csv(tmp_path / "train.csv", dtype=str)["code"]) <= set(frame["code"])

@@ -45,7 +45,7 @@ def run_pilot(pilot: str, table: table_options.TableOptions, asked: JsonObject, 
         raise InputError("a pilot needs the number of labels you mean to buy: give --budget")
     if "learner" in asked:
         asked["learner"] = parse_learner(asked["learner"])
-    found = run(**table.table(pilot, "a pilot is run on labelled rows you have"), **asked, progress=not as_json)
+    found = run(**table.table(pilot, "a pilot is run on labelled rows you have"), **asked, progress=True)
     if as_json:
         typer.echo(json.dumps(found.as_dict(), indent=2, ensure_ascii=False, allow_nan=False))
     else:

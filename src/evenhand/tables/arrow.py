@@ -11,12 +11,13 @@ _PANDAS_INDEX = "__index_level_"  # pandas writes it unasked
 
 def plain(table: pa.Table) -> pa.Table:
     """The table with few Arrow types: one of text, one of times, float64 where a number is no whole one."""
-    for place, column in enumerate(table.schema):
+    kept = [place for place, field in enumerate(table.schema) if not field.name.startswith(_PANDAS_INDEX)]
+    columns = []
+    for place in kept:
+        column = table.column(place)
         kind = plain_type(column.type)
-        if kind != column.type:
-            table = table.set_column(place, column.name, _cast(table.column(place), kind))
-    kept = [name for name in table.column_names if not name.startswith(_PANDAS_INDEX)]
-    return table if len(kept) == table.num_columns else table.select(kept)
+        columns.append(column if kind == column.type else _cast(column, kind))
+    return pa.table(columns, names=[table.schema.names[place] for place in kept])
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:

@@ -175,8 +175,8 @@ class Table:
         frame = read(test, form).in_memory()
         part, typed, notes = make_test(frame, self._wanted, self._pool)
         self._test = (frame, typed)
-        shown = self._shown(frame.table)
-        pool = None if isinstance(self._data, ParquetFiles) else self._shown(self._data.read())
+        shown = self._shown(frame.table, typed)
+        pool = self._shown(self._data.table, self._pool.typed) if isinstance(self._data, InMemory) else None
         columns = self._wanted.columns
         apart = check_apart(self._data, pool, frame.name, shown, id=columns.id, unit=columns.unit)
         return part, (*notes, *apart)
@@ -350,7 +350,9 @@ class Table:
 
     def digest_of_rows(self, rows: Ints) -> str:
         """A text that differs where the features and labels of these rows do."""
-        return digest_of(self.coded(rows), self._pool.y[rows], *self._texts(self.take(rows)))
+        kept = [name for name in self.schema.features if not self.schema[name].encoded]
+        texts = self._take(rows, kept) if kept else pa.table({})
+        return digest_of(self.coded(rows), self._pool.y[rows], *(texts.column(name).to_pylist() for name in kept))
 
     @property
     def holds_out(self) -> bool:
@@ -359,32 +361,40 @@ class Table:
 
     def take_test(self, rows: Ints) -> pa.Table:
         """Test rows by number, as an Arrow table: of the test table where there is one, else of the table itself."""
-        return self.take(rows) if self._test is None else self._shown(self._test[0].table.take(pa.array(rows)))
+        if self._test is None:
+            return self.take(rows)
+        frame, typed = self._test
+        return self._shown(frame.table, typed).take(pa.array(rows))
 
     def take(self, rows: Ints) -> pa.Table:
         """Rows of the table by number, every column, as an Arrow table."""
+        return self._take(rows, self.column_names)
+
+    def _take(self, rows: Ints, columns: Sequence[str]) -> pa.Table:
+        if isinstance(self._data, InMemory):
+            features = [name for name in self.schema.features if name in columns]
+            typed = self._pool.typed.select(features).take(pa.array(rows))
+            return self._shown(self._data.table.select(columns).take(pa.array(rows)), typed)
         order = np.argsort(rows, kind="stable")
-        taken = self._data.take(rows[order], self._data.schema.names)
+        taken = self._data.take(rows[order], columns)
         return self._shown(taken.take(pa.array(np.argsort(order, kind="stable"))))
 
-    def _shown(self, raw: pa.Table) -> pa.Table:
+    def _shown(self, raw: pa.Table, typed: pa.Table | None = None) -> pa.Table:
         """Rows with columns of text as what they hold: numbers, dates, classes; ids and groups as they are written."""
         said = self._wanted.columns
         binned = {name for name in group_names(said.groups, raw.column_names) if name not in said.groups}
-        for place, name in enumerate(raw.column_names):
-            column = raw.column(place)
+        shown = []
+        for name, column in zip(raw.column_names, raw.columns, strict=True):
             if not is_text(column.type) or name not in self.schema:
-                continue
-            if name == said.label and self.classes.dtype.kind == "i":
+                pass
+            elif name == said.label and self.classes.dtype.kind == "i":
                 column = read_as(column, "number")
             elif name in binned:
                 column = read_as(column, "number", said.missing, said.decimal)
             elif name in self.schema.features and self.schema[name].kind not in ("category", "text"):
-                column = self.schema.read_column(name, column)
-            else:
-                continue
-            raw = raw.set_column(place, name, column)
-        return raw
+                column = self.schema.read_column(name, column) if typed is None else typed.column(name)
+            shown.append(column)
+        return pa.table(shown, names=raw.column_names)
 
     def __repr__(self) -> str:
         return f"Table({self.name!r}, label={self.label!r}, groups={list(self.groups)})"
