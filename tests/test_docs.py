@@ -242,7 +242,7 @@ def test_the_campaign_of_the_readme_runs(tmp_path, monkeypatch):
     for words in lines(block):
         if words[2] == "tell":
             head, *rows = Path("todo.csv").read_text(encoding="utf-8").splitlines()
-            answered = [f"{row}{('no', 'yes')[k % 2]}" for k, row in enumerate(rows)]
+            answered = [f"{('no', 'yes')[k % 2]}{row}" for k, row in enumerate(rows)]
             Path("done.csv").write_text("\n".join([head, *answered]) + "\n", encoding="utf-8")
         run(words, monkeypatch)
     assert len(Path("predicted.csv").read_text(encoding="utf-8").splitlines()) == 301

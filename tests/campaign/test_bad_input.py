@@ -409,15 +409,15 @@ def test_an_apostrophe_of_ones_own_survives_an_export(shell: DatabaseShell) -> N
     ("content", "message"),
     [
         ("", "is empty"),
-        ("id,a,b,label\n", "holds no rows"),
+        ("id,a,b,label\n", "the table has no rows"),
         ("id,a,b,label\n3,1,2\n", "it has 3 cells, the header has 4"),
         ("id,a,b,label\n3,1,2,yes,9\n", "it has 5 cells, the header has 4"),
         ("id,a,b,b,label\n3,1,2,2,yes\n", "more than one column is called 'b'"),
         ("id,a,,label\n3,1,2,yes\n", "column 3 has no name"),
-        ("id,a,b\n3,1,2\n", "has no column 'label' for the label"),
-        ("id,a,label\n3,1,yes\n", "has no column 'b' for a feature"),
+        ("id,a,b\n3,1,2\n", "there is no column 'label' (the label); the columns are"),
+        ("id,a,label\n3,1,yes\n", "there is no column 'b' (a feature)"),
         ("id,a,b,label\n3,1,2,\n", "no label"),
-        ("id,a,b,label\n,1,2,yes\n", "is no id"),
+        ("id,a,b,label\n,1,2,yes\n", "the id is blank"),
         ("id,a,b,label\n3,,2,yes\n", "a is missing"),
         ("id,a,b,label\n3,x,2,yes\n", "'x' is not a number"),
         ("id,a,b,label\n3,1,2,YES\n", "only by case or blanks"),
@@ -425,7 +425,7 @@ def test_an_apostrophe_of_ones_own_survives_an_export(shell: DatabaseShell) -> N
         ("id,a,b,label\n1,0.5,2,no\n", "use correct to change it"),
         ("id,a,b,label\n1,0.7,2,yes\n", "with other features"),
         ("id,a,b,label\n3,1,2,yes\n4,1,2,no\n5,1,2,no\n", "3 rows for request 1, which waits for 2"),
-        ('id,a,b,label\n"3,1,2,yes\n', "cannot be read as CSV"),
+        ('id,a,b,label\n"3,1,2,yes\n', 'a quote (") opens a cell and is never closed'),
     ],
 )
 def test_files_that_cannot_be_told(survey: Shell, content: str, message: str) -> None:
@@ -436,7 +436,7 @@ def test_files_that_cannot_be_told(survey: Shell, content: str, message: str) ->
 
 def test_files_that_are_no_text(survey: Shell) -> None:
     Path("bad.csv").write_bytes(b"id,a,b,label\n3,\xff\xff,2,yes\n")
-    assert "is not UTF-8 text" in refused(survey, "tell", "s", 1, "bad.csv")
+    assert "is not written in utf-8" in refused(survey, "tell", "s", 1, "bad.csv")
     for name, message in (("bad.parquet", "cannot be read as Parquet"), ("bad.xlsx", "cannot be read; save the table")):
         Path(name).write_bytes(b"nonsense")
         assert message in refused(survey, "tell", "s", 1, name)

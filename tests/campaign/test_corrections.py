@@ -250,14 +250,14 @@ def test_from_the_shell(tmp_path: Path) -> None:
     assert '"ok": true' in run("verify", "c", "--json")
     assert "there is no example" in run("correct", "c", "zz", "0", code=2)
     for text, why in (
-        ("id,label\ne1-1,1,2\n", "row 1: line 2, column 3: it has 3 cells"),
+        ("id,label\ne1-1,1,2\n", "row 1: it has 3 cells, the header has 2"),
         ("id,label\ne1-1,1\ne1-1,0\n", "twice"),
         ("id,label\ne1-1,\n", "no label"),
         ("id,label\ne1-1,x\n", "whole numbers"),
     ):
         (tmp_path / "fix.csv").write_text(text)
         assert why in run("correct", "c", "--file", str(tmp_path / "fix.csv"), code=2)
-    assert "row 1: line 2, column 2: it has 2 cells" in run(
+    assert "row 1: it has 2 cells, the header has 1" in run(
         "withdraw", "c", "--file", str(_written(tmp_path, "id\na,b\n")), code=2
     )
     assert '"corrected": 3' in run("status", "c", "--json")

@@ -340,7 +340,7 @@ def test_the_guide_says_what_happens(shell: PoolShell, tmp_path: Path, monkeypat
         ("id,group,x,x\na,u,1,2\nb,v,2,3\n", (), "'x'"),
         ("id,group,x\n", (), "no rows"),
         ("", (), "empty"),
-        ("id,group,x\na,u,1,5\nb,v,2\n", (), "row 1: it has 4 cells"),
+        ("id,group,x\na,u,1,5\nb,v,2\n", (), "row 1: it has 4 cells, the header has 3"),
         ("id,group,x,label\na,u,1,yes\nb,v,2,Yes\nc,u,1,\n", (), "only by case"),
         ("id,group,x,label\na,u,1,1.5\nb,v,2,2\nc,u,1,\n", (), "1.5"),
     ],
@@ -452,9 +452,9 @@ def round_trip(names: list[str], labels: list[Any], folder: Path, how: dict[str,
         )  # fmt: skip
         writer.writeheader()
         writer.writerows(cells)
-    found, values, table = c.labels_in(done)
+    found, values, _ = c.labels_in(done)
     assert found == asked
-    c.tell_labels(dict(zip(found, values, strict=True)), written=table.written)
+    c.tell_labels(dict(zip(found, values, strict=True)), written=True)
     assert everything(c) == {name: written[name] for name in asked}
     assert c.verify().problems == []
 
@@ -530,10 +530,10 @@ def test_columns_with_our_names(tmp_path: Path) -> None:
     requests = c.ask_many(2)
     names, rows = c.to_label(requests)
     assert len(set(names)) == len(names)
-    assert [row[0] for row in rows] == [name for r in requests for name in r.examples]
+    assert [row[1] for row in rows] == [name for r in requests for name in r.examples]
     write_todo(c, requests, tmp_path / "todo.csv")
     found, labels, _ = c.labels_in(tmp_path / "todo.csv")
-    assert found == [row[0] for row in rows]
+    assert found == [row[1] for row in rows]
     assert set(labels) == {None}
 
 
@@ -584,7 +584,10 @@ def test_a_decimal_comma_anywhere(tmp_path: Path, first: str) -> None:
     c = made(learner="table")
     c.pool(tmp_path / "pool.csv")
     columns = c.store.refresh().columns
-    assert dict(zip(columns["names"], columns["types"], strict=True)) == {"group": "text", "x": "number", "w": "number"}
+    assert {column["name"]: column["kind"] for column in columns["columns"] if column["use"] == "feature"} == {
+        "x": "number",
+        "w": "number",
+    }
 
 
 def test_a_csv_file_is_copied(tmp_path: Path) -> None:
@@ -682,7 +685,7 @@ def test_rows_are_copied_little_by_little(ledger: Ledger, tmp_path: Path) -> Non
     assert 8 <= copied() <= 8 + 2 * 12
     names, rows = c.to_label(c.open_requests)
     plain = pool_frame().set_index("id")
-    assert [row[names.index("x")] for row in rows] == [plain.loc[row[0], "x"] for row in rows]
+    assert [row[names.index("x")] for row in rows] == [plain.loc[row[1], "x"] for row in rows]
     assert len(set(asked) | set(rest(c))) == 40
     sound(c)
 
@@ -724,7 +727,7 @@ def test_a_changed_file_is_refused_until_pool_is_called_again(ledger: Ledger, tm
     assert pool == set(changed["id"]) - handed_out
     assert len(pool) - len(rest(c)) <= 2, "one example of a group is no pair"
     names, rows = c.to_label(c.open_requests)
-    assert {row[names.index("x")] for row in rows if row[0] not in handed_out} == {7.0}
+    assert {row[names.index("x")] for row in rows if row[1] not in handed_out} == {7.0}
     c.tell_labels({name: label_of(name) for name in first.examples})
     sound(c)
 
@@ -952,5 +955,5 @@ def test_a_csv_of_many_rows_keeps_every_row_with_its_id(tmp_path: Path) -> None:
     c.pool(tmp_path / "big.csv")
     names, rows = c.to_label(c.ask_many(10))
     x = names.index("x")
-    assert all(row[x] == 2 * int(row[0]) for row in rows)
+    assert all(row[x] == 2 * int(row[1]) for row in rows)
     assert len(rows) == 2000

@@ -39,7 +39,7 @@ def test_bad_tells_are_refused():
         (np.eye(2), [0], "2 rows and y 1"),
         (np.empty((0, 2)), [], "empty delivery"),
         (np.zeros(2), [0, 1], "rows and features"),
-        (pd.DataFrame({"a": ["x", "y"]}), [0, 1], "column .a. is text, not a number, which the learner needs"),
+        (pd.DataFrame({"a": ["x", "y"]}), [0, 1], "column .a. is text, which the learner cannot use"),
     ]:
         with pytest.raises(ValueError, match=message):
             c.tell(r, X, y)

@@ -257,7 +257,7 @@ def test_data_one_already_has(shell: Shell) -> None:
     assert shell.json("add", "s", "more.csv", "--charge", "--by", "ann")["rows"] == 8
     assert shell.json("status", "s")["used"] == 8
     data.drop(columns="who").to_csv("no-group.csv", index=False)
-    assert "has no column 'who' for the group" in shell("add", "s", "no-group.csv", code=2)
+    assert "there is no column 'who' (the group)" in shell("add", "s", "no-group.csv", code=2)
 
 
 def test_explain_in_plain_words(shell: Shell) -> None:

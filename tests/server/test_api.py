@@ -95,13 +95,16 @@ def test_told_differently_is_a_conflict_and_says_what_to_do(server: Running) -> 
     assert found.json()["refused"][0]["id"] == "a"
 
 
-def test_csv_that_cannot_be_read_names_line_and_column(server: Running) -> None:
+def test_csv_with_a_row_that_cannot_be_read_names_it(server: Running) -> None:
     at = new(server)
     server.post(f"{at}/ask")
-    for text, where in (('x,label\n1,0\n2,"b"c\n', "line 3, column 2"), ("x,label\n1,0\n2\n", "line 3, column 2")):
+    for text, why in (
+        ('x,label\n1,0\n2,"b\n', 'row 1: a quote (") opens a cell and is never closed'),
+        ("x,label\n1,0\n2\n", "row 1: it has 1 cell, the header has 2"),
+    ):
         found = server.client.post(f"{at}/requests/1/tell", content=text, headers={"Content-Type": "text/csv"})
         assert found.status_code == 422
-        assert where in found.json()["detail"]
+        assert why in found.json()["detail"]
 
 
 def test_polling_with_an_etag_costs_nothing_until_something_happens(server: Running) -> None:
@@ -130,7 +133,7 @@ def test_a_pool_comes_by_upload_and_its_rows_go_out(server: Running) -> None:
     assert pooled.json()["groups"] == {"u": 20, "v": 20}
     asked = server.post(f"{at}/ask").json()["requests"][0]
     todo = server.client.get(f"{at}/requests/1/rows").text.splitlines()
-    assert todo[0] == "id,request,group,who,x,label"
+    assert todo[0] == "label,id,request,group,x"
     done = "id,label\n" + "".join(f"{name},{k % 2}\n" for k, name in enumerate(asked["examples"]))
     told = server.client.post(f"{at}/labels", content=done, headers={"Content-Type": "text/csv"})
     assert told.json()["rows"] == 4

@@ -262,9 +262,9 @@ def test_messages_keep_the_names_of_files_and_columns_as_they_are(server: Runnin
     server.post(f"/api{base}/ask")
     at = f"{base}/requests/1/upload"
     refused = server.client.post(at, files={"file": ("done.csv", "x,y\n1,2\n")}, headers=HTML)
-    assert ">done.csv has no column" in refused.text
+    assert ">done.csv: there is no column" in refused.text
     row = server.client.post(at, files={"file": ("done.csv", "x,label\n?,a\n")}, headers=HTML)
-    assert ">x: &#39;?&#39; is not a number" in row.text
+    assert "column &#39;x&#39; is text, which the learner cannot use" in row.text
     full = server.client.post(at, files={"file": ("done.csv", "x,label\n" + "1,a\n" * 5)}, headers=HTML)
     assert ">Request 1 waits for 4 labels only" in full.text
     one = server.client.post(f"/api{base}/requests/1/tell", json={"X": [[1.0]], "y": ["a"]})

@@ -142,7 +142,7 @@ def test_files_that_are_no_tables(text: str, message: str) -> None:
 
 def test_rows_that_do_not_fit_are_named_and_keep_their_place() -> None:
     frame = read(b"a,b\n1,2\n3\n4,5\n6,7,8\n9,10\n", name="t.csv")
-    assert frame.skipped == {1: "it has 1 cells, the header has 2", 3: "it has 3 cells, the header has 2"}
+    assert frame.skipped == {1: "it has 1 cell, the header has 2", 3: "it has 3 cells, the header has 2"}
     assert frame.read().column("a").to_pylist() == ["1", "", "4", "", "9"]
     many = read(b"a,b\n" + b"1,2\n1\n" * 50_000, name="t.csv")
     assert (len(many), len(many.skipped)) == (100_000, 50_000)

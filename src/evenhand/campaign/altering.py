@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
+from pathlib import Path
 
 import numpy as np
 
@@ -37,8 +38,8 @@ class Altering(Looking):
 
     def correct_file(self, path: str | PathLike[str], reason: str | None = None, by: str | None = None) -> int:
         """Correct the labels in a file with columns for id and label."""
-        names, values, table = self.labels_in(path)
-        table.refuse_problems()
+        names, values, frame = self.labels_in(Path(path))
+        frame.refuse_skipped()
         return self._correct_text(dict(zip(names, values, strict=True)), reason, by)
 
     def _correct_text(self, labels: Mapping[str, object], reason: str | None, by: str | None) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-from evenhand.campaign.features import Rows, as_rows
+from evenhand.campaign.features import Rows, as_rows, schema_of
 from evenhand.campaign.labels import Classes, Label, label_text, plain_list, read_id, read_label
 from evenhand.campaign.requests import Refused
 from evenhand.campaign.state import State
@@ -67,7 +67,7 @@ class Delivery:
 
     def rows(self, state: State) -> Rows:
         """The features as they are stored, with the columns of earlier deliveries."""
-        rows = self.X if isinstance(self.X, Rows) else as_rows(self.X, state.columns)
+        rows = self.X if isinstance(self.X, Rows) else as_rows(self.X, state.columns, state.settings.get("features"))
         if len(rows) != len(self.labels):
             raise InputError(f"X has {len(rows)} rows and y {len(self.labels)} labels: give one label for every row")
         return rows
@@ -239,17 +239,16 @@ def _same_features(one: str | bytes | None, other: str | bytes) -> bool:
 
 
 def _not_numbers(rows: Rows) -> dict[int, str]:
-    """Rows of a frame with text or missing numbers, which the learner cannot use."""
-    columns = rows.columns
-    if "types" not in columns:
+    """Rows of a table with text or missing numbers, which the learner cannot use."""
+    if rows.columns["kind"] != "table":
         return {}
-    chosen: list[str] = columns["features"] if "features" in columns else columns["names"]
-    used = [(j, name) for j, name in enumerate(columns["names"]) if name in chosen]
-    for j, name in used:
-        if (kind := columns["types"][j]) not in ("number", "bool"):
-            raise InputError(
-                f"column {name!r} is {kind}, not a number, which the learner needs: encode it, or leave it out"
-            )
+    from evenhand.tables.schema import NUMBERS, not_numbers
+
+    schema = schema_of(rows.columns)
+    for name in schema.features:
+        if schema[name].kind not in NUMBERS:
+            raise InputError(not_numbers(name, schema[name].kind))
+    used = [(j, name) for j, name in enumerate(schema.stored) if name in schema.features]
     found = {}
     for row, stored in enumerate(rows.stored):
         values = from_text(stored)

@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from evenhand.campaign.features import decode, unmixed
+from evenhand.campaign.features import decode, schema_of
 from evenhand.campaign.labels import as_label
 from evenhand.campaign.state import State
-from evenhand.campaign.tables import write_csv
 from evenhand.errors import InputError
 from evenhand.files import write_atomically
 from evenhand.ledger.base import Example, Reader
 from evenhand.ledger.text import from_text
 from evenhand.notation import free_name
+from evenhand.tables.writing import write_csv
 
 __all__ = ["export"]
 
@@ -73,7 +73,7 @@ def _features(state: State, rows: list[Example]) -> tuple[list[str], Iterator[An
     stored = [row.features for row in rows if row.features is not None]
     if columns["kind"] == "sparse":
         return [str(j) for j in range(columns["width"])], iter(decode(columns, stored).toarray().tolist())
-    names = columns["names"] if "names" in columns else [str(j) for j in range(columns["width"])]
+    names = list(schema_of(columns).stored) if columns["kind"] == "table" else [str(j) for j in range(columns["width"])]
     return names, (from_text(text) for text in stored)
 
 
@@ -81,6 +81,13 @@ def _write_parquet(path: Path, names: list[str], records: list[list[object]]) ->
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    columns = [unmixed(list(column)) for column in zip(*records, strict=True)]
+    columns = [_unmixed(list(column)) for column in zip(*records, strict=True)]
     table = pa.table(dict(zip(names, [pa.array(column) for column in columns], strict=True)))
     write_atomically(path, lambda part: pq.write_table(table, part))
+
+
+def _unmixed(column: list[object]) -> list[object]:
+    """Whole numbers as floats where there are floats beside them."""
+    if any(isinstance(value, float) for value in column):
+        return [float(v) if isinstance(v, int) and not isinstance(v, bool) else v for v in column]
+    return column

@@ -17,7 +17,7 @@ ORDER_BY_SEED = (
 
 # raised whenever a field changes: older snapshots are
 # then ignored, and the events are folded from the first
-_FORMAT = 5
+_FORMAT = 6
 _KEYS = 1000
 # JSON has text keys only, so these two are converted both ways
 _BY_NUMBER = ("open", "expired")
@@ -52,7 +52,7 @@ class Facts:
         expired: requests whose lease ended before all their labels came.
         abandoned, answered: how many requests ended that way.
         retired: groups that have nothing left to give.
-        columns, label_kind: what rows look like, known from the first delivery on.
+        columns, label_kind: what rows look like, known from the first delivery on, or since the campaign was made.
         collectors: requests, labels and last activity of every collector.
         running: validation examples and errors of the models so far, each on examples told after it was fitted.
         frozen: the frozen model: version, event, labels, and so on.
@@ -143,6 +143,11 @@ class Facts:
     def scores_rest_on(self) -> int:
         """The last event that the newest scores rest on; 0 without scores."""
         return max(self.rests_on, default=0)
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether there is a pool, or an example that was not taken back."""
+        return self.pool is not None or self.examples + sum(self.test) > 0
 
     @property
     def fresh(self) -> list[str]:

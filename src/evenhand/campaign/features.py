@@ -1,40 +1,49 @@
-"""Turns feature rows of any kind that users hold into what the ledger stores, row by row, and back again.
+"""Feature rows of any kind that users hold, as the ledger stores them row by row, and back again.
 
 A row is JSON text (a list of values in the order of the columns), or the bytes of an array in NumPy's format. The first
-delivery of a campaign sets what the columns are, and later ones have to match it.
+delivery of a campaign sets what the columns are, and later ones have to match it. Tables are read by `evenhand.tables`;
+their columns are a schema.
 """
 
 from __future__ import annotations
 
 import io
 import math
-from collections import Counter
-from collections.abc import Sequence
-from datetime import date, datetime
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.arrays import is_frame, is_missing
+from evenhand.arrays import is_frame
 from evenhand.errors import InputError
 from evenhand.ledger.text import as_text, from_text
 from evenhand.notation import JsonMapping, JsonObject
 
-__all__ = ["Rows", "as_rows", "cells", "decode", "table_rows", "unmixed"]
+if TYPE_CHECKING:
+    import pyarrow as pa
 
-# squares of it are still finite, sums of squares too
+    from evenhand.tables.frame import Frame
+    from evenhand.tables.schema import Columns, Schema
+
+__all__ = [
+    "KINDS", "LARGEST", "MOST_COLUMNS", "Rows", "as_rows", "check_width", "columns_of", "decode", "feature_names", "schema_of", "table_rows",
+    "typed_rows",
+]  # fmt: skip
+
 LARGEST = 1e100
-"""Numbers beyond this overflow in any model's arithmetic."""
-
-_ARRAYS = ("dense", "sparse", "array")
+"""Numbers beyond this overflow in any model's arithmetic: squares of it are still finite, sums of squares too."""
+MOST_COLUMNS = 20_000
+"""A table with more columns is refused: the first delivery of a campaign fixes them."""
+KINDS = ("number", "yes/no", "date", "category", "text", "image", "vector")
+"""What a column of features can be said to hold before there are rows."""
 
 
 class Rows:
     """Feature rows ready to be stored: what the columns are, every row's text or bytes, and what is wrong with rows.
 
-    `columns` has `kind` (`dense`, `sparse`, `array`, or the library a frame came from), and by kind `names` and `types`,
-    `width`, or `shape` and `dtype`. `problems` says by row number why a row cannot be stored.
+    `columns` has `kind` (`dense`, `sparse`, `array` or `table`), and by kind `width`, `shape` and `dtype`, or a schema.
+    `problems` says by row number why a row cannot be stored.
     """
 
     def __init__(self, columns: JsonObject, stored: list[str | bytes], problems: dict[int, str] | None = None) -> None:
@@ -44,14 +53,14 @@ class Rows:
         return len(self.stored)
 
 
-def as_rows(X: Any, like: JsonMapping | None = None) -> Rows:
-    """X as rows to store; `like` are the columns of earlier deliveries, whose order the rows take."""
-    if hasattr(X, "tocsr"):
-        rows = _sparse(X)
-    elif is_frame(X):
-        rows = _frame(X, like)
-    else:
-        rows = _array(X)
+def as_rows(X: Any, like: JsonMapping | None = None, features: Sequence[str] | None = None) -> Rows:
+    """X as rows to store; `like` are the columns of earlier deliveries, `features` those to learn from."""
+    if is_frame(X):
+        from evenhand.tables.reading import read
+        from evenhand.tables.schema import Columns
+
+        return table_rows(read(X), like, Columns.of(features=features, delivered=True))
+    rows = _sparse(X) if hasattr(X, "tocsr") else _array(X)
     if like is None:
         return rows
     if rows.columns["kind"] == "dense" and like["kind"] == "sparse":
@@ -64,17 +73,106 @@ def as_rows(X: Any, like: JsonMapping | None = None) -> Rows:
     return rows
 
 
-def decode(columns: JsonMapping, stored: Sequence[str | bytes]) -> Any:
-    """Stored rows, as the kind of array or frame they came in."""
+def decode(columns: JsonMapping, stored: Sequence[str | bytes], *, encoded: bool = False) -> Any:
+    """The features of stored rows: arrays as they came, tables as pandas frames.
+
+    `encoded` leaves out columns of a table that cannot become numbers yet, such as free text.
+    """
     kind = columns["kind"]
     if kind == "array":
         return np.stack([np.load(io.BytesIO(row), allow_pickle=False) for row in stored])  # type: ignore[arg-type]
+    if kind == "table":
+        from evenhand.tables.stored import as_frame
+
+        schema = schema_of(columns)
+        return as_frame(typed_rows(stored, schema).select(list(schema.encoded if encoded else schema.features)))
     values = from_text(f"[{','.join(stored)}]")  # type: ignore[arg-type]
     if kind == "dense":
         return np.array(values, dtype=float).reshape(len(stored), columns["width"])
-    if kind == "sparse":
-        return _unsparse(values, columns["width"])
-    return _unframe(values, columns)
+    return _unsparse(values, columns["width"])
+
+
+# -------------------------------------------------------------------- tables
+
+
+def columns_of(features: Mapping[str, str] | Sequence[str] | None) -> JsonObject | None:
+    """The columns of a campaign that were fixed when it was made, by name and kind; None where the first rows tell."""
+    if not isinstance(features, Mapping):
+        return None
+    # as a schema writes itself; nothing here needs Arrow, which takes a while to import
+    plain = {"use": "feature", "note": "", "cleaned": False, "decimal": None}
+    columns = [{"name": name, "kind": kind, **plain} for name, kind in features.items()]
+    return {"kind": "table", "complete": False, "columns": columns, "missing": [], "decimal": None}
+
+
+def check_width(frame: Frame) -> None:
+    """Refuse a table with more columns than a campaign can keep."""
+    if (count := len(frame.schema.names)) > MOST_COLUMNS:
+        raise InputError(
+            f"{frame.name} has {count:,} columns, and {MOST_COLUMNS:,} are the most: leave out what nobody learns from"
+        )
+
+
+def schema_of(columns: JsonMapping) -> Schema:
+    """The schema of a campaign whose rows are tables."""
+    from evenhand.tables.schema import Schema
+
+    return Schema.from_json(columns)
+
+
+def feature_names(columns: JsonMapping | None) -> list[str]:
+    """The columns that labelled rows must have; none where they are arrays, or not known yet."""
+    return list(schema_of(columns).features) if columns is not None and columns["kind"] == "table" else []
+
+
+def typed_rows(stored: Sequence[str | bytes], schema: Schema) -> pa.Table:
+    """Stored rows of a table with all the columns that are kept, typed."""
+    from evenhand.tables.stored import from_text as typed
+
+    return typed([str(row) for row in stored], schema)
+
+
+def table_rows(frame: Frame, like: JsonMapping | None, wanted: Columns) -> Rows:
+    """Rows of a table; the first table tells the schema, later ones have to match it.
+
+    Args:
+        frame: the table.
+        like: the columns of earlier rows, None for the first.
+        wanted: what is known of its columns.
+    """
+    from evenhand.tables.schema import infer
+    from evenhand.tables.stored import to_text
+
+    if like is not None and like["kind"] in ("dense", "sparse"):
+        return _numbered(frame, like)
+    if like is not None and like["kind"] != "table":
+        raise InputError("this campaign's rows are arrays, which a table cannot hold: tell them from Python")
+    check_width(frame)
+    schema = schema_of(like) if like is not None else infer(frame, wanted)
+    schema.check_names(frame.schema.names, frame.name)
+    rows = schema.read(frame.read(), names=schema.stored)
+    stored: list[str | bytes] = list(to_text(rows.table))
+    return Rows({"kind": "table", "complete": False, **schema.to_json()}, stored, rows.problems)
+
+
+def _numbered(frame: Frame, like: JsonMapping) -> Rows:
+    """The rows of a table whose columns are the numbers 0, 1, … of a campaign of arrays."""
+    from evenhand.tables.schema import Column, Schema
+
+    names = [str(j) for j in range(like["width"])]
+    if not set(names) & set(frame.schema.names):
+        raise InputError(
+            f"earlier rows were arrays of {len(names):,} numbers, which a table has in columns called 0 to {len(names) - 1}: "
+            f"{frame.name} has others"
+        )
+    rows = Schema(tuple(Column(name, "number", "feature") for name in names)).read(frame.read())
+    columns = [rows.table.column(name).to_numpy() for name in names]
+    table = np.column_stack(columns).astype(float) if columns else np.empty((len(frame), 0))
+    problems = dict(rows.problems)
+    for row, column in zip(*np.nonzero(np.isnan(table)), strict=True):
+        problems.setdefault(int(row), f"{names[int(column)]}: missing, or not a number")
+    found = as_rows(np.where(np.isnan(table), 0.0, table), like)
+    return Rows(found.columns, found.stored, problems)
 
 
 # -------------------------------------------------------------------- arrays
@@ -163,224 +261,10 @@ def _unsparse(values: list[Any], width: int) -> Any:
     return sp.csr_array((data, indices, np.concatenate([[0], np.cumsum(lengths)])), shape=(len(values), width))
 
 
-# -------------------------------------------------------------------- frames
-
-
-def _frame(X: Any, like: JsonMapping | None) -> Rows:
-    import narwhals as nw
-
-    frame = nw.from_native(X, eager_only=True)
-    names = [str(name) for name in frame.columns]
-    if not names:
-        raise InputError("X has no features: give every row at least one column")
-    if len(set(names)) < len(names):
-        twice = next(name for name, times in Counter(names).items() if times > 1)
-        raise InputError(f"more than one column is called {twice!r}: rename one")
-    absent: set[str] = set()
-    if like is not None and like["kind"] not in _ARRAYS:
-        if sorted(names) == sorted(like.get("features", ())):  # a pool's other columns may be missing
-            absent = set(like["names"]) - set(names)
-        _check_names([*names, *absent], like["names"])
-        names = like["names"]
-    types, columns, problems = [], [], dict[int, str]()
-    for name in names:
-        if name in absent and like is not None:
-            types.append(like["types"][names.index(name)])
-            columns.append([None] * len(frame))
-            continue
-        kind = _type(name, frame[name].dtype, nw)
-        types.append("text" if kind == "object" else kind)
-        columns.append(cells(name, frame[name].to_list(), kind, problems))
-    described = {"kind": str(frame.implementation.value), "names": names, "types": types}
-    if like is not None and "features" in like:  # the other columns of a pool may be text, whatever the learner takes
-        described["features"] = like["features"]
-    return Rows(described, [as_text(row) for row in zip(*columns, strict=True)], problems)
-
-
-def _type(name: str, dtype: Any, nw: Any) -> str:
-    if dtype == nw.Object:
-        return "object"
-    if isinstance(dtype, nw.Categorical | nw.Enum) or dtype in (nw.Categorical, nw.Enum):
-        return "category"
-    if dtype.is_numeric():
-        return "number"
-    for kind, found in ((nw.Boolean, "bool"), (nw.String, "text"), (nw.Date, "date"), (nw.Datetime, "datetime")):
-        if dtype == kind:
-            return found
-    if str(dtype) in ("Unknown", "Null"):
-        return "text"
-    raise InputError(f"column {name!r} holds {dtype}: make it numbers, text, true or false, or times")
-
-
-def cells(name: str, values: list[Any], kind: str, problems: dict[int, str]) -> list[Any]:
-    """The values of a column as JSON takes them, None where one is missing; bad rows are added to `problems`."""
-    found = []
-    for row, value in enumerate(values):
-        try:
-            found.append(None if is_missing(value) else _cell(value, kind))
-        except InputError as error:
-            problems.setdefault(row, f"{name}: {error}")
-            found.append(None)
-    return found
-
-
-def _cell(value: Any, kind: str) -> Any:
-    if kind == "number":
-        number = value if isinstance(value, int) and not isinstance(value, bool) else float(value)
-        if not abs(number) <= LARGEST:
-            raise InputError(f"{number:g} is beyond ±{LARGEST:g}, the largest that can be learned from")
-        return number if isinstance(number, float) or abs(number) < 2**63 else float(number)
-    if kind in ("date", "datetime"):
-        return value.isoformat()
-    # a column of mixed values would come back from JSON as something other than it was
-    if kind == "object" and not isinstance(value, str):
-        raise InputError(f"{value!r} is not text like the others: make the column one type")
-    # PostgreSQL stores no NUL, and half a surrogate pair is no UTF-8; isprintable spares nearly all texts the search
-    if isinstance(value, str) and not value.isprintable() and ("\0" in value or _half_characters(value)):
-        raise InputError(f"{value!r} has a character that cannot be stored")
-    return value if kind == "bool" else str(value)
-
-
-def _half_characters(text: str) -> bool:
-    return any(0xD800 <= ord(character) < 0xE000 for character in text)
-
-
-def _unframe(values: list[list[Any]], columns: JsonMapping) -> Any:
-    """A frame in the library the rows came in."""
-    names, types = columns["names"], columns["types"]
-    values_of = [list(column) for column in zip(*values, strict=True)] if values else [[] for _ in names]
-    times = ("date",) if columns["kind"] not in ("polars", "pyarrow") else ("date", "datetime")  # pandas has its own
-    found = {
-        name: [_moment(v, kind) for v in column] if kind in times else column
-        for name, kind, column in zip(names, types, values_of, strict=True)
-    }
-    if "features" in columns:  # a pool keeps all columns of its rows, models see the features
-        chosen = [(name, kind) for name, kind in zip(names, types, strict=True) if name in columns["features"]]
-        found, types = {name: found[name] for name, _ in chosen}, [kind for _, kind in chosen]
-    if columns["kind"] == "polars":
-        import polars as pl
-
-        return pl.DataFrame({name: pl.Series(name, column, strict=False) for name, column in found.items()})
-    if columns["kind"] == "pyarrow":
-        import pyarrow as pa
-
-        return pa.table({name: pa.array(unmixed(column)) for name, column in found.items()})
-    import pandas as pd
-
-    return pd.DataFrame(
-        {name: _pandas(column, kind, pd) for (name, column), kind in zip(found.items(), types, strict=True)}
-    )
-
-
-def unmixed(column: list[Any]) -> list[Any]:
-    """Whole numbers as floats where there are floats beside them."""
-    if any(isinstance(v, float) for v in column):
-        return [float(v) if isinstance(v, int) and not isinstance(v, bool) else v for v in column]
-    return column
-
-
-def _pandas(column: list[Any], kind: str, pd: Any) -> Any:
-    if kind == "number":
-        whole = all(isinstance(v, int) for v in column)
-        return pd.Series(column, dtype="int64" if whole else "float64")
-    if kind == "category":
-        return pd.Series(column, dtype="category")
-    if kind == "datetime":
-        return pd.Series(pd.to_datetime([None if v is None else v for v in column], format="ISO8601"))
-    # NaN where text is missing, as pandas reads it from files and as scikit-learn looks for it
-    whole = kind == "bool" and None not in column
-    return pd.Series([np.nan if v is None else v for v in column], dtype=None if whole else object)
-
-
-def _moment(value: str | None, kind: str) -> date | datetime | None:
-    if value is None:
-        return None
-    return date.fromisoformat(value) if kind == "date" else datetime.fromisoformat(value)
-
-
-# -------------------------------------------------------------------- tables read from files
-
-
-def table_rows(
-    names: Sequence[str], columns: Sequence[Sequence[Any]], like: JsonMapping | None, *, numbers: bool
-) -> Rows:
-    """Rows of named columns of plain values, in the order of earlier deliveries; `numbers` where text cannot be used."""
-    found: dict[str, Sequence[Any]] = dict(zip(names, columns, strict=True))
-    problems: dict[int, str] = {}
-    if like is not None and like["kind"] in ("dense", "sparse"):
-        wanted = [str(j) for j in range(like["width"])]
-        _check_names(list(names), wanted)
-        numbered = [cells(name, [_number(v) for v in found[name]], "number", problems) for name in wanted]
-        for row, values in enumerate(zip(*numbered, strict=True)):
-            if None in values:
-                problems.setdefault(row, f"{wanted[values.index(None)]}: missing, or not a number")
-        table = np.array([[0.0 if v is None else v for v in row] for row in zip(*numbered, strict=True)], dtype=float)
-        rows = as_rows(table, like)
-        return Rows(rows.columns, rows.stored, problems)
-    if like is not None and like["kind"] in _ARRAYS:
-        raise InputError("this campaign's rows are arrays, which a table cannot hold: tell them from Python")
-    if like is not None:
-        _check_names(list(names), like["names"])
-        names = like["names"]
-    types = [_table_type(found[name], numbers) for name in names] if like is None else like["types"]
-    table_cells = [_table_cells(name, found[name], kind, problems) for name, kind in zip(names, types, strict=True)]
-    described = {"kind": "pandas", "names": list(names), "types": list(types)}
-    return Rows(described, [as_text(row) for row in zip(*table_cells, strict=True)], problems)
-
-
-def _table_type(values: Sequence[Any], numbers: bool) -> str:
-    there = [value for value in values if value is not None]
-    if numbers or (there and all(_number(value) is not None for value in there)):
-        return "number"
-    for kind, name in ((bool, "bool"), (datetime, "datetime"), (date, "date")):
-        if there and all(isinstance(value, kind) for value in there):
-            return name
-    return "text"
-
-
-def _table_cells(name: str, values: Sequence[Any], kind: str, problems: dict[int, str]) -> list[Any]:
-    if kind == "number":
-        for row, value in enumerate(values):
-            if value is not None and _number(value) is None:
-                problems.setdefault(row, f"{name}: {value!r} is not a number")
-        values = [_number(value) for value in values]
-    elif kind in ("text", "category"):
-        values = [value if value is None or isinstance(value, str) else str(value) for value in values]
-    return cells(name, list(values), kind, problems)
-
-
-def _number(value: Any) -> int | float | None:
-    """A number as written in a file; None for what is none."""
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, int | float):
-        return value
-    if not isinstance(value, str):
-        return None
-    try:
-        # whole numbers stay whole: above 2**53 a float would change them
-        return int(value) if value.strip().lstrip("+-").isdecimal() and "_" not in value else float(value)
-    except ValueError:
-        return None
-
-
-# -------------------------------------------------------------------- alike
-
-
-def _check_names(names: list[str], earlier: list[str]) -> None:
-    if sorted(names) != sorted(earlier):
-        missing, extra = sorted(set(earlier) - set(names)), sorted(set(names) - set(earlier))
-        raise InputError(f"columns differ from earlier rows: missing {missing}, not known {extra}")
-
-
 def _check_like(new: JsonMapping, earlier: JsonMapping) -> None:
-    frames = [columns["kind"] not in _ARRAYS for columns in (new, earlier)]
-    if frames[0] != frames[1] or (not frames[0] and new["kind"] != earlier["kind"]):
-        kinds = [columns["kind"] if columns["kind"] in _ARRAYS else "a data frame" for columns in (earlier, new)]
+    if new["kind"] != earlier["kind"]:
+        kinds = ["a data frame" if columns["kind"] == "table" else columns["kind"] for columns in (earlier, new)]
         raise InputError(f"earlier rows were {kinds[0]}, these are {kinds[1]}: deliver one kind")
     for name, word in (("width", "features"), ("shape", "as shape"), ("dtype", "as type")):
         if new.get(name) != earlier.get(name):
             raise InputError(f"X has {new.get(name)} {word}, earlier rows had {earlier.get(name)}")
-    for name, was, now in zip(earlier.get("names", ()), earlier.get("types", ()), new.get("types", ()), strict=True):
-        if was != now and {was, now} != {"text", "category"}:
-            raise InputError(f"column {name!r} was {was} in earlier rows and is {now} now: deliver one type")

@@ -15,7 +15,7 @@ import numpy as np
 
 from evenhand.campaign.features import decode
 from evenhand.campaign.labels import as_label
-from evenhand.campaign.learners import learner_digest
+from evenhand.campaign.learners import encodes, learner_digest
 from evenhand.campaign.past import Past
 from evenhand.campaign.requests import Examples
 from evenhand.campaign.settings import Parts
@@ -39,11 +39,11 @@ LEARNED_FROM = ("train", "validate", "certify")
 """Roles that train or score models; test labels do neither."""
 
 
-def as_examples(state: State, rows: Sequence[Example]) -> Examples:
-    """Labelled rows as features, labels, groups and ids."""
+def as_examples(state: State, rows: Sequence[Example], learner: Any = None) -> Examples:
+    """Labelled rows as features, labels, groups and ids; features as the learner takes them, or all."""
     if state.columns is None or not rows:
         raise InputError("there are no such examples yet: tell some first")
-    X = decode(state.columns, [row.features for row in rows if row.features is not None])
+    X = decode(state.columns, [row.features for row in rows if row.features is not None], encoded=encodes(learner))
     y = np.array([as_label(row.label or "", state.label_kind) for row in rows])
     return Examples(X, y, np.array([row.group for row in rows]), np.array([row.id for row in rows]))
 
@@ -182,7 +182,7 @@ class Fitter:
 
     def cold(self, state: State, rows: Sequence[Example]) -> Model:
         """The learner fitted anew on these examples: the same wherever and whenever it is done."""
-        X, y, groups, _ = as_examples(state, rows)
+        X, y, groups, _ = as_examples(state, rows, self.learner)
         # a frame keeps its names, so that the model refuses rows whose columns come in another order
         X = X if runs_in_lockstep(self.learner) else matrix(self.learner, X)
         with learner_errors(state):
@@ -193,7 +193,7 @@ class Fitter:
         """The model of all examples, of both roles: the one to deploy, chosen for the worst-off group, or plain."""
         if not self.incremental:
             rows = [row for row in reader.changed() if row.counts and row.role in LEARNED_FROM]
-            X, y, groups, _ = as_examples(state, rows)
+            X, y, groups, _ = as_examples(state, rows, self.learner)
             X = X if runs_in_lockstep(self.learner) else matrix(self.learner, X)
             with learner_errors(state):
                 return fit_chosen(
@@ -232,7 +232,7 @@ class Fitter:
         ]  # fmt: skip
         if model is None or not new:
             return {}
-        X, y, groups, _ = as_examples(state, new)
+        X, y, groups, _ = as_examples(state, new, self.learner)
         classes = self.parts.settings["classes"] or {*y.tolist(), *np.asarray(model.classes).tolist()}
         measure = self.parts.risk.running.for_classes(sorted(classes), final=False)
         outcomes = measure.of_model(model, matrix(self.learner, X), y)
@@ -305,7 +305,8 @@ class Fitter:
             )
             rows = self._rows
             labels = [as_label(row.label or "", state.label_kind) for row in rows]
-        X = decode(state.columns or {}, [row.features for row in rows if row.features is not None])
+        stored = [row.features for row in rows if row.features is not None]
+        X = decode(state.columns or {}, stored, encoded=encodes(self.learner))
         group = np.array([self.groups.index(row.group) for row in rows], dtype=np.int64)
         validation = np.array([row.role != "train" for row in rows])
         codes, trial = self._labels.codes(labels), np.zeros(len(rows), dtype=np.int64)

@@ -1,73 +1,119 @@
-"""Turns tables read from files into deliveries: finds what each column is, and what is wrong with rows."""
+"""Turns tables read from files into deliveries: which column is what, and what is wrong with rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evenhand.campaign.deliveries import Delivery
-from evenhand.campaign.features import decode, table_rows
+from evenhand.campaign.features import decode, schema_of, table_rows
+from evenhand.campaign.learners import encodes
 from evenhand.campaign.requests import Refused
 from evenhand.campaign.state import State
-from evenhand.campaign.tables import FileTable, need_column, write_csv
 from evenhand.errors import InputError
+from evenhand.notation import JsonMapping
+from evenhand.tables.arrow import is_text
+from evenhand.tables.ids import id_texts
+from evenhand.tables.kinds import read_as
+from evenhand.tables.problems import missing_column
+from evenhand.tables.schema import Columns
+from evenhand.tables.writing import write_csv
 
-__all__ = ["OURS", "as_delivery", "features_in", "write_refused"]
+if TYPE_CHECKING:
+    from evenhand.tables.frame import Frame
+
+__all__ = ["OURS", "as_delivery", "cells", "features_in", "ids_in", "missing_words", "need_column", "write_refused"]
 
 OURS = ("role", "request", "origin", "first_label", "corrected_by", "fate")
 """Columns that an export adds; they are not features."""
 
 
-def as_delivery(table: FileTable, state: State, *, needs_numbers: bool, group: str | None) -> Delivery:
+def need_column(frame: Frame, column: str, what: str) -> None:
+    """Refuse a table without a column."""
+    if column not in frame.schema.names:
+        raise InputError(f"{frame.name}: {missing_column(column, frame.schema.names, what)}")
+
+
+def cells(frame: Frame, column: str, missing: Sequence[str] = ()) -> list[Any]:
+    """A column's values; text as it is written, None where a cell is empty, or one of the words for a missing value."""
+    found: list[Any] = []
+    for chunk in frame.column(column):
+        values = read_as(chunk, "category", missing) if is_text(chunk.type) else chunk
+        found += [None if value is None or value != value else value for value in values.to_pylist()]
+    return found
+
+
+def ids_in(frame: Frame, column: str) -> list[str]:
+    """The ids of a table, each once; empty for rows that could not be read."""
+    names: list[str | None] = id_texts(frame, column).to_pylist()
+    seen: set[str] = set()
+    for row, name in enumerate(names):
+        if row in frame.skipped:
+            continue
+        if not name:
+            raise InputError(f"{frame.name} has no id in row {row + 1}")
+        if name in seen:
+            raise InputError(f"{frame.name} has the id {name!r} twice")
+        seen.add(name)
+    return [name or "" for name in names]
+
+
+def as_delivery(frame: Frame, state: State, *, needs_numbers: bool, group: str | None) -> Delivery:
     """The delivery a table holds; `group` is the request's, None where every row must name its own."""
-    settings, columns = state.settings, table.columns
+    settings, available = state.settings, frame.schema.names
     label, by, name = settings["label"], settings["group"], settings["id"]
-    known = None if state.columns is None else state.columns.get("names")
-    if known is None and state.columns is not None and "width" in state.columns:
-        known = [str(j) for j in range(state.columns["width"])]
-    # an export can be told to another campaign as it is
-    others = (label, by, name, *OURS)
-    features = known or settings["features"] or [column for column in columns if column not in others]
-    need_column(table, label, "the label")
-    for feature in features:
-        need_column(table, feature, "a feature")
+    need_column(frame, label, "the label")
     if group is None:
-        need_column(table, by, "the group")
-    if not features:
-        raise InputError(f"{table.name} has no features: every row needs a column beside label, group and id")
-    rows = table_rows(features, [columns[f] for f in features], state.columns, numbers=needs_numbers)
-    problems = dict(table.problems)
+        need_column(frame, by, "the group")
+    given = {column: column if column in available else None for column in (name, by)}
+    wanted = Columns(
+        label=label, id=given[name], groups=(by,) if given[by] else (),
+        features=None if settings["features"] is None else tuple(settings["features"]),
+        # an export can be told to another campaign as it is
+        ignore=tuple(column for column in OURS if column in available and settings["features"] is None),
+        needs_numbers=needs_numbers, delivered=True,
+    )  # fmt: skip
+    rows = table_rows(frame, state.columns, wanted)
+    problems = rows.problems | frame.skipped
+    missing = missing_words(state.columns)
+    groups = _texts(frame, by, missing) if given[by] else None
     # a file for the wrong request is noticed by its group column, where it has one
-    for row, value in enumerate(columns.get(by, ())):
-        if value is None:
+    for row, value in enumerate(groups or ()):
+        if not value:
             problems.setdefault(row, "no group")
-        elif group is not None and str(value) != group:
-            problems.setdefault(row, f"it is of group {str(value)!r}, the request is for {group!r}")
-    groups = None if group is not None else ["" if value is None else str(value) for value in columns[by]]
-    return Delivery(rows, columns[label], columns.get(name), groups, table.written, problems)
+        elif group is not None and value != group:
+            problems.setdefault(row, f"it is of group {value!r}, the request is for {group!r}")
+    written = is_text(frame.schema.field(label).type)
+    names = None if given[name] is None else [text or "" for text in id_texts(frame, name).to_pylist()]
+    return Delivery(rows, cells(frame, label, missing), names, groups if group is None else None, written, problems)
 
 
-def features_in(table: FileTable, state: State) -> Any:
-    """The features in a table, as models take them; its other columns are left alone."""
-    columns = state.columns or {}
-    if "names" in columns:
-        chosen: list[str] = columns["features"] if "features" in columns else columns["names"]
-        types = dict(zip(columns["names"], columns["types"], strict=True))
-        columns = {**columns, "names": chosen, "types": [types[name] for name in chosen]}
-    names = columns["names"] if "names" in columns else [str(j) for j in range(columns.get("width", 0))]
-    for name in names:
-        need_column(table, name, "a feature")
-    rows = table_rows(names, [table.columns[name] for name in names], columns, numbers=False)
-    problems = {**rows.problems, **table.problems}
+def _texts(frame: Frame, column: str, missing: Sequence[str]) -> list[str]:
+    return [text or "" for chunk in frame.column(column) for text in read_as(chunk, "category", missing).to_pylist()]
+
+
+def missing_words(columns: JsonMapping | None) -> Sequence[str]:
+    """The words for a missing value that this campaign's tables have, beside the empty cell."""
+    return schema_of(columns).missing if columns is not None and columns["kind"] == "table" else ()
+
+
+def features_in(frame: Frame, state: State, learner: Any) -> Any:
+    """The features in a table, as models of this learner take them; its other columns are left alone."""
+    rows = table_rows(frame, state.columns, Columns())
+    problems = {**rows.problems, **frame.skipped}
     if problems:
         row, why = min(problems.items())
-        raise InputError(f"{table.name}, row {row + 1}: {why}")
-    return decode(columns, rows.stored)
+        raise InputError(f"{frame.name}, row {row + 1}: {why}")
+    return decode(state.columns or rows.columns, rows.stored, encoded=encodes(learner))
 
 
-def write_refused(path: Path, table: FileTable, refused: Iterable[Refused]) -> None:
+def write_refused(path: Path, frame: Frame, refused: Iterable[Refused]) -> None:
     """Write refused rows and their reasons as CSV."""
-    names = list(table.columns)
-    rows: list[list[object]] = [[r.row + 1, r.reason, *(table.columns[n][r.row] for n in names)] for r in refused]
+    names = list(frame.schema.names)
+    table = frame.read()
+    rows: list[list[object]] = []
+    for r in refused:
+        [values] = table.slice(r.row, 1).to_pylist()
+        rows.append([r.row + 1, r.reason, *values.values()])
     write_csv(path, ["row", "reason", *names], rows)

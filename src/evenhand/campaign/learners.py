@@ -11,7 +11,7 @@ from evenhand.risks import ERROR, Risk
 if TYPE_CHECKING:
     from evenhand.learners.base import Learner
 
-__all__ = ["learner_digest", "learner_from_text", "wants_numbers"]
+__all__ = ["encodes", "learner_digest", "learner_from_text", "wants_numbers"]
 
 
 def learner_from_text(text: str | None, risk: Risk = ERROR) -> Any:
@@ -39,6 +39,11 @@ def wants_numbers(learner: Learner) -> bool:
         composed = hasattr(learner.estimator, "steps")
         return not composed and not get_tags(learner.estimator).input_tags.allow_nan
     return isinstance(learner, Logistic | TorchLearner)
+
+
+def encodes(learner: Any) -> bool:
+    """Whether a learner encodes all columns it is given, so that free text must not be among them."""
+    return bool(getattr(learner, "encodes", False))
 
 
 def learner_digest(text: str | None, seed: int) -> str:

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from evenhand.campaign.deliveries import Delivery
     from evenhand.campaign.labels import Label
     from evenhand.campaign.requests import Examples
-    from evenhand.campaign.tables import FileTable
     from evenhand.campaign.training import Trainer
     from evenhand.campaign.verify import Verification
     from evenhand.claims.certificates import Certificate, Running
     from evenhand.learners import Model
     from evenhand.learners.choosing import FinalModel
     from evenhand.strategies.standing import Standing
+    from evenhand.tables.frame import Frame
 
 __all__ = ["Looking"]
 
@@ -262,12 +262,15 @@ class Looking:
 
         return verify(self.store.ledger, self.store.number, self.store.parts)
 
-    def read(self, path: str | PathLike[str], request: Request | int | None = None) -> tuple[FileTable, Delivery]:
-        """Read labelled rows from a CSV, JSON lines or Parquet file, for `tell_delivery` or `add_delivery`."""
+    def read(
+        self, data: object, request: Request | int | None = None, *, name: str | None = None
+    ) -> tuple[Frame, Delivery]:
+        """Read labelled rows for `tell_delivery` or `add_delivery`: a file, its bytes under their `name`, or a frame."""
         from evenhand.campaign.intake import as_delivery
+        from evenhand.tables.reading import read
 
-        table = self._table(path)
         number = None if request is None else self._own_request(request)
+        frame = read(data, name=name)
         with self.store.moment() as (reader, state):
             group = None
             if number is not None:
@@ -275,95 +278,90 @@ class Looking:
                 if not asked:
                     raise not_open(state, reader, number)
                 group = asked[0].facts["decision"]["group"]
-            return table, as_delivery(table, state, needs_numbers=self.store.parts.needs_numbers, group=group)
+            return frame, as_delivery(frame, state, needs_numbers=self.store.parts.needs_numbers, group=group)
 
-    def predict_file(self, path: str | PathLike[str]) -> tuple[FileTable, list[Label], list[float] | None]:
+    def predict_file(self, path: str | PathLike[str]) -> tuple[Frame, list[Label], list[float] | None]:
         """The final model's predictions for the rows in a file: the table, labels, and how sure it is, if known."""
         import numpy as np
 
         from evenhand.campaign.intake import features_in
+        from evenhand.tables.reading import read
 
         # the final model first: without labels there is none, whatever the file holds
-        model, table = self.final_model(), self._table(path)
-        X = features_in(table, self.store.refresh())
+        model, frame = self.final_model(), read(Path(path))
+        X = features_in(frame, self.store.refresh(), self.store.parts.learner)
         sure = getattr(model, "predict_proba", None)
         chances = None if sure is None else np.asarray(sure(X)).max(axis=1).tolist()
-        return table, np.asarray(model.predict(X)).tolist(), chances
+        return frame, np.asarray(model.predict(X)).tolist(), chances
 
     def ids_in(self, path: str | PathLike[str]) -> list[str]:
         """The ids in a file."""
-        table = self._table(path)
-        table.refuse_problems()
-        return self._ids(table)
+        from evenhand.campaign.intake import ids_in
+        from evenhand.tables.reading import read
 
-    def labels_in(self, path: str | PathLike[str]) -> tuple[list[str], list[object], FileTable]:
-        """The ids in a file, their labels (None where a label is missing), and the file's table."""
-        from evenhand.campaign.tables import need_column
+        frame = read(Path(path))
+        frame.refuse_skipped()
+        return ids_in(frame, self.settings["id"])
 
-        table = self._table(path)
-        need_column(table, self.settings["label"], "the label")
-        return self._ids(table), table.columns[self.settings["label"]], table
+    def labels_in(self, data: object, *, name: str | None = None) -> tuple[list[str], list[object], Frame]:
+        """The ids in a file, or in its bytes, their labels (None where a label is missing), and the table."""
+        from evenhand.campaign.intake import cells, ids_in, missing_words, need_column
+        from evenhand.tables.reading import read
 
-    def _table(self, path: str | PathLike[str]) -> FileTable:
-        """The table in a file, ids and labels as they are written."""
-        from evenhand.campaign.tables import read_file
+        frame, settings = read(data, name=name), self.settings
+        need_column(frame, settings["label"], "the label")
+        missing = missing_words(self.store.state.columns)
+        return ids_in(frame, settings["id"]), cells(frame, settings["label"], missing), frame
 
-        settings = self.store.refresh().settings
-        return read_file(Path(path), id=settings["id"], label=settings["label"])
+    def to_label(
+        self, requests: Sequence[Request], show: Sequence[str] | None = None
+    ) -> tuple[list[str], list[list[object]]]:
+        """The rows of pool requests still to be labelled: column names and rows, an empty column for the label first.
 
-    def _ids(self, table: FileTable) -> list[str]:
-        """The ids in a table, each once; empty for rows that could not be read."""
-        from evenhand.campaign.tables import need_column
-
-        column = self.settings["id"]
-        need_column(table, column, "the id")
-        names = ["" if name is None else str(name) for name in table.columns[column]]
-        seen: set[str] = set()
-        for row, name in enumerate(names):
-            if row in table.problems:
-                continue
-            if not name:
-                raise InputError(f"{table.name} has no id in row {row + 1}")
-            if name in seen:
-                raise InputError(f"{table.name} has the id {name!r} twice")
-            seen.add(name)
-        return names
-
-    def to_label(self, requests: Sequence[Request]) -> tuple[list[str], list[list[object]]]:
-        """The rows of pool requests still to be labelled: column names and rows, with an empty column for the label."""
+        `show` names the columns to show beside the ids; by default all that the campaign keeps of its rows.
+        """
+        from evenhand.campaign.features import schema_of
         from evenhand.ledger.text import from_text
+        from evenhand.tables.problems import missing_column
 
         with self.store.moment() as (reader, state):
             columns, settings = state.columns or {}, state.settings
             found = reader.find([name for request in requests for name in request.examples])
+        stored = schema_of(columns).stored
+        for name in show or ():
+            if name not in stored:
+                raise InputError(missing_column(name, stored, "to show"))
+        shown = [k for k, name in enumerate(stored) if show is None or name in show]
         ours: list[str] = []
         # the file comes back through `tell`, so our columns must not shadow one of the user's
         for name in ("request", settings["group"]):
-            ours.append(free_name(name, (settings["id"], settings["label"], *columns["names"], *ours)))
-        names = [settings["id"], *ours, *columns["names"], settings["label"]]
-        rows = [
-            [name, request.id, request.group, *from_text(str(found[name].features)), None]
-            for request in requests
-            for name in request.examples
-            # a request may be answered in parts: what was told, skipped or withdrawn meanwhile is left out
-            if found[name].label is None and found[name].fate is None
-        ]
+            ours.append(free_name(name, (settings["id"], settings["label"], *stored, *ours)))
+        names = [settings["label"], settings["id"], *ours, *(stored[k] for k in shown)]
+        rows = []
+        for request in requests:
+            for name in request.examples:
+                # a request may be answered in parts: what was told, skipped or withdrawn meanwhile is left out
+                if found[name].label is None and found[name].fate is None:
+                    values = from_text(str(found[name].features))
+                    rows.append([None, name, request.id, request.group, *(values[k] for k in shown)])
         return names, rows
 
     def labelled(self) -> tuple[list[str], Any, list[Any]]:
         """All labelled examples: ids, a frame of all columns, and the role, group, request and label of each."""
-        from evenhand.campaign.features import decode
+        from evenhand.campaign.features import decode, schema_of, typed_rows
         from evenhand.campaign.labels import as_label
+        from evenhand.tables.stored import as_frame
 
         with self.store.moment() as (reader, state):
             rows = [row for row in reader.changed() if row.counts]
-            # without "features" decoding gives all columns
-            # of the table, also those that models do not see
-            kind, columns = state.label_kind, {k: v for k, v in (state.columns or {}).items() if k != "features"}
+            kind, columns = state.label_kind, state.columns or {}
         if not rows:
             raise InputError("there are no labelled examples yet: tell some first")
         facts = [(row.role, row.group, row.request, as_label(row.label or "", kind)) for row in rows]
-        return [row.id for row in rows], decode(columns, [row.features for row in rows if row.features]), facts
+        stored = [row.features for row in rows if row.features]
+        table = columns["kind"] == "table"
+        frame = as_frame(typed_rows(stored, schema_of(columns))) if table else decode(columns, stored)
+        return [row.id for row in rows], frame, facts
 
     def export(self, path: str | PathLike[str], *, force: bool = False) -> int:
         """Write the data set gathered so far, with ids, groups, roles and labels; returns the number of rows."""

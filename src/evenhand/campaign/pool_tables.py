@@ -1,35 +1,29 @@
-"""Reads tables that are to become a pool: ids and groups of all rows, the columns, and every problem with the rows."""
+"""Tables that are to become a pool: ids and groups of all rows, the schema, and every problem with the rows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evenhand.campaign.features import LARGEST
+from evenhand.campaign.features import check_width, schema_of
 from evenhand.campaign.labels import check_text, read_id
 from evenhand.campaign.pool_files import file_facts
-from evenhand.campaign.state import State
+from evenhand.campaign.state import MADE, State
 from evenhand.errors import InputError
-from evenhand.ledger.text import as_text
-from evenhand.notation import MISSING, JsonMapping, JsonObject
+from evenhand.notation import JsonMapping, JsonObject
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from evenhand.tables.frame import InMemory
-    from evenhand.tables.parquet import ParquetFiles
+    from evenhand.tables.frame import Frame
+    from evenhand.tables.groups import GroupRule
+    from evenhand.tables.schema import Columns, Schema
 
-__all__ = ["BATCH", "PoolTable", "read_pool", "stored_rows"]
-
-BATCH = 20_000
-"""Rows registered at a time."""
-_SHOWN = 5
-# only ids that are longer or not printable go through the full check, which spares nearly all of them
-_LONGEST_PLAIN = 200
+__all__ = ["PoolTable", "read_pool", "stored_rows"]
 
 
 @dataclass(frozen=True)
@@ -37,346 +31,205 @@ class PoolTable:
     """A table about to be registered.
 
     Attributes:
-        data: where the rows are.
+        frame: where the rows are.
         ids: the id of every row.
         groups, codes: the groups there are, and every row's place among them; −1 for a row that is left out.
         labels: the labels that are there already, by row number.
-        columns: what the rows look like, as the ledger keeps it.
+        schema: what the columns are.
         file: path, size, time and digest of a Parquet file, which stays where it is; None for what is copied.
-        written: whether the labels were read from a file in which all is text.
+        written: whether the labels are text as it is written in a file.
+        complete: whether rows with missing values are refused, because the learner takes numbers alone.
     """
 
-    data: InMemory | ParquetFiles
+    frame: Frame
     ids: pa.Array
     groups: tuple[str, ...]
     codes: np.ndarray
     labels: dict[int, object]
-    columns: JsonObject
+    schema: Schema
     file: JsonObject | None
     written: bool
+    complete: bool
 
     def __len__(self) -> int:
         return len(self.ids)
 
-    def names(self, start: int) -> list[str]:
-        """The ids of a batch of rows."""
-        found: list[str] = self.ids.slice(start, BATCH).to_pylist()
-        return found
+    @property
+    def columns(self) -> JsonObject:
+        """What the rows look like, as the ledger keeps it."""
+        return {"kind": "table", "complete": self.complete, **self.schema.to_json()}
 
-    def stored(self) -> Iterator[Sequence[str | None]]:
-        """The stored form of all rows, a batch at a time; None for each row of a file that stays where it is."""
-        if self.file is not None:
-            yield from ([None] * BATCH for _ in range(0, len(self), BATCH))
-            return
-        table = self.data.table.select(self.columns["names"])  # type: ignore[union-attr]
-        for start in range(0, len(self), BATCH):
-            yield stored_rows(table.slice(start, BATCH), self.columns)
+    @property
+    def said(self) -> tuple[str, str]:
+        """What was read, and what its columns hold, in words."""
+        new = [f"`{name}`" for name in self.frame.schema.names if name not in self.schema]
+        more = f"; not in the first table, and left out: {', '.join(new[:12])}" if new else ""
+        return f"read {self.frame}", self.schema.summary() + more
+
+    @property
+    def has_lookalikes(self) -> bool:
+        """Whether an id looks like those that campaigns make."""
+        import pyarrow.compute as pc
+
+        return bool(pc.any(pc.match_substring_regex(self.ids, f"^({MADE.pattern})$")).as_py())
+
+    @property
+    def _there(self) -> list[str]:
+        """The columns to store; those that are only kept may be absent from a later table."""
+        available = set(self.frame.schema.names)
+        return [name for name in self.schema.stored if name in available]
+
+    def batches(self) -> Iterator[tuple[int, list[str], Sequence[str | None]]]:
+        """The rows, some at a time: the number of the first, their ids, and their stored form.
+
+        None stands for each row of a file that stays where it is.
+        """
+        start = 0
+        for batch in self.frame.batches(self._there):
+            names = self.ids.slice(start, batch.num_rows).to_pylist()
+            if self.file is not None:
+                yield start, names, [None] * batch.num_rows
+            else:
+                yield start, names, stored_rows(batch, self.schema, self.frame.name, start, complete=self.complete)
+            start += batch.num_rows
 
     def stored_at(self, rows: Sequence[int]) -> list[str]:
         """The stored form of some rows, ascending."""
-        if self.file is None:
-            table = self.data.table.select(self.columns["names"]).take(list(rows))  # type: ignore[union-attr]
-        else:
-            table = self.data.take(np.asarray(rows), self.columns["names"])
-        return stored_rows(table, self.columns)
+        table = self.frame.take(np.asarray(rows, dtype=np.int64), self._there)
+        return stored_rows(table, self.schema, self.frame.name, complete=self.complete)
 
     def like(self, state: State) -> PoolTable:
-        """The table with the columns of earlier rows, in their order; refuses unknown groups and columns."""
+        """The table with the schema of earlier rows; refuses unknown groups and columns."""
+        from evenhand.tables.problems import rows_text
+
         unknown = {z for z, group in enumerate(self.groups) if state.groups and group not in state.groups}
         if unknown:
             rows = np.flatnonzero(np.isin(self.codes, list(unknown)))
             raise InputError(
-                f"unknown group {self.groups[min(unknown)]!r} ({_rows(rows.tolist())}): the groups are "
+                f"unknown group {self.groups[min(unknown)]!r} ({rows_text(rows.tolist())}): the groups are "
                 f"{', '.join(map(repr, state.groups))}"
             )
         for group in self.groups:
             check_text(group, "the group")
-        return replace(self, columns=_like(self.columns, state.columns))
+        if state.columns is None or not state.has_rows:
+            return self
+        if state.columns["kind"] != "table":
+            raise InputError("earlier rows were arrays, a pool is a table: deliver one kind")
+        earlier = schema_of(state.columns)
+        earlier.check_names(self.frame.schema.names, self.frame.name)
+        return replace(self, schema=earlier)
 
 
 def read_pool(
-    data: Any,
+    frame: Frame,
+    columns: Columns,
+    rule: GroupRule,
     *,
-    id: str | None,
-    group: str | Sequence[str],
-    features: Sequence[str] | None,
     label: str,
-    ignore: Sequence[str] = (),
-    exclude: Sequence[str] = (),
-    merge_below: int = 0,
-    use_group_as_feature: bool = False,
-    form: JsonMapping | None = None,
-    needs_numbers: bool = False,
     earlier: JsonMapping | None = None,
+    is_first: bool = True,
+    path: Path | None = None,
 ) -> PoolTable:
-    """Read what a pool needs to know of a frame or file; every problem is named with its rows.
+    """What a pool needs to know of a table; every problem is named with its rows.
 
-    Without an `id` the number of a row, from 0 up, is its id. `form` is how a CSV file is written.
+    Args:
+        frame: the table.
+        columns: what is said of its columns; without an `id` the number of a row, from 0 up, is its id.
+        rule: how groups are told.
+        label: the column of labels, which the table need not have.
+        earlier: the columns of rows that came before, or that were named when the campaign was made.
+        is_first: whether no rows came before.
+        path: where a Parquet file is that stays on disk.
     """
-    from evenhand.tables.groups import GroupRule, find_groups
-    from evenhand.tables.parquet import ParquetFiles
-    from evenhand.tables.reading import Format, check_format, is_parquet, read
-    from evenhand.tables.schema import group_names
-
-    wanted = [group] if isinstance(group, str) else list(group)
-    if not wanted:
-        raise InputError("name the column that tells the group, group=...")
-    given = Format(**(form or {}))
-    check_format([data], given)
-    frame = read(data, given)
-    frame.refuse_skipped()
-    available = frame.schema.names
-    by = group_names(wanted, available)
-    table = frame if isinstance(frame, ParquetFiles) else _typed(frame.in_memory(), {id, label, *by}, given.decimal)
-    # a second table of the same pool is read with the features of the first
-    if features is None and "features" in (earlier or {}):
-        features = [name for name in (earlier or {})["features"] if name in available]
-    kept = set() if use_group_as_feature else set(by)
-    columns = _columns(table, features, id, label, ignore, kept, needs_numbers)
-    for name in (id, label, *columns["names"]):
-        if name in table.broken:
-            raise InputError(table.broken[name])
-    ids = _row_numbers(table) if id is None else _ids(table, id)
-    found = find_groups(frame, GroupRule(tuple(wanted), tuple(exclude), merge_below))[0]
-    labels = {row: value for row, value in _labels(table, label).items() if found.codes[row] >= 0}
-    written = isinstance(data, str | Path) and not is_parquet(data)
-    file = file_facts(Path(data)) if isinstance(table, ParquetFiles) else None
-    return PoolTable(table, ids, found.names, found.codes, labels, columns, file, written)
-
-
-def _typed(frame: InMemory, as_written: set[str | None], decimal: str | None) -> InMemory:
-    """A frame whose columns of text are what they hold, but for those that are kept as they are written."""
     from evenhand.tables.arrow import is_text
-    from evenhand.tables.frame import InMemory
-    from evenhand.tables.kinds import look, read_as
+    from evenhand.tables.groups import find_groups
+    from evenhand.tables.schema import check_names, infer
 
-    table = frame.table
-    for place, field in enumerate(frame.schema):
-        if is_text(field.type):
-            found = look(frame.column(field.name), field.type, decimal=decimal)
-            typed = found.kind in ("number", "yes/no", "date") and field.name not in as_written
-            kind = found.kind if typed else "category"
-            values = read_as(table.column(place), kind, (), found.decimal or decimal)
-            table = table.set_column(place, field.name, values)
-    return InMemory(table, frame.name, broken=frame.broken, dialect=frame.dialect)
+    frame.refuse_skipped()
+    check_width(frame)
+    there = label in frame.schema.names
+    columns = replace(columns, label=label if there else None)
+    check_names(frame, columns)
+    found, _ = find_groups(frame, rule)
+    # a second table of the same pool is read with the schema of the first
+    if is_first:
+        schema = infer(frame, columns) if earlier is None else _as_made(frame, columns, schema_of(earlier))
+    elif earlier is not None and earlier["kind"] == "table":
+        schema = schema_of(earlier)
+        if columns.features is not None and set(columns.features) != set(schema.features):
+            raise InputError(f"the features were {list(schema.features)} in earlier rows: give the same with features=")
+    else:
+        raise InputError("earlier rows were arrays, a pool is a table: deliver one kind")
+    ids = _row_numbers(frame) if columns.id is None else _ids(frame, columns.id)
+    labels = (
+        {row: value for row, value in _labels(frame, label, rule).items() if found.codes[row] >= 0} if there else {}
+    )
+    file = None if path is None else file_facts(path)
+    written = there and is_text(frame.schema.field(label).type)
+    return PoolTable(frame, ids, found.names, found.codes, labels, schema, file, written, columns.needs_numbers)
 
 
-def _rows(rows: Sequence[int]) -> str:
-    shown = ", ".join(str(row + 1) for row in rows[:_SHOWN])
-    rest = f" and {len(rows) - _SHOWN:,} more" if len(rows) > _SHOWN else ""
-    return f"row{'s' if len(rows) > 1 else ''} {shown}{rest}"
+def _as_made(frame: Frame, columns: Columns, made: Schema) -> Schema:
+    """The schema with the features that were named when the campaign was made, and all other columns as they are."""
+    from evenhand.tables.schema import infer
+
+    made.check_names(frame.schema.names, frame.name)
+    found = infer(frame, replace(columns, features=made.features, delivered=True, needs_numbers=False))
+    return replace(found, columns=tuple(made[c.name] if c.name in made.features else c for c in found.columns))
 
 
 # -------------------------------------------------------------------- ids, labels
 
 
-def _row_numbers(table: InMemory | ParquetFiles) -> pa.Array:
+def _row_numbers(frame: Frame) -> pa.Array:
     """Numbers of the rows, from 0 up, as ids."""
     import pyarrow as pa
 
-    first = table.schema.names[0]
-    return pa.array(np.arange(sum(len(chunk) for chunk in table.column(first)))).cast(pa.string())
+    return pa.array(np.arange(len(frame))).cast(pa.string())
 
 
-def _ids(table: InMemory | ParquetFiles, id: str) -> pa.Array:
-    """The ids as text, each one once."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
+def _ids(frame: Frame, id: str) -> pa.Array:
+    """The ids as text, as they are written, each one once."""
+    from evenhand.tables.ids import find_ids, odd_ids
 
-    kind = table.schema.field(id).type
-    found = pa.chunked_array([_plain(chunk) for chunk in table.column(id)]).combine_chunks()
-    # combine_chunks gives a chunked array again where the text is too long for one array
-    found = found if isinstance(found, pa.Array) else pa.concat_arrays(found.chunks)
-    if pa.types.is_floating(found.type):
-        # pandas writes a gap among numbers as NaN
-        found = pc.if_else(pc.is_nan(found), None, found)
-    if found.null_count:
-        rows = np.flatnonzero(found.is_null().to_numpy(zero_copy_only=False)).tolist()
-        raise InputError(f"the id {id!r} is missing in {_rows(rows)}")
-    # whole numbers in a column with gaps come as floats: 17.0 was written 17
-    if pa.types.is_floating(found.type) and pc.all(pc.equal(pc.floor(found), found)).as_py():
-        found = pc.cast(found, pa.int64())
-    if not (pa.types.is_integer(found.type) or _is_text(found.type)):
-        raise InputError(f"row 1: {found[0].as_py()!r} is no id: ids are text or whole numbers, not {kind}")
-    found = pc.cast(found, pa.string())
-    for row, name in enumerate(found.to_pylist()):
-        if not name.isprintable() or name != name.strip() or not 0 < len(name) <= _LONGEST_PLAIN:
-            try:
-                read_id(name)
-            except InputError as error:
-                raise InputError(f"row {row + 1}: {error}") from None
-    # counted by Arrow first, because a dict of ten million ids takes gigabytes
-    if pc.count_distinct(found).as_py() < len(found):
-        seen: dict[str, int] = {}
-        names = found.to_pylist()
-        twice = [row for row, name in enumerate(names) if seen.setdefault(name, row) != row]
-        raise InputError(
-            f"an id may be there only once, but one comes again in {_rows(twice)}: the first is {names[twice[0]]!r}"
-        )
+    found = find_ids(frame, id)
+    for row in odd_ids(found).tolist():
+        try:
+            read_id(found[row].as_py())
+        except InputError as error:
+            raise InputError(f"{frame.name}, row {row + 1}: {error}") from None
     return found
 
 
-def _plain(chunk: pa.Array) -> pa.Array:
-    import pyarrow as pa
+def _labels(frame: Frame, label: str, rule: GroupRule) -> dict[int, object]:
+    """The labels there are, by row number; only an empty cell is none."""
+    from evenhand.tables.arrow import is_text
+    from evenhand.tables.labels import find_labels
 
-    chunk = chunk.dictionary_decode() if pa.types.is_dictionary(chunk.type) else chunk
-    return chunk.cast(pa.string()) if _is_text(chunk.type) else chunk
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
-
-
-def _labels(table: InMemory | ParquetFiles, label: str) -> dict[int, object]:
-    """The labels there are, by row number."""
-    if label not in table.schema.names:
-        return {}
-    values = (value for chunk in table.column(label) for value in chunk.to_pylist())
-    return {
-        row: value
-        for row, value in enumerate(values)
-        if value is not None and value == value and not (isinstance(value, str) and value.strip() in MISSING)
-    }
-
-
-# -------------------------------------------------------------------- columns
-
-
-def _columns(
-    table: InMemory | ParquetFiles,
-    features: Sequence[str] | None,
-    id: str | None,
-    label: str,
-    ignore: Sequence[str],
-    by: set[str],
-    needs_numbers: bool,
-) -> JsonObject:
-    """What the rows look like: all columns but id, label and those to ignore, and which of them models see."""
-    from evenhand.tables.problems import missing_column
-
-    available = table.schema.names
-    named = [] if id is None else [(id, "the id")]
-    for name, what in (*named, *((f, "a feature") for f in features or ()), *((i, "ignored") for i in ignore)):
-        if name not in available and name != label:
-            raise InputError(missing_column(name, list(available), what))
-    names = [name for name in available if name not in {id, label, *ignore}]
-    for name in features or ():
-        if name not in names:
-            why = "the id" if name == id else "the label" if name == label else "ignored"
-            raise InputError(f"the column {name!r} is {why}: it cannot be a feature as well")
-    # group columns are no features unless somebody says so: a model must not learn the group by default
-    used = list(features) if features is not None else [name for name in names if name not in by]
-    if not used:
-        raise InputError("there are no features: every example needs a column beside id, group and label")
-    types = [_type(name, table.schema.field(name).type) for name in names]
-    for name, kind in zip(names, types, strict=True):
-        # refused now, not when the first fit fails after people have labelled for a day
-        if needs_numbers and name in used and kind not in ("number", "bool"):
-            raise InputError(
-                f"column {name!r} is {'text' if kind == 'empty' else kind}, which the learner cannot use: choose others "
-                "with features=, or take the learner 'table', which encodes text by itself"
-            )
-    return {"kind": "pandas", "names": names, "types": types, "features": used, "complete": needs_numbers}
-
-
-def _type(name: str, kind: pa.DataType) -> str:
-    import pyarrow as pa
-
-    is_ = pa.types
-    if is_.is_null(kind):
-        return "empty"
-    if is_.is_dictionary(kind):
-        return "category"
-    if is_.is_boolean(kind):
-        return "bool"
-    if is_.is_integer(kind) or is_.is_floating(kind) or is_.is_decimal(kind):
-        return "number"
-    if is_.is_date(kind):
-        return "date"
-    if is_.is_timestamp(kind):
-        return "datetime"
-    if _is_text(kind) or is_.is_time(kind):
-        return "text"
-    raise InputError(f"column {name!r} holds {kind}: make it numbers, text, true or false, or times, or leave it out")
-
-
-def _like(new: JsonObject, earlier: JsonMapping | None) -> JsonObject:
-    """The columns in the order of earlier rows, which have to be the same; one without any value fits every type."""
-    now = dict(zip(new["names"], new["types"], strict=True))
-    if earlier is None:
-        return {**new, "types": ["text" if kind == "empty" else kind for kind in new["types"]]}
-    if "names" not in earlier:
-        raise InputError("earlier rows were arrays, a pool is a table: deliver one kind")
-    was = dict(zip(earlier["names"], earlier["types"], strict=True))
-    for name, kind in was.items():
-        if name not in now:
-            raise InputError(f"the column {name!r} of earlier rows is gone")
-        # a library may write the same texts as a dictionary or plainly
-        if now[name] not in (kind, "empty") and {now[name], kind} != {"text", "category"}:
-            raise InputError(f"column {name!r} was {kind} in earlier rows and is {now[name]} now")
-    if extra := sorted(now.keys() - was.keys()):
-        raise InputError(f"the columns differ from earlier rows; not known {extra}: leave them out with ignore=")
-    if "features" in earlier and sorted(earlier["features"]) != sorted(new["features"]):
-        raise InputError(f"the features were {earlier['features']} in earlier rows: give the same with features=")
-    return {**new, "names": list(was), "types": list(was.values()), "features": earlier.get("features", list(was))}
+    found = find_labels(frame, label, missing=rule.missing, merge_spellings=rule.merge_spellings)
+    # text as it is written means what the campaign's classes are; what is typed already is of that type
+    written = is_text(frame.schema.field(label).type)
+    values = [str(value) for value in found.classes] if written else list(found.classes)
+    return {row: values[code] for row, code in enumerate(found.codes.tolist()) if code >= 0}
 
 
 # -------------------------------------------------------------------- rows
 
 
-def stored_rows(table: pa.Table, columns: JsonMapping, names: Sequence[str] = ()) -> list[str]:
-    """The stored form of rows; one that cannot be stored is refused, by its row number or its name."""
-    cells = []
-    for name, kind in zip(columns["names"], columns["types"], strict=True):
-        column = table.column(name)
-        needed = columns.get("complete", False) and name in columns["features"]
-        if (problem := _problem(column, kind, needed)) is not None:
-            row, why = problem
-            where = f"the example {names[row]!r}" if names else f"row {row + 1}"
-            raise InputError(f"{where}: {name} {why}")
-        cells.append(_cells(column, kind))
-    return [as_text(row) for row in zip(*cells, strict=True)]
+def stored_rows(table: pa.Table, schema: Schema, name: str, start: int = 0, *, complete: bool = False) -> list[str]:
+    """The stored form of rows; one that cannot be stored is refused, by its row number.
 
+    `complete` refuses rows with missing values, too.
+    """
+    from evenhand.tables.problems import refuse_rows
+    from evenhand.tables.stored import to_text
 
-def _problem(column: pa.ChunkedArray, kind: str, needed: bool) -> tuple[int, str] | None:
-    """The first row of a column that cannot be stored, and why."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    floating = pa.types.is_floating(column.type)
-    if needed:
-        gaps = pc.is_null(column, nan_is_null=floating)
-        if pc.any(gaps).as_py():
-            row = pc.index(gaps, True).as_py()
-            return row, "is missing, which the learner cannot use: remove or impute it, or take the learner 'table'"
-    if floating:
-        large = pc.fill_null(pc.greater(pc.abs(column), LARGEST), False)
-        if pc.any(large).as_py():
-            row = pc.index(large, True).as_py()
-            return row, f"is {column[row].as_py():g}: only numbers up to ±{LARGEST:g} can be learned from"
-    if kind == "text" and _is_text(column.type):
-        bad = pc.fill_null(pc.match_substring(column, "\0"), False)
-        if pc.any(bad).as_py():
-            return pc.index(bad, True).as_py(), "has a NUL character, which cannot be stored"
-    return None
-
-
-def _cells(column: pa.ChunkedArray, kind: str) -> list[Any]:
-    """The values of a column as JSON takes them, None where one is missing."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if pa.types.is_dictionary(column.type):
-        column = pc.cast(column, column.type.value_type)
-    if pa.types.is_decimal(column.type):
-        column = pc.cast(column, pa.float64())
-    if pa.types.is_floating(column.type):
-        column = pc.if_else(pc.is_nan(column), None, column)
-    found: list[Any] = column.to_pylist()
-    if kind in ("date", "datetime"):
-        return [None if value is None else value.isoformat() for value in found]
-    if kind in ("text", "category") and not _is_text(column.type):
-        return [None if value is None else str(value) for value in found]
-    return found
+    rows = schema.read(table, start, schema.stored)
+    problems = dict(rows.problems)
+    for column in schema.features if complete else ():
+        if rows.table.column(column).null_count:
+            gaps = np.flatnonzero(rows.table.column(column).is_null().to_numpy())
+            why = f"{column} is missing, which the learner cannot use: remove or impute it"
+            problems = {**dict.fromkeys((gaps + start).tolist(), why), **problems}
+    refuse_rows(name, problems)
+    return to_text(rows.table)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evenhand.campaign.altering import Altering
@@ -19,7 +20,7 @@ from evenhand.campaign.pool_tables import PoolTable, read_pool
 from evenhand.campaign.pools import fetch_ahead, register
 from evenhand.campaign.requests import Receipt
 from evenhand.campaign.settings import Parts
-from evenhand.campaign.state import MADE, State
+from evenhand.campaign.state import State
 from evenhand.campaign.telling import Intake
 from evenhand.engine.settings import as_population, check_settings, forced_warning
 from evenhand.errors import Conflict, InputError, NotFound
@@ -33,12 +34,23 @@ _LISTED = 100
 
 
 class Pooled(NamedTuple):
-    """What registering a pool brought: new examples by group, ids known already, and labelled rows taken in."""
+    """What registering a pool brought.
+
+    Attributes:
+        groups: new examples by group.
+        known: ids known already.
+        labelled: labelled rows taken in.
+        event: the number of the event.
+        read: what was read, in words.
+        schema: what its columns hold, in words.
+    """
 
     groups: dict[str, int]
     known: int
     labelled: int
     event: int
+    read: str
+    schema: str
 
 
 class Pooling(Altering):
@@ -56,27 +68,42 @@ class Pooling(Altering):
         group: str | Sequence[str] = "group",
         features: Sequence[str] | None = None,
         *,
+        text: str | Sequence[str] = (),
+        image: str | Sequence[str] = (),
+        vector: str | Sequence[str] = (),
+        numbers: Sequence[str] = (),
         ignore: Sequence[str] = (),
+        missing: Sequence[str] = (),
         exclude: Sequence[str] = (),
         merge_below: int = 0,
+        merge_spellings: bool = False,
+        max_categories: int | None = None,
         use_group_as_feature: bool = False,
         scale: str | None = None,
         separator: str | None = None,
         decimal: str | None = None,
         encoding: str | None = None,
         by: str | None = None,
+        notice: Callable[[str], object] | None = None,
         _salt: str | None = None,
     ) -> Pooled:
         """Register examples that are not labelled yet; may be called again with more.
 
         Args:
-            data: a pandas, polars or Arrow table, or the path of a CSV file, a Parquet file or a folder of Parquet files.
+            data: a pandas, polars or Arrow table, or the path of a CSV or JSON lines file, a Parquet file or a folder of
+                Parquet files.
             id: the column of the ids; None takes the row numbers from 0 up, and then there can be only one pool.
             group: the columns that tell the group; a number may have bins, like `"age:30,60"`.
-            features: the columns to learn from; by default all but id, group and label.
+            features: the columns to learn from; by default those of the settings, or all but id, group and label.
+            text, image, vector: columns of these kinds, which are shown to people and not learned from yet.
+            numbers: columns such as `$1,000` to read as numbers.
             ignore: columns to leave out altogether.
+            missing: words for a missing value, beside the empty cell.
             exclude: groups to leave out, by name.
             merge_below: groups with fewer rows than this are merged into one, called other.
+            merge_spellings: whether groups and labels that differ only by case, blanks or Unicode form are one.
+            max_categories: a column of categories with more values than this is left out; by default 1,000, or another
+                value in nearly every row.
             use_group_as_feature: whether to learn from the group columns too.
             scale: how the learner `table` scales numbers, by its training rows: `"standard"` (its default), `"minmax"` or
                 `"none"`; the same as `change(learner="table:scale=minmax")`.
@@ -84,6 +111,7 @@ class Pooling(Altering):
             decimal: the file's decimal mark; a comma is recognised.
             encoding: the file's encoding, UTF-8 unless given.
             by: who registers it.
+            notice: is given what was read and what the columns hold, line by line, before anything is stored.
 
         The order in which the rows of a group are handed out is drawn now, from the system's random numbers, and shown
         nowhere; in a campaign in memory that was given a seed, the seed decides it.
@@ -91,14 +119,33 @@ class Pooling(Altering):
         Rows whose label column has a value are taken in as `add` does. A Parquet file stays where it is and must not
         change; after a change call `pool` again, which registers anew what was not handed out.
         """
-        state = self.store.refresh()
+        from evenhand.campaign.intake import missing_words
+        from evenhand.tables.groups import GroupRule
+        from evenhand.tables.reading import Format, check_format, is_parquet, read
+        from evenhand.tables.schema import Columns
+
+        state, form = self.store.refresh(), Format(separator, decimal, encoding)
+        check_format([data], form)
+        by_columns = (group,) if isinstance(group, str) else tuple(group)
+        label = state.settings["label"]
+        features = state.settings["features"] if features is None else features
+        columns = Columns.of(
+            id=id, groups=by_columns, features=features, ignore=[i for i in ignore if i != label], numbers=numbers, text=text,
+            image=image, vector=vector, missing=missing, decimal=decimal, use_group_as_feature=use_group_as_feature,
+            max_categories=max_categories, needs_numbers=self.store.parts.needs_numbers,
+        )  # fmt: skip
+        words = columns.missing or tuple(missing_words(state.columns))
+        rule = GroupRule(by_columns, tuple(exclude), merge_below, merge_spellings, words)
+        frame = read(data, form)
+        path = Path(data) if isinstance(data, str | Path) and is_parquet(data) else None
         table = read_pool(
-            data, id=id, group=group, features=features, label=state.settings["label"], ignore=ignore,
-            exclude=exclude, merge_below=merge_below, use_group_as_feature=use_group_as_feature,
-            form={"separator": separator, "decimal": decimal, "encoding": encoding},
-            needs_numbers=self.store.parts.needs_numbers, earlier=state.columns,
-        ).like(state)  # fmt: skip
-        self._check_learner(table, id, group)
+            frame, columns, rule, label=label, earlier=state.columns, is_first=not state.has_rows, path=path
+        )
+        table = table.like(state)
+        self._check_learner(table)
+        if notice is not None:
+            for line in table.said:
+                notice(line)
         scaled = None if scale is None else self._scaled(scale)
         if id is None:
             if state.pool is not None:
@@ -106,7 +153,7 @@ class Pooling(Altering):
                     "rows of a second table cannot be told apart by their numbers: name a column of ids, id=..."
                 )
             # the rows to label come back as a file with this column
-            id = free_name("row", (*table.columns["names"], state.settings["label"]))
+            id = free_name("row", (*frame.schema.names, label))
         found: list[Pooled] = []
         self.store.write(lambda s, w: found.append(self._register(s, w, table, id, by, _salt)), still_open=True)
         if scaled is not None:
@@ -192,13 +239,13 @@ class Pooling(Altering):
             raise InputError("scale has no effect: it is for the learner 'table', others take numbers as they are")
         return None if learner.scale == scale else describe_learner(replace(learner, scale=scale))
 
-    def _check_learner(self, table: PoolTable, id: str | None, group: str | Sequence[str]) -> None:
+    def _check_learner(self, table: PoolTable) -> None:
         """Refuse a pool without the columns that the learner names."""
         from evenhand.learners.columns import check_columns, needs_columns
 
         learner = self.store.parts.learner
         if learner is not None and needs_columns(learner):
-            check_columns(learner, table.columns["features"], _left_out(table, id, group, self.store.state))
+            check_columns(learner, table.schema.features, table.schema.left_out)
 
     def _register(
         self, state: State, writer: Writer, table: PoolTable, id: str, by: str | None, salt: str | None
@@ -219,15 +266,15 @@ class Pooling(Altering):
         facts = {
             "groups": groups, "population": population, "counts": [found.change[g] for g in groups],
             "removed": [found.removed[g] for g in groups],
-            "columns": table.columns, "files": _files(state, writer, table), "id": id,
+            "columns": table.columns, "read": table.said[0], "files": _files(state, writer, table), "id": id,
             "last_row": state.last_row + (len(table) if table.file is not None else 0),
-            "lookalikes": any(MADE.fullmatch(name) for name in table.ids.to_pylist()),
+            "lookalikes": table.has_lookalikes,
         }  # fmt: skip
         event = writer.append("pooled", facts, actor=by)
         labelled = 0
         if table.labels:
             labelled = self._take_labelled(state.copy().fold([event]), writer, table, by)
-        return Pooled(found.new, found.known, labelled, event.seq)
+        return Pooled(found.new, found.known, labelled, event.seq, *table.said)
 
     def _take_labelled(self, state: State, writer: Writer, table: PoolTable, by: str | None) -> int:
         """Take in the rows of a table that have a label already; returns their number."""
@@ -262,17 +309,6 @@ class Pooling(Altering):
         """Bring in rows as they were read from a file with a group column."""
         options = Options(by, partial)
         return self.store.deliver(lambda s, r: self.store.intake.add(s, r, delivery, charge, options), dry_run)
-
-
-def _left_out(table: PoolTable, id: str | None, group: str | Sequence[str], state: State) -> dict[str, str]:
-    """Why columns of a pool's table are not learned from."""
-    by = [group] if isinstance(group, str) else group
-    advice = (
-        "a group column, which is no feature: say use_group_as_feature=True (--use-group-as-feature) if it is to be one"
-    )
-    found = dict.fromkeys(table.data.schema.names, "not among the features")
-    found |= {name: advice for name in found for text in by if text == name or text.startswith(f"{name}:")}
-    return found | {state.settings["label"]: "the label"} | ({} if id is None else {id: "the id"})
 
 
 def _files(state: State, writer: Writer, table: PoolTable) -> list[JsonObject]:

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evenhand.campaign.deciding import Chooser, Proposal
+from evenhand.campaign.features import schema_of
 from evenhand.campaign.pool_files import digest_of_files, stamp
-from evenhand.campaign.pool_tables import BATCH, PoolTable, stored_rows
+from evenhand.campaign.pool_tables import PoolTable, stored_rows
 from evenhand.campaign.state import OUTSIDE, ROLES, State
 from evenhand.errors import InputError
 from evenhand.ledger.base import Example, Reader, RowOrder, Writer
@@ -108,8 +109,7 @@ def register(
             _forget(found, table, old, writer)
     # rows of a file are not in the ledger to compare with; the file's digest stands for them
     unchanged = table.file is not None and table.file["digest"] in same
-    for start, stored in zip(range(0, len(table), BATCH), table.stored(), strict=True):
-        names = table.names(start)
+    for start, names, stored in table.batches():
         known = {} if empty else writer.find(names)
         found.known += len(known)
         writer.put(_entries(found, table, state, order, known, start, names, stored, unchanged=unchanged))
@@ -224,9 +224,10 @@ def fetch(state: State, examples: Sequence[Example]) -> list[Example]:
         check_file(file)
         mine.sort(key=lambda e: e.position)
         rows = np.array([e.position - file["first"] for e in mine], dtype=np.int64)
-        table = ParquetFiles(file["path"]).take(rows, file["columns"]["names"])
-        names = [e.id for e in mine]
-        found |= dict(zip(names, stored_rows(table, file["columns"], names), strict=True))
+        schema = schema_of(file["columns"])
+        table = ParquetFiles(file["path"]).take(rows, schema.stored)
+        stored = stored_rows(table, schema, file["path"], complete=file["columns"]["complete"])
+        found |= dict(zip((e.id for e in mine), stored, strict=True))
     return [e._replace(features=found.get(e.id, e.features)) for e in examples]
 
 

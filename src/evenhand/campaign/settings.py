@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.arrays import plain
+from evenhand.campaign.features import KINDS, MOST_COLUMNS
 from evenhand.campaign.labels import Classes, check_text, plain_list, read_label
 from evenhand.campaign.learners import learner_from_text, wants_numbers
 from evenhand.engine.settings import MOST_LABELS, as_population, as_seed, check_settings
@@ -177,7 +178,7 @@ def make_settings(
     label: str = "label",
     group: str = "group",
     id: str = "id",
-    features: Sequence[str] | None = None,
+    features: Mapping[str, str] | Sequence[str] | None = None,
     limits: Mapping[str, Any] | None = None,
 ) -> tuple[JsonObject, Parts]:
     """The settings as plain values, validated, and the objects they describe."""
@@ -220,7 +221,7 @@ def make_settings(
         "label": label,
         "group": group,
         "id": id,
-        "features": None if features is None else list(features),
+        "features": None if features is None else _features(features),
         "limits": Limits().changed(limits),
     }
     given = {"strategy": rule}
@@ -228,7 +229,36 @@ def make_settings(
     settings |= _risk_settings(risk, positive, known, rule, given)
     settings |= _learner_settings(learner, Parts(settings, given).risk, given)
     settings |= _stop_settings(_stop_rule(stop), given)
-    return settings, _checked(Parts(settings, given))
+    parts = Parts(settings, given)
+    if isinstance(features, Mapping) and parts.needs_numbers:
+        _refuse_other_kinds(features)
+    return settings, _checked(parts)
+
+
+def _features(given: Mapping[str, str] | Sequence[str]) -> JsonObject | list[str]:
+    """The columns to learn from: their names, or their names and kinds."""
+    if isinstance(given, str):
+        raise InputError(f"features are a list of columns, or columns with what they hold, not {given!r}")
+    for name in given:
+        check_text(name, "the name of a feature", lines=True)
+    if len(given) > MOST_COLUMNS:
+        raise InputError(f"features names {len(given):,} columns, and {MOST_COLUMNS:,} are the most")
+    if not isinstance(given, Mapping):
+        return list(given)
+    if not given:
+        raise InputError("features is empty: name at least one column, or leave it out")
+    for name, kind in given.items():
+        if kind not in KINDS:
+            raise InputError(f"column {name!r} cannot be {kind!r}: a column is {', '.join(KINDS[:-1])} or {KINDS[-1]}")
+    return dict(given)
+
+
+def _refuse_other_kinds(features: Mapping[str, str]) -> None:
+    from evenhand.tables.schema import NUMBERS, not_numbers
+
+    for name, kind in features.items():
+        if kind not in NUMBERS:
+            raise InputError(not_numbers(name, kind))
 
 
 def parts_of(settings: JsonMapping, **given: Any) -> Parts:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 
 from evenhand.campaign.facts import Facts
+from evenhand.campaign.features import columns_of
 from evenhand.errors import LedgerError
 from evenhand.ledger.base import Event
 from evenhand.notation import JsonMapping, JsonObject
@@ -66,6 +67,7 @@ class State(Facts):
     def _created(self, event: Event) -> None:
         self.settings = dict(event.facts)
         self.created_at = event.at
+        self.columns = columns_of(self.settings["features"])
         self._begin()
 
     def _begin(self) -> None:
@@ -289,12 +291,12 @@ class State(Facts):
         if not self.groups:
             self.settings |= {name: facts[name] for name in ("groups", "population")}
             self._begin()
-        before = self.pool or [0] * len(self.groups)
+        started, before = self.has_rows, self.pool or [0] * len(self.groups)
         self.pool = [n + more for n, more in zip(before, facts["counts"], strict=True)]
         if self.frozen is not None:
             # other examples than those of the freeze: whoever changes a pool may choose what is asked for
             self.given_up = [n + more for n, more in zip(self.given_up, facts["removed"], strict=True)]
-        self.columns = self.columns or facts["columns"]
+        self.columns = self.columns if started else facts["columns"]
         self.settings |= {"id": facts["id"]}
         self.lookalikes |= facts["lookalikes"]
         self.files, self.last_row = facts["files"], facts["last_row"]
@@ -341,6 +343,16 @@ class State(Facts):
                 # a test label that is gone changes no model and no score
                 self.arrived[z] = event.seq if role != "x" else self.arrived[z]
         self.labels_used -= facts.get("refund", 0)
+        if not self.has_rows and self.frozen is None:
+            self._forget_columns()
+
+    def _forget_columns(self) -> None:
+        """Nothing is left of the rows that fixed the columns: the next ones may have others. Their scores go with them."""
+        self.columns, self.label_kind = columns_of(self.settings["features"]), None
+        m = len(self.groups)
+        self.arrived, self.rests_on, self.scored, self.relevant = [0] * m, [0] * m, [0] * m, [0] * m
+        self.loss_sum, self.accuracy, self.recent, self.history = [0.0] * m, [None] * m, [[] for _ in range(m)], []
+        self.scored_at, self.scored_examples, self.failure = None, 0, None
 
     def _erased(self, event: Event) -> None:
         self._withdrawn(event)

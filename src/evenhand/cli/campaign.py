@@ -166,7 +166,12 @@ def ask(
     name: Name,
     count: Annotated[int, typer.Option(help=f"how many requests at once, at most {_MOST:,}")] = 1,
     everything: Annotated[bool, typer.Option("--all", help="as many requests as the budget allows")] = False,
-    out: Annotated[Path | None, typer.Option(help="with a pool: a new CSV file for the rows to label")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="with a pool: a new CSV or Parquet file for the rows to label, the label first")
+    ] = None,
+    show: Annotated[
+        list[str] | None, typer.Option("--show", help="with --out: only these columns beside id and label; repeat")
+    ] = None,
     again: Annotated[
         bool,
         typer.Option("--again", help="ask for nothing new: show the open requests, or those of --collector, once more"),
@@ -180,12 +185,14 @@ def ask(
         # a slip such as --count 10000 would promise the whole budget away at once
         if count > _MOST and not everything:
             raise InputError(f"--count {count} is more than {_MOST:,}: give --all for as many as the budget allows")
+        if show and out is None:
+            raise InputError("--show has no effect: it is for the file that --out names")
         if out is not None:
             from evenhand.cli.campaign_pool import check_todo, write_todo
 
             # before anything is asked: a request whose rows
             # cannot be written would be lost until its lease ends
-            check_todo(campaign, out)
+            check_todo(campaign, out, show)
         if again:
             if everything or count != 1:
                 raise InputError("--again asks for nothing new: leave out --count and --all")
@@ -195,7 +202,7 @@ def ask(
         else:
             found = campaign.ask_many(max(campaign.budget // 2, 1) if everything else count, collector)
         if out is not None:
-            write_todo(campaign, found, out)
+            write_todo(campaign, found, out, show)
         say({"requests": [r.as_dict() for r in found]}, as_json, lambda: "\n".join(_request_lines(name, found, out)))
 
 

@@ -14,7 +14,7 @@ from evenhand.notation import JsonObject
 if TYPE_CHECKING:
     from evenhand.campaign import Campaign
     from evenhand.campaign.labels import Label
-    from evenhand.campaign.tables import FileTable
+    from evenhand.tables.frame import Frame
 
 __all__ = ["model"]
 
@@ -66,13 +66,18 @@ def _about(campaign: Campaign) -> JsonObject:
     }
 
 
-def _write(out: Path, table: FileTable, labels: list[Label], sure: list[float] | None) -> int:
+def _write(out: Path, table: Frame, labels: list[Label], sure: list[float] | None) -> int:
     """Write the rows with two more columns."""
-    from evenhand.campaign.tables import write_csv
+    import pyarrow as pa
+
     from evenhand.notation import free_name
+    from evenhand.tables.writing import write_table
 
     more: dict[str, list[Any]] = {"predicted": labels}
     if sure is not None:
         more["probability"] = [round(chance, 6) for chance in sure]
-    columns = {**table.columns, **{free_name(name, table.columns): values for name, values in more.items()}}
-    return write_csv(out, list(columns), zip(*columns.values(), strict=True))
+    found = table.read()
+    for name, values in more.items():
+        found = found.append_column(free_name(name, found.column_names), pa.array(values))
+    write_table(out, found)
+    return int(found.num_rows)

@@ -32,8 +32,15 @@ def pool(
     ] = None,
     features: options.Feature = None,
     ignore: options.Ignore = None,
+    number: options.Number = None,
+    text: options.Text = None,
+    image: options.Image = None,
+    vector: options.Vector = None,
+    missing: options.Missing = None,
     exclude: options.Exclude = None,
     merge_below: options.MergeBelow = None,
+    merge_spellings: options.MergeSpellings = False,
+    max_categories: options.MaxCategories = None,
     use_group_as_feature: options.UseGroup = False,
     scale: options.Scale = None,
     separator: options.Separator = None,
@@ -49,19 +56,15 @@ def pool(
             file,
             id=id,
             group=group or campaign.settings["group"],
-            features=features,
             by=user_name(by),
+            notice=None if as_json else typer.echo,
             **options.given(
-                ignore=ignore,
-                exclude=exclude,
-                merge_below=merge_below,
-                use_group_as_feature=use_group_as_feature,
-                scale=scale,
-                separator=separator,
-                decimal=decimal,
+                features=features, ignore=ignore, numbers=number, text=text, image=image, vector=vector, missing=missing,
+                exclude=exclude, merge_below=merge_below, merge_spellings=merge_spellings, max_categories=max_categories,
+                use_group_as_feature=use_group_as_feature, scale=scale, separator=separator, decimal=decimal,
                 encoding=encoding,
             ),
-        )
+        )  # fmt: skip
         notes = [f"{sum(found.groups.values()):,} examples in the pool"]
         notes += [f"{found.labelled:,} labelled rows taken in"] if found.labelled else []
         notes += [f"{found.known:,} known already"] if found.known else []
@@ -90,7 +93,7 @@ def skip(
         say({"skipped": id}, as_json, f"{id} skipped")
 
 
-def check_todo(campaign: Campaign, target: Path) -> None:
+def check_todo(campaign: Campaign, target: Path, show: Sequence[str] | None = None) -> None:
     """Refuse a file that rows to label cannot be written to, before anything is asked for."""
     from evenhand.errors import InputError
 
@@ -100,11 +103,19 @@ def check_todo(campaign: Campaign, target: Path) -> None:
         raise InputError(f"{target} cannot be written: its folder does not exist, or you may not write in it")
     if campaign.status()["pool"] is None and campaign.groups:
         raise InputError("--out writes the rows of a pool, and this campaign has none: register one with campaign pool")
+    if show:
+        campaign.to_label([], show)
 
 
-def write_todo(campaign: Campaign, requests: Sequence[Request], target: Path) -> int:
-    """Write the rows of requests with all their columns, and an empty label column to fill in."""
-    from evenhand.campaign.tables import write_csv
+def write_todo(campaign: Campaign, requests: Sequence[Request], target: Path, show: Sequence[str] | None = None) -> int:
+    """Write the rows of requests as CSV or Parquet, with an empty column for the label first; returns their number."""
+    import pyarrow as pa
 
-    names, rows = campaign.to_label(requests)
-    return write_csv(target, names, rows)
+    from evenhand.tables.writing import write_csv, write_table
+
+    names, rows = campaign.to_label(requests, show)
+    if target.suffix.lower() not in (".parquet", ".pq"):
+        return write_csv(target, names, rows)
+    columns = [pa.array(column) for column in zip(*rows, strict=True)] or [pa.nulls(0)] * len(names)
+    write_table(target, pa.table([columns[0].cast(pa.string()), *columns[1:]], names=names))
+    return len(rows)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from evenhand.campaign import Campaign
     from evenhand.campaign.deliveries import Delivery
     from evenhand.campaign.requests import Receipt, Refused
-    from evenhand.campaign.tables import FileTable
+    from evenhand.tables.frame import Frame
 
 __all__ = ["add", "tell"]
 
@@ -91,17 +91,17 @@ def _told_by_id(
     target = _rejected_file(file, rejected)
     with spooled(file) as path:
         names, labels, table = campaign.labels_in(path)
-    unread = tuple(Refused(row, None, why) for row, why in table.problems.items())
+    unread = tuple(Refused(row, None, why) for row, why in table.skipped.items())
     if unread and not partial:
         _set_aside(target, table, unread)
         raise refusal(unread, len(table))
-    told = [row for row, label in enumerate(labels) if label is not None and row not in table.problems]
+    told = [row for row, label in enumerate(labels) if label is not None and row not in table.skipped]
     if not told:
         raise InputError(f"no row of {file} has a label yet")
     given = {names[row]: labels[row] for row in told}
 
     try:
-        receipt: Receipt = campaign.tell_labels(given, partial=partial, written=table.written, **options)
+        receipt: Receipt = campaign.tell_labels(given, partial=partial, written=True, **options)
     except InputError as error:
         if not error.refused:
             raise
@@ -157,7 +157,7 @@ def _rejected_file(file: Path, rejected: Path | None) -> Path:
     return target
 
 
-def _set_aside(target: Path, table: FileTable, refused: Sequence[Refused]) -> None:
+def _set_aside(target: Path, table: Frame, refused: Sequence[Refused]) -> None:
     from evenhand.campaign.intake import write_refused
 
     if refused:

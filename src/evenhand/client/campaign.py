@@ -86,15 +86,22 @@ class RemoteCampaign(RemoteLooking):
         group: str | Sequence[str] = "group",
         features: Sequence[str] | None = None,
         *,
+        text: str | Sequence[str] = (),
+        image: str | Sequence[str] = (),
+        vector: str | Sequence[str] = (),
+        numbers: Sequence[str] = (),
         ignore: Sequence[str] = (),
+        missing: Sequence[str] = (),
         exclude: Sequence[str] = (),
         merge_below: int = 0,
+        merge_spellings: bool = False,
+        max_categories: int | None = None,
         use_group_as_feature: bool = False,
         separator: str | None = None,
         decimal: str | None = None,
         encoding: str | None = None,
     ) -> Pooled:
-        """Register examples that are not labelled yet, a data frame or a CSV or Parquet file, which is uploaded."""
+        """Register examples that are not labelled yet, a data frame or a CSV, JSON lines or Parquet file, which is uploaded."""
         by = [group] if isinstance(group, str) else list(group)
         if not by:
             raise InputError("name the column that tells the group, group=...")
@@ -104,7 +111,9 @@ class RemoteCampaign(RemoteLooking):
         params = {
             "id": "" if id is None else id, "group": by,
             "feature": None if features is None else list(features), "ignore": list(ignore), "exclude": list(exclude),
-            "merge_below": merge_below, "use_group_as_feature": use_group_as_feature, "separator": separator,
+            "text": text, "image": image, "vector": vector, "number": list(numbers), "missing": list(missing),
+            "merge_below": merge_below, "merge_spellings": merge_spellings, "max_categories": max_categories,
+            "use_group_as_feature": use_group_as_feature, "separator": separator,
             "decimal": decimal, "encoding": encoding,
         }  # fmt: skip
         # without ids nobody can tell a second table from the first one sent again

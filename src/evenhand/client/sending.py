@@ -10,28 +10,31 @@ from typing import Any
 
 import orjson
 
-from evenhand.arrays import Features, is_missing
+from evenhand.arrays import Features, is_frame, is_missing
 from evenhand.campaign.deliveries import Delivery
 from evenhand.campaign.features import Rows
 from evenhand.campaign.labels import plain_list, read_id, read_label
 from evenhand.campaign.settings import make_settings
 from evenhand.campaign.state import State
 from evenhand.errors import InputError
-from evenhand.ledger.text import from_text
 from evenhand.notation import JsonObject
 
 __all__ = ["change_body", "ids_of", "labels_body", "rows_body", "settings_body", "table_body"]
 
-_PARQUET = "application/vnd.apache.parquet"
+_PARQUET, _LINES = "application/vnd.apache.parquet", "application/x-ndjson"
+_FILES = {".parquet": _PARQUET, ".pq": _PARQUET, ".jsonl": _LINES, ".ndjson": _LINES, ".json": _LINES}
 
 
 def rows_body(X: Features, y: Any, ids: Any = None, groups: Any = None) -> JsonObject:
     """Labelled rows for `tell` and `add`; problems of single rows are sent too, so that the others can be stored."""
     delivery = Delivery.of(X, y, ids, groups)
-    # an empty state: a row's own faults are found here, and those that depend on earlier rows by the server
-    rows = delivery.rows(State())
-    problems = dict(rows.problems)
-    body = _features(rows)
+    problems: dict[int, str] = {}
+    if is_frame(X):
+        body = _columns(X)
+    else:
+        # an empty state: a row's own faults are found here, and those that depend on earlier rows by the server
+        rows = delivery.rows(State())
+        body, problems = _numbers(rows), dict(rows.problems)
     if delivery.ids is not None:
         body["ids"] = _read_all(delivery.ids, read_id, problems)
     if delivery.groups is not None:
@@ -39,19 +42,39 @@ def rows_body(X: Features, y: Any, ids: Any = None, groups: Any = None) -> JsonO
     return {**body, "y": _read_all(delivery.labels, read_label, problems), "problems": problems and _keyed(problems)}
 
 
-def _features(rows: Rows) -> JsonObject:
-    kind = rows.columns["kind"]
-    if kind == "dense":
-        # the stored text as it is: parsed and written again, numbers might change in the last digit
-        return {"X": [orjson.Fragment(str(row)) for row in rows.stored]}
-    if kind in ("sparse", "array"):
+def _numbers(rows: Rows) -> JsonObject:
+    if rows.columns["kind"] != "dense":
         raise InputError(
             "sparse rows and arrays of more than two dimensions cannot be sent: tell dense rows or a data frame, or "
             "open the campaign's database"
         )
-    names, types = rows.columns["names"], rows.columns["types"]
-    columns = zip(*(from_text(row) for row in rows.stored), strict=True)
-    return {"columns": dict(zip(names, columns, strict=True)), "types": dict(zip(names, types, strict=True))}
+    # the stored text as it is: parsed and written again, numbers might change in the last digit
+    return {"X": [orjson.Fragment(str(row)) for row in rows.stored]}
+
+
+def _columns(X: Any) -> JsonObject:
+    """A frame as JSON has it; what only types tell is said beside it."""
+    import pyarrow as pa
+
+    from evenhand.tables.kinds import read_as
+    from evenhand.tables.reading import read
+    from evenhand.tables.writing import time_text
+
+    frame = read(X)
+    if frame.broken:
+        raise InputError(next(iter(frame.broken.values())))
+    table = frame.read()
+    columns: dict[str, list[Any]] = {}
+    for name in table.column_names:
+        column = table.column(name)
+        if pa.types.is_duration(column.type):
+            column = read_as(column, "number")
+        values = column.to_pylist()
+        if pa.types.is_timestamp(column.type):
+            values = [None if value is None else time_text(value) for value in values]
+        columns[name] = [None if value != value else value for value in values]
+    categories = [field.name for field in table.schema if pa.types.is_dictionary(field.type)]
+    return {"columns": columns, "categories": categories}
 
 
 def _read_all(values: Sequence[Any], read: Callable[[Any], Any], problems: dict[int, str]) -> list[Any]:
@@ -99,12 +122,12 @@ def table_body(data: Any, ignore: Sequence[str] = ()) -> tuple[str, bytes]:
 
     from evenhand.tables.reading import read
 
-    frame = read(data).in_memory()
+    frame = read(data)
     for name, why in frame.broken.items():
         if name not in ignore:
             raise InputError(why)
     file = io.BytesIO()
-    pq.write_table(frame.table, file)
+    pq.write_table(frame.read(), file)
     return _PARQUET, file.getvalue()
 
 
@@ -113,7 +136,7 @@ def _file(path: Path) -> tuple[str, bytes]:
         raise InputError(f"{str(path)!r} is a folder: over HTTP send its files one by one")
     if not path.exists():
         raise InputError(f"there is no file {str(path)!r}")
-    return (_PARQUET if path.suffix.lower() in (".parquet", ".pq") else "text/csv"), path.read_bytes()
+    return _FILES.get(path.suffix.lower(), "text/csv"), path.read_bytes()
 
 
 def settings_body(name: str, groups: Any, strategy: Any, learner: Any, **given: Any) -> JsonObject:

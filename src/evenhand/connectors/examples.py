@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from evenhand.campaign import Campaign
+from evenhand.campaign.features import feature_names, schema_of
 from evenhand.campaign.labels import read_id
 from evenhand.connectors.base import OURS, Task
 from evenhand.errors import Conflict, InputError
 from evenhand.ledger import Example
 from evenhand.notation import JsonMapping, free_name
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["PoolOfTasks"]
 
@@ -54,6 +58,7 @@ class PoolOfTasks:
             self._check_fields(tasks)
         named = [task for task in tasks if self._name(task)]
         known = self.find([self.names[task.id] for task in named])
+        rows = self._rows_of([task for task in named if self.names[task.id] in known], state.columns)
         fresh: list[Task] = []
         for task in named:
             example = known.get(self.names[task.id])
@@ -61,7 +66,7 @@ class PoolOfTasks:
             if example is not None and (not ours or example.changed > read_at):
                 continue
             self.strange.discard(task.id)
-            if example is not None and not _differs(task, example, state.columns):
+            if example is not None and not _differs(rows.get(task.id), example):
                 continue
             if example is not None and (example.role or example.fate or example.label) is not None:
                 self.strange.add(task.id)
@@ -107,7 +112,7 @@ class PoolOfTasks:
             field, bins, _ = part.partition(":")
             try:
                 value = _given(task, field, "group")
-                if bins and _unlike([value], "number") is not None:
+                if bins and not isinstance(value, int | float):
                     raise InputError(f"it has no group: {field!r} is {value!r} and not a number, which bins need")
             except InputError as error:
                 self.problems[task.id] = str(error)
@@ -120,7 +125,7 @@ class PoolOfTasks:
         first = state.pool is None
         column = self._id or (free_name("task", _fields(tasks)) if first else str(state.settings["id"]))
         try:
-            table = self._table(tasks, column, state.columns)
+            table = self._table(tasks, column)
             self._campaign.pool(table, id=column, group=self._group, features=self._features, by=by)
         except Conflict:  # the campaign is closed
             raise
@@ -135,31 +140,33 @@ class PoolOfTasks:
             return self._register(tasks[:half], by) + self._register(tasks[half:], by)
         return len(tasks)
 
-    def _table(self, tasks: Sequence[Task], column: str, earlier: JsonMapping | None) -> Any:
-        """Tasks' data as a table with the columns of earlier ones; values that are not plain are left out."""
+    def _table(self, tasks: Sequence[Task], column: str) -> pa.Table:
+        """Tasks' data as a table; values that are not plain are left out."""
         import pyarrow as pa
 
-        if earlier is not None and "names" in earlier:
-            types = dict(zip(earlier["names"], earlier["types"], strict=True))
-        else:
-            # labels are what people answer, not what a field says
-            left_out = {column, self._campaign.settings["label"]}
-            wanted = {part.partition(":")[0] for part in self._group} | set(self._features or ())
-            types = {
-                name: _kind([task.data.get(name) for task in tasks])
-                for name in _fields(tasks)
-                if name not in left_out and (self._features is None or name in wanted)
-            }
-        columns: dict[str, Any] = {column: pa.array([self.names[task.id] for task in tasks])}
-        for name, kind in types.items():
-            values = [task.data.get(name) for task in tasks]
-            if kind == "text":
-                columns[name] = pa.array([None if v is None else str(v) for v in values], pa.string())
-            elif kind is not None and (problem := _unlike(values, kind)) is None:
-                columns[name] = pa.array(_filled(values))
-            elif kind is not None:
-                raise InputError(f"{name!r} was a {kind} in earlier tasks and is {problem!r} now")
-        return pa.table(columns)
+        # labels are what people answer, not what a field says
+        left_out = {column, self._campaign.settings["label"]}
+        wanted = {part.partition(":")[0] for part in self._group} | set(self._features or ())
+        names = [n for n in _fields(tasks) if n not in left_out and (self._features is None or n in wanted)]
+        columns = {column: pa.array([self.names[task.id] for task in tasks])}
+        for name in names:
+            values = _column([task.data.get(name) for task in tasks])
+            if values is not None:
+                columns[name] = values
+        # a field that these tasks lack is one without a value
+        known = feature_names(self._campaign.store.state.columns)
+        return pa.table({**{name: pa.nulls(len(tasks)) for name in known}, **columns})
+
+    def _rows_of(self, tasks: Sequence[Task], columns: JsonMapping | None) -> dict[str, list[Any]]:
+        """Tasks' data as the campaign stores rows, by task; those that cannot be stored are left out."""
+        if not tasks or columns is None or columns["kind"] != "table":
+            return {}
+        from evenhand.tables.stored import to_text
+
+        schema = schema_of(columns)
+        rows = schema.read(self._table(tasks, str(self._campaign.settings["id"])), names=schema.stored)
+        stored = to_text(rows.table)
+        return {task.id: json.loads(stored[k]) for k, task in enumerate(tasks) if k not in rows.problems}
 
 
 def _given(task: Task, field: str, what: str) -> Any:
@@ -174,50 +181,24 @@ def _fields(tasks: Sequence[Task]) -> list[str]:
     return [name for name in dict.fromkeys(name for task in tasks for name in task.data) if not name.startswith(OURS)]
 
 
-def _kind(values: Sequence[Any]) -> str | None:
-    """What a field holds: numbers, true and false, or else text; None for lists and the like."""
+def _column(values: Sequence[Any]) -> pa.Array | None:
+    """A field's values as a column; None for lists and the like, which are left out."""
+    import pyarrow as pa
+
     # Label Studio imports a gap in a CSV file as an empty text, among numbers too
-    kinds = {type(value) for value in values if value is not None and value != ""}
+    given = [None if value == "" else value for value in values]
+    kinds = {type(value) for value in given if value is not None}
     if not kinds <= {str, int, float, bool}:
         return None
-    return "number" if kinds <= {int, float} and kinds else "bool" if kinds == {bool} else "text"
+    if kinds == {bool}:
+        return pa.array(given)
+    if kinds and kinds <= {int, float}:
+        whole = all(value is None or (isinstance(value, int) and abs(value) < 2**63) for value in given)
+        # read as text, too large a number becomes infinite, and is then refused by name
+        return pa.array(given if whole else [None if value is None else float(str(value)) for value in given])
+    return pa.array([None if value is None else str(value) for value in given], pa.string())
 
 
-def _unlike(values: Sequence[Any], kind: str) -> Any:
-    """The first value that does not fit a kind."""
-    fits: Mapping[str, tuple[type, ...]] = {"number": (int, float), "bool": (bool,)}
-    allowed = fits.get(kind, (str,))
-    given = (v for v in values if v is not None and v != "")
-    odd = (v for v in given if not isinstance(v, allowed) or (isinstance(v, bool) and kind != "bool"))
-    return next(odd, None)
-
-
-def _filled(values: Sequence[Any]) -> list[Any]:
-    """Numbers of one kind, None where there is a gap; whole numbers beyond 64 bits become floats."""
-    given = [None if value == "" else value for value in values]
-    if all(value is None or (isinstance(value, int) and abs(value) < 2**63) for value in given):
-        return given
-    return [None if value is None else _float(value) for value in given]
-
-
-def _float(value: float) -> float:
-    return float(str(value))  # read as text, too large a number becomes infinite, and is then refused by name
-
-
-def _differs(task: Task, example: Example, columns: JsonMapping | None) -> bool:
+def _differs(now: list[Any] | None, example: Example) -> bool:
     """Whether a task's data differ from those that its example was registered with."""
-    if columns is None or "names" not in columns or not isinstance(example.features, str):
-        return False
-    kinds = zip(columns["names"], columns["types"], strict=True)
-    now = [_as_stored(task.data.get(name), kind) for name, kind in kinds]
-    then = json.loads(example.features)
-    return now != [_as_stored(value, kind) for value, kind in zip(then, columns["types"], strict=True)]
-
-
-def _as_stored(value: Any, kind: str) -> Any:
-    """A field's value in a form to compare, whichever way a number or a gap is written."""
-    if value is None or value == "":
-        return None
-    if kind == "text":
-        return str(value)
-    return _float(value) if kind == "number" and isinstance(value, int) and not isinstance(value, bool) else value
+    return isinstance(example.features, str) and now != json.loads(example.features)

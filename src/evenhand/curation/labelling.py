@@ -9,12 +9,12 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
 from evenhand.campaign import Campaign
+from evenhand.campaign.features import schema_of
 from evenhand.curation.comparison import no_comparison
 from evenhand.curation.figures import Predictions, positive_place
 from evenhand.curation.files import check_output, free_names, write_beside, write_rows
@@ -25,9 +25,8 @@ from evenhand.curation.summary import Facts, summarise
 from evenhand.errors import InputError, NothingToAsk
 from evenhand.notation import JsonObject
 from evenhand.risks import Risk
-from evenhand.tables.kinds import Kind
 from evenhand.tables.problems import missing_column
-from evenhand.tables.schema import Column, Schema
+from evenhand.tables.schema import Schema
 from evenhand.tables.writing import write_table
 
 __all__ = ["Labelling", "todo_path"]
@@ -129,21 +128,12 @@ class Labelling(Reported):
     def _read(self, labels: Any) -> tuple[JsonObject, bool]:
         if isinstance(labels, Mapping):
             return {str(name): label for name, label in labels.items()}, False
-        if isinstance(labels, str | PathLike):
-            names, values, table = self.campaign.labels_in(labels)
-            table.refuse_problems()
-            written = table.written
-        else:
-            frame = nw.from_native(labels, eager_only=True)
-            absent = [name for name in self._columns if name not in frame.columns]
-            if absent:
-                raise InputError(f"the labels have no column {absent[0]!r}: give back the columns of todo, filled in")
-            names, values = ([*frame[name].to_list()] for name in self._columns)
-            names, written = [str(name) for name in names], False
-        given = {name: v for name, v in zip(names, values, strict=True) if v is not None and v == v and v != ""}
+        names, values, table = self.campaign.labels_in(labels)
+        table.refuse_skipped()
+        given = {name: value for name, value in zip(names, values, strict=True) if value is not None}
         if not given:
             raise InputError("no row has a label yet")
-        return given, written
+        return given, True
 
     @property
     def done(self) -> bool:
@@ -195,17 +185,12 @@ class Labelling(Reported):
 
     def _features(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The columns that models see."""
-        return pd.DataFrame(rows[(self.campaign.store.state.columns or {})["features"]])
+        return pd.DataFrame(rows[list(self._schema.features)])
 
     @property
     def _schema(self) -> Schema:
         """What the columns hold that models see, so that a stored model reads later rows in the same way."""
-        columns = self.campaign.store.state.columns or {}
-        kinds: dict[str, Kind] = {"number": "number", "bool": "yes/no", "date": "date", "datetime": "date"}
-        types = dict(zip(columns["names"], columns["types"], strict=True))
-        return Schema(
-            tuple(Column(name, kinds.get(types[name], "category"), "feature") for name in columns["features"])
-        )
+        return schema_of(self.campaign.store.state.columns or {})
 
     def _with_role(self, *, test: bool) -> pd.DataFrame:
         found = self._labelled
@@ -237,7 +222,7 @@ class Labelling(Reported):
     @cached_property
     def summary(self) -> JsonObject:
         """Everything the report shows, as plain values."""
-        status, state = self.campaign.status(), self.campaign.store.state
+        status = self.campaign.status()
         groups = [status["groups"][group] for group in self.campaign.groups]
         counts = {
             "train": np.array([g["training"] for g in groups]),
@@ -248,7 +233,7 @@ class Labelling(Reported):
         facts = Facts(
             settings=self.settings,
             group_columns=self.settings["groups"],
-            features=(state.columns or {})["features"],
+            features=list(self._schema.features),
             notes=[*self.notes, *(unstored(self.model) if self.begun else ())],
             interrupted=False,
             labels=self.campaign.labels_used,

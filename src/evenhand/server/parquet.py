@@ -9,12 +9,16 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evenhand.errors import InputError
 from evenhand.server.problems import Problem
 
-__all__ = ["DELIVERY", "POOL", "Limits", "rehearse"]
+if TYPE_CHECKING:
+    from evenhand.tables.dialect import Format
+    from evenhand.tables.frame import Frame
+
+__all__ = ["DELIVERY", "POOL", "Limits", "read_table", "rehearse"]
 
 
 class Limits(NamedTuple):
@@ -30,6 +34,16 @@ _SECONDS = 120.0
 _SPARE_BYTES = 2**28
 _ROWS = 256
 _TOO_LARGE, _UNUSABLE = 3, 4
+
+
+def read_table(data: Path | bytes, limits: Limits, form: Format | None = None, name: str | None = None) -> Frame:
+    """The table in a file or in its bytes, refused if it unpacks to more than these limits; `name` is that of bytes."""
+    from evenhand.tables.reading import read
+
+    frame = read(data, form, name=name, largest=limits.bytes)
+    if (cells := len(frame) * len(frame.schema.names)) > limits.cells:
+        raise Problem(413, f"the table has {cells:,} cells, and {limits.cells:,} are the most: send it in parts")
+    return frame
 
 
 def rehearse(path: Path, limits: Limits) -> None:

@@ -166,7 +166,9 @@ def tell(text: Text, form: Format) -> Dialect:
         raise TableError(f"{text.name} is empty.")
     encoding = form.encoding or _encoding(start)
     lines = _LINE.findall(_decoded(text.name, start, encoding))
-    skipped = next(i for i, line in enumerate(lines) if line.strip())
+    skipped = next((i for i, line in enumerate(lines) if line.strip()), None)
+    if skipped is None:
+        raise TableError(f"{text.name} is empty.")
     said = None
     if lines[skipped].lower().startswith(_EXCEL) and len(lines[skipped].strip()) == len(_EXCEL) + 1:
         said, skipped = lines[skipped].strip("\r\n")[len(_EXCEL)], skipped + 1

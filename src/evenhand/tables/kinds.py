@@ -26,6 +26,7 @@ __all__ = [
     "blank",
     "cleaned",
     "decimal_mark",
+    "has_numbers",
     "kind_of",
     "look",
     "read_as",
@@ -176,6 +177,11 @@ def _typed(column: Iterator[pa.Array], kind: pa.DataType) -> Values:
     if found.missing == found.rows:
         found.kind, found.note = "other", "no values at all"
     return found
+
+
+def has_numbers(values: Values) -> bool:
+    """Whether some of a column's texts are numbers."""
+    return _some(values.texts, _NUMBER)
 
 
 def kind_of(kind: pa.DataType) -> Kind:

@@ -8,12 +8,14 @@ from __future__ import annotations
 import io
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
 from evenhand.arrays import Ints
@@ -21,7 +23,7 @@ from evenhand.tables.arrow import plain
 from evenhand.tables.dialect import LARGEST_UNPACKED, PACKED, Dialect, Format, Text, tell, wrong_encoding
 from evenhand.tables.frame import BATCH, Frame, InMemory
 from evenhand.tables.parquet import ParquetFiles
-from evenhand.tables.problems import TableError, names
+from evenhand.tables.problems import TableError, names, refuse_rows
 from evenhand.tables.writing import unguarded, unguarded_text
 
 __all__ = ["BATCH", "Format", "Frame", "InMemory", "check_format", "column_names", "is_parquet", "native", "read"]
@@ -30,6 +32,10 @@ STREAMED = 256 << 20
 """A text file with more bytes than this is read in chunks, again at each pass, and never as a whole."""
 # a row must lie within a block
 _BLOCK, _STREAMED_BLOCK = 1 << 25, 1 << 23
+_UNCLOSED = 'a quote (") opens a cell and is never closed'
+MOST_GAPS = 10_000_000
+"""Cells that are made for values that are not there: a few bytes must not become billions of them."""
+_MOSTLY_GAPS = 100
 _KINDS = {".parquet": "parquet", ".pq": "parquet", ".jsonl": "json", ".ndjson": "json", ".json": "json"}
 _TEXT = {".csv", ".tsv", ".txt", ".data", ".test", ""}
 
@@ -43,7 +49,11 @@ class CsvFile(Frame):
         kept = _kept_columns(text.name, dialect.names, self._chunks(dialect.names[-1:]))
         self._bare = {unguarded_text(name): name for name in kept}
         self._schema = pa.schema([(name, pa.string()) for name in self._bare])
-        self._rows = sum(chunk.num_rows for chunk in self._chunks(kept[:1]))
+        self._rows, last = 0, None
+        for chunk in self._chunks(dialect.names[-1:]):
+            self._rows, last = self._rows + chunk.num_rows, chunk.column(0)[-1].as_py() if chunk.num_rows else last
+        if last is not None and _is_unclosed(last, text, dialect):
+            raise TableError(f"{text.name}, row {self._rows}: {_UNCLOSED}: {last[:40]!r}")
 
     @property
     def schema(self) -> pa.Schema:
@@ -182,26 +192,37 @@ def _csv(text: Text, dialect: Dialect) -> Frame:
                 raise
             # once more, slower: the reader knows the numbers of rows only where it reads one after the other
             table = pacsv.read_csv(pa.BufferReader(data), **_noting(options, dialect, skipped))
-    table = _without_blank_rows(table.select(_kept_columns(text.name, dialect.names, [table])))
+    if table.num_rows and _is_unclosed(last := table.column(-1)[-1].as_py(), text, dialect):
+        # whatever followed the quote has become part of the last cell
+        skipped[table.num_rows + len(skipped) - 1] = f"{_UNCLOSED}: {last[:40]!r}"
+        table = table.slice(0, table.num_rows - 1)
+    table = _with_empty_rows(table.select(_kept_columns(text.name, dialect.names, [table])), text.name, skipped)
+    table, skipped = _without_blank_rows(table, skipped)
     bare = [unguarded_text(name) for name in table.column_names]
     table = pa.table([unguarded(column) for column in table.columns], names=bare)
-    table = _with_empty_rows(table, skipped)
     return InMemory(table, text.name, skipped=skipped, dialect=dialect)
 
 
-def _with_empty_rows(table: pa.Table, rows: Iterable[int]) -> pa.Table:
-    """The table with rows that could not be read as empty ones, so that all others keep their numbers."""
-    import pyarrow.compute as pc
+def _is_unclosed(last: str, text: Text, dialect: Dialect) -> bool:
+    """Whether the file ends within quotes; `last` is its last cell."""
+    if not last.endswith(("\n", "\r")):
+        return False
+    with text.opened() as file:
+        quotes = sum(part.count('"') for part in io.TextIOWrapper(file, dialect.encoding, newline=""))
+    return quotes % 2 == 1
 
-    lost = np.array(sorted(rows), dtype=np.int64)
-    if not len(lost):
+
+def _with_empty_rows(table: pa.Table, name: str, skipped: dict[int, str]) -> pa.Table:
+    """The table with rows that could not be read as empty ones, so that all others keep their numbers."""
+    if not skipped:
         return table
-    total = max(table.num_rows + len(lost), int(lost[-1]) + 1)
-    there = np.ones(total, dtype=bool)
-    there[lost] = False
-    place = np.where(there, np.cumsum(there) - 1, -1)
-    taken = table.take(pa.array(place, mask=(place < 0) | (place >= table.num_rows)))
-    return pa.table([pc.fill_null(column, "") for column in taken.columns], names=table.column_names)
+    # a few bytes of a broken row would become as many empty cells as the table has columns
+    if len(skipped) * table.num_columns > MOST_GAPS:
+        refuse_rows(name, skipped)
+    there = np.ones(table.num_rows + len(skipped), dtype=bool)
+    there[list(skipped)] = False
+    filled = table.take(pa.array(np.cumsum(there) - 1, mask=~there))
+    return pa.table([pc.fill_null(column, "") for column in filled.columns], names=table.column_names)
 
 
 def _bare(encoding: str, data: bytes) -> str:
@@ -233,7 +254,7 @@ def _noting(options: dict[str, Any], dialect: Dialect, skipped: dict[int, str]) 
     given: pacsv.ReadOptions = options["read_options"]
 
     def note(row: Any) -> str:
-        skipped[row.number - 2] = _ragged(row.text, row.actual_columns, len(dialect.names))
+        skipped[row.number - 2 - dialect.skipped] = _ragged(row.text, row.actual_columns, len(dialect.names))
         return "skip"
 
     return {
@@ -250,8 +271,8 @@ def _noting(options: dict[str, Any], dialect: Dialect, skipped: dict[int, str]) 
 
 def _ragged(text: str, cells: int, columns: int) -> str:
     if text.count('"') % 2 or "\n" in text.strip():
-        return f'a quote (") opens a cell and is never closed: {text[:40]!r}'
-    return f"it has {cells} cells, the header has {columns}"
+        return f"{_UNCLOSED}: {text[:40]!r}"
+    return f"it has {cells} cell{'s' if cells != 1 else ''}, the header has {columns}"
 
 
 class _said:
@@ -294,24 +315,23 @@ def _kept_columns(name: str, columns: Sequence[str], parts: Any) -> list[str]:
     return list(columns[:-1])
 
 
-def _without_blank_rows(table: pa.Table) -> pa.Table:
+def _without_blank_rows(table: pa.Table, skipped: dict[int, str]) -> tuple[pa.Table, dict[int, str]]:
     """The table without rows that hold nothing but separators, as spreadsheets leave them behind."""
-    import pyarrow.compute as pc
-
     blank = None
     for column in table.columns:
         empty = pc.equal(column, "")
         blank = empty if blank is None else pc.and_(blank, empty)
         # a column without gaps says that no row is blank, without looking at all of them
         if not pc.any(blank).as_py():
-            return table
-    return table if blank is None else table.filter(pc.invert(blank))
+            return table, skipped
+    kept = np.ones(table.num_rows, dtype=bool) if blank is None else ~np.asarray(blank.to_numpy(), dtype=bool)
+    kept[list(skipped)] = True
+    number = np.cumsum(kept) - 1
+    return table.filter(pa.array(kept)), {int(number[row]): why for row, why in skipped.items()}
 
 
 def _json(text: Text) -> Frame:
     """JSON lines, or one JSON array of objects."""
-    import pyarrow.json as pajson
-
     with text.opened() as file:
         data = file.read()
     try:
@@ -320,44 +340,58 @@ def _json(text: Text) -> Frame:
         raise wrong_encoding(text.name, "utf-8", error.reason) from None
     if not decoded.strip():
         raise TableError(f"{text.name} is empty.")
-    lines, skipped = _json_lines(text.name, decoded)
-    if len(skipped) == len(lines):
+    records, skipped = _records(text.name, decoded)
+    if len(skipped) == len(records):
         raise TableError(f"{text.name} holds no rows; JSON lines have one object on each line.")
-    body = "\n".join(lines).encode()
-    block = pajson.ReadOptions(block_size=max(1 << 20, *(2 * len(line.encode()) for line in lines)))
-    try:
-        table = pajson.read_json(io.BytesIO(body), block)
-        # Arrow reads a text like 2026-11-30 as a time; here text stays as it is written
-        times = [(f.name, pa.string()) for f in table.schema if pa.types.is_timestamp(f.type)]
-        if times:
-            options = pajson.ParseOptions(explicit_schema=pa.schema(times))
-            table = pajson.read_json(io.BytesIO(body), block, options)
-    except pa.ArrowInvalid as error:
-        raise TableError(f"{text.name} cannot be read as JSON lines: {error}") from None
+    columns = list(dict.fromkeys(name for record in records for name in record))
+    if len(columns) * len(records) > MOST_GAPS + _MOSTLY_GAPS * sum(map(len, records)):
+        raise TableError(
+            f"{text.name} has {len(columns):,} different keys in {len(records):,} objects, and nearly every object lacks nearly "
+            "all of them: write what differs from row to row as a value, not as a key."
+        )
+    table = pa.table({name: _json_column([record.get(name) for record in records]) for name in columns})
     return InMemory(plain(table), text.name, skipped=skipped)
 
 
-def _json_lines(name: str, text: str) -> tuple[list[str], dict[int, str]]:
-    """One object a line; lines that hold none, by number."""
-    lines = [line for line in text.split("\n") if line.strip()]
+def _records(name: str, text: str) -> tuple[list[dict[str, Any]], dict[int, str]]:
+    """One object a line; what is wrong with lines that hold none, by number."""
+    lines: list[Any] = [line for line in text.split("\n") if line.strip()]
     if text.lstrip().startswith("["):
         try:
-            lines = [json.dumps(record) for record in json.loads(text)]
+            lines = json.loads(text, parse_constant=lambda word: None)
         except (json.JSONDecodeError, RecursionError) as error:
             raise TableError(f"{name} is not JSON: {error}") from None
-    good, skipped = [], {}
+    found, skipped = [], {}
     for row, line in enumerate(lines):
-        try:
-            # NaN and Infinity are no JSON, though Python reads them
-            record = json.loads(line, parse_constant=lambda word: None)
-        except (json.JSONDecodeError, RecursionError):
-            record = None
-        if isinstance(record, dict):
-            good.append(json.dumps(record))
-        else:
+        record = _record(line) if isinstance(line, str) else line
+        if not isinstance(record, dict):
             skipped[row] = "not a JSON object on one line"
-            good.append("{}")
-    return good, skipped
+        found.append(record if isinstance(record, dict) else {})
+    return found, skipped
+
+
+def _record(line: str) -> Any:
+    try:
+        return orjson.loads(line)
+    except orjson.JSONDecodeError:
+        pass
+    try:
+        # NaN and Infinity are no JSON, though Python writes them
+        found = json.loads(line, parse_constant=lambda word: None)
+        json.dumps(found, ensure_ascii=False).encode()  # half a character is no text
+    except (ValueError, RecursionError):
+        return None
+    return found
+
+
+def _json_column(values: list[Any]) -> pa.Array:
+    """Values as a column: text where their types differ, as in a file of another kind."""
+    try:
+        return pa.array(values)
+    except (pa.ArrowException, OverflowError, TypeError):
+        return pa.array(
+            [v if v is None or isinstance(v, str) else json.dumps(v, ensure_ascii=False) for v in values], pa.string()
+        )
 
 
 # -------------------------------------------------------------------- Parquet and frames

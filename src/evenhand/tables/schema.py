@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from evenhand.tables.arrow import is_text
 from evenhand.tables.frame import BATCH, Frame
-from evenhand.tables.kinds import Kind, Values, bad_rows, cleaned, decimal_mark, kind_of, look, read_as
+from evenhand.tables.kinds import Kind, Values, bad_rows, cleaned, decimal_mark, has_numbers, kind_of, look, read_as
 from evenhand.tables.problems import TableError, missing_column, names, raise_all, refuse_rows
 
 __all__ = [
@@ -379,6 +379,9 @@ def _feature(frame: Frame, name: str, wanted: Columns, named: bool) -> tuple[Col
     if wanted.delivered and values.missing == values.rows:
         values.kind = kind_of(kind)
     values.kind = _kind_said(name, wanted) or values.kind
+    if wanted.delivered and wanted.needs_numbers and values.kind == "category" and has_numbers(values):
+        # the others are slips, which are refused row by row
+        return Column(name, "number", "feature"), None
     if wanted.needs_numbers and values.kind not in (*NUMBERS, "other"):
         return Column(name, values.kind, "feature"), not_numbers(name, values.kind)
     if values.odd and values.kind == "category":
@@ -410,7 +413,7 @@ def _unusable(values: Values, wanted: Columns) -> str:
     return ""
 
 
-def not_numbers(name: str, kind: Kind) -> str:
+def not_numbers(name: str, kind: str) -> str:
     """The message for a column that a learner of numbers cannot use."""
     word = {"category": "text", "date": "dates"}.get(kind, kind)
     return (

@@ -7,16 +7,16 @@ import io
 from typing import Annotated, Any
 
 import anyio.to_thread
-from fastapi import Request
+from fastapi import Query, Request
 from fastapi.responses import Response
 from pydantic import Field
 
 from evenhand.campaign.answering import not_open
 from evenhand.campaign.requests import as_time
-from evenhand.campaign.tables import guarded_cell
 from evenhand.server.access import Collecting, Viewing
 from evenhand.server.api.shared import Body, Name, Number, Reason, new_router
 from evenhand.server.bodies import Json, Key, as_once
+from evenhand.tables.writing import guarded_cell
 
 __all__ = ["router"]
 
@@ -84,8 +84,10 @@ def open_requests(seat: Viewing) -> Response:
 @router.get(
     "/campaigns/{name}/requests/{request}/rows", response_class=Response, responses={200: {"content": {"text/csv": {}}}}
 )
-def rows(request: Number, seat: Collecting) -> Response:
-    """The rows of a pool request that have no label yet, as CSV with an empty column for it."""
+def rows(
+    request: Number, seat: Collecting, show: Annotated[list[str] | None, Query(description="only these columns")] = None
+) -> Response:
+    """The rows of a pool request that have no label yet, as CSV with an empty column for it first."""
     seat.check_own(request)
     found = [one for one in seat.campaign.open_requests if one.id == request]
     if not found:
@@ -93,7 +95,7 @@ def rows(request: Number, seat: Collecting) -> Response:
             raise not_open(state, reader, request)
     if not found[0].examples:
         return Response("", 200, media_type="text/csv")
-    names, cells = seat.campaign.to_label(found)
+    names, cells = seat.campaign.to_label(found, show)
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow([guarded_cell(name) for name in names])

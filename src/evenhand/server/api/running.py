@@ -57,7 +57,9 @@ class NewCampaign(Body):
     label: Name = "label"
     group: Name = "group"
     id: Name = "id"
-    features: list[Name] | None = None
+    features: dict[Name, str] | list[Name] | None = Field(
+        None, description="columns to learn from; with what each holds, the first delivery does not decide it"
+    )
     limits: NewLimits | None = None
 
 

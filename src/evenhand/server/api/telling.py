@@ -8,20 +8,19 @@ from typing import Annotated, Any, Literal, TypeVar
 
 import anyio.to_thread
 import orjson
+import pyarrow as pa
 from fastapi import Query, Request
 from fastapi.responses import Response
 from pydantic import Field, ValidationError
 
 from evenhand.campaign.deliveries import Delivery
-from evenhand.campaign.intake import as_delivery
 from evenhand.campaign.requests import Receipt
-from evenhand.campaign.tables import FileTable
 from evenhand.errors import InputError
 from evenhand.server.access import Collecting, Leading, Seat
 from evenhand.server.api.shared import Body, Label, Number, new_router
 from evenhand.server.bodies import Json, Key, as_once, file_kind, table_body, table_file
-from evenhand.server.parquet import DELIVERY, POOL
-from evenhand.server.typed import ColumnType, stored_rows, typed_table
+from evenhand.server.parquet import DELIVERY, POOL, read_table
+from evenhand.tables.dialect import Format
 
 __all__ = ["router"]
 
@@ -44,7 +43,7 @@ class Rows(Body):
 
     X: Several[Several[float]] | None = None
     columns: dict[str, list[Label | None]] | None = None
-    types: dict[str, ColumnType] | None = Field(None, description="the type of every column; recognised if not given")
+    categories: Several[str] = Field([], description="columns whose values are names, whatever they look like")
     y: list[Label | None] | None = None
     ids: Several[str | int | None] | None = None
     groups: Several[str] | None = None
@@ -94,7 +93,7 @@ async def tell(
         _check_event(seat, request, event)
         options: dict[str, Any] = {"collector": seat.collector(collector), "partial": partial, "extra": extra}
         if isinstance(body, Path):
-            _, delivery = seat.campaign.read(body, request)
+            _, delivery = seat.campaign.read(read_table(body, DELIVERY), request)
             return seat.campaign.tell_delivery(request, delivery, **options, dry_run=dry_run)
         rows = _read(Rows, body)
         if rows.n is not None:
@@ -136,7 +135,7 @@ async def add(
 
     def store() -> Receipt:
         if isinstance(body, Path):
-            _, delivery = seat.campaign.read(body)
+            _, delivery = seat.campaign.read(read_table(body, DELIVERY))
         else:
             delivery = _delivery(_read(Rows, body), seat, grouped=True)
         return seat.campaign.add_delivery(delivery, charge=charge, by=seat.grant.name, partial=partial, dry_run=dry_run)
@@ -161,6 +160,17 @@ async def pool(
     ignore: Annotated[list[str] | None, Query(description="columns to leave out altogether")] = None,
     exclude: Annotated[list[str] | None, Query(description="groups to leave out")] = None,
     merge_below: Annotated[int, Query(ge=0, lt=2**31, description="smaller groups become one, called other")] = 0,
+    merge_spellings: Annotated[
+        bool, Query(description="texts that differ only by case, blanks or Unicode form are one")
+    ] = False,
+    number: Annotated[list[str] | None, Query(description="columns such as `$1,000` to read as numbers")] = None,
+    text: Annotated[list[str] | None, Query(description="columns of texts")] = None,
+    image: Annotated[list[str] | None, Query(description="columns of images")] = None,
+    vector: Annotated[list[str] | None, Query(description="columns of vectors")] = None,
+    missing: Annotated[list[str] | None, Query(description="words for a missing value, beside the empty cell")] = None,
+    max_categories: Annotated[
+        int | None, Query(ge=1, lt=2**31, description="columns with more values are left out")
+    ] = None,
     use_group_as_feature: Flag = False,
     separator: Annotated[str | None, Query(max_length=1, description="of a CSV file; recognised by default")] = None,
     decimal: Annotated[str | None, Query(max_length=1)] = None,
@@ -168,18 +178,19 @@ async def pool(
 ) -> Response:
     """Register examples that are not labelled yet; those with a label are taken in as `add` does."""
     kind = file_kind(http)
-    if kind not in (".csv", ".parquet"):
-        raise InputError("send the pool as CSV or Parquet, with its content type")
+    if kind is None:
+        raise InputError("send the pool as CSV, JSON lines or Parquet, with its content type")
     path = await table_file(http, kind, POOL)
 
     def register() -> dict[str, Any]:
-        # a Parquet pool is normally left in its file: this file is temporary, so its rows are copied
-        table = _parquet(path) if kind == ".parquet" else path
+        # a frame, not a path: this file is temporary, so the rows of a Parquet file are copied, too
+        frame = read_table(path, POOL, Format(separator, decimal, encoding))
         found = seat.campaign.pool(
-            table, id=id or None, group=group or seat.campaign.settings["group"], features=feature,
-            ignore=ignore or (), exclude=exclude or (), merge_below=merge_below,
-            use_group_as_feature=use_group_as_feature, separator=separator, decimal=decimal, encoding=encoding,
-            by=seat.grant.name,
+            frame, id=id or None, group=group or seat.campaign.settings["group"], features=feature,
+            ignore=ignore or (), exclude=exclude or (), merge_below=merge_below, merge_spellings=merge_spellings,
+            numbers=number or (), text=text or (), image=image or (), vector=vector or (), missing=missing or (),
+            max_categories=max_categories, use_group_as_feature=use_group_as_feature, separator=separator, decimal=decimal,
+            encoding=encoding, by=seat.grant.name,
         )  # fmt: skip
         return found._asdict()
 
@@ -235,29 +246,24 @@ def _delivery(rows: Rows, seat: Seat, *, grouped: bool) -> Delivery:
     problems = {int(row): why for row, why in rows.problems.items() if row.isdecimal()}
     if rows.X is not None:
         return replace(Delivery.of(rows.X, rows.y, rows.ids, groups), problems=problems)
-    state, parts = seat.campaign.store.refresh(), seat.campaign.store.parts
-    if rows.types is not None:
-        table = typed_table(rows.columns or {}, rows.types)
-        found = Delivery.of([], rows.y, rows.ids, groups)
-        return replace(found, X=stored_rows(table, state), problems=problems)
-    columns: dict[str, list[Any]] = {**(rows.columns or {}), state.settings["label"]: list(rows.y)}
-    if rows.ids is not None:
-        columns[state.settings["id"]] = list(rows.ids)
-    if groups is not None:
-        columns[state.settings["group"]] = list(groups)
-    if len({len(values) for values in columns.values()}) > 1:
-        raise InputError("columns, y, ids and groups must have as many values each")
-    table = FileTable("the body", columns, False, problems)
-    return as_delivery(table, state, needs_numbers=parts.needs_numbers, group=None if grouped else "")
+    columns = rows.columns or {}
+    if len({len(values) for values in (*columns.values(), rows.y)}) > 1:
+        raise InputError("columns and y must have as many values each")
+    arrays = {name: _column(name, values) for name, values in columns.items()}
+    arrays |= {name: arrays[name].cast(pa.string()).dictionary_encode() for name in rows.categories if name in arrays}
+    return replace(Delivery.of(pa.table(arrays), rows.y, rows.ids, groups), problems=problems)
+
+
+def _column(name: str, values: list[Any]) -> Any:
+    """One column of a JSON body."""
+    try:
+        return pa.array(values)
+    except (pa.ArrowException, OverflowError):
+        kinds = sorted({type(value).__name__ for value in values if value is not None})
+        raise InputError(f"columns.{name} mixes types ({', '.join(kinds)}): make it one type") from None
 
 
 def _labels_in(seat: Seat, path: Path) -> dict[str, Any]:
-    names, values, table = seat.campaign.labels_in(path)
-    table.refuse_problems()
+    names, values, frame = seat.campaign.labels_in(read_table(path, DELIVERY))
+    frame.refuse_skipped()
     return {name: value for name, value in zip(names, values, strict=True) if value is not None}
-
-
-def _parquet(path: Path) -> Any:
-    import pyarrow.parquet as pq
-
-    return pq.read_table(path)

@@ -8,13 +8,14 @@ from fastapi import Query, Request
 from fastapi.responses import Response
 from starlette.background import BackgroundTask
 
+from evenhand.campaign.features import schema_of
 from evenhand.campaign.requests import as_time
 from evenhand.campaign.viewing import view_of
 from evenhand.report.pages import campaign_report
 from evenhand.report.view import CampaignView
 from evenhand.server.access import Seat, Viewing
 from evenhand.server.pages.past import Histories
-from evenhand.server.pages.shared import address, new_router, render
+from evenhand.server.pages.shared import DONE, address, new_router, render
 
 __all__ = ["router", "seen", "show"]
 
@@ -43,11 +44,22 @@ def show(request: Request, seat: Seat, status: int = 200, panel: str | None = No
         "v": view, "base": root + address(seat.campaign), "api": f"{root}/api{address(seat.campaign)}",
         "verified": verified, "settings": seat.campaign.settings, "panel": panel if is_there else None,
     }  # fmt: skip
-    page = render(request, "campaign.html", status, **about, **context)
+    page = render(request, "campaign.html", status, **about, **_pooled(request, seat, view), **context)
     if view.points is None:
         # read once the page is sent: both at a time would slow each other down
         page.background = BackgroundTask(request.app.state.histories.begin, seat.campaign)
     return page
+
+
+def _pooled(request: Request, seat: Seat, view: CampaignView) -> dict[str, str]:
+    """After a pool came: what was read of it, and what its columns hold."""
+    done = request.query_params.get("done", "")
+    if done not in ("created", "pooled") or view.status["pool"] is None:
+        return {}
+    store = seat.campaign.store
+    with store.ledger.reading(store.number) as reader:
+        facts = reader.events(kinds=("pooled",))[-1].facts
+    return {"done": f"{DONE[done]} {facts['read'].capitalize()}: {schema_of(facts['columns']).summary()}."}
 
 
 @router.get("/campaigns/{name}")

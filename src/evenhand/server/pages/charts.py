@@ -9,7 +9,6 @@ from typing import Literal
 from fastapi import Request
 from fastapi.responses import Response
 
-from evenhand.campaign.tables import guarded_cell
 from evenhand.errors import NotFound
 from evenhand.report.campaign_charts import CHARTS
 from evenhand.report.pages import look
@@ -17,6 +16,7 @@ from evenhand.report.plane import WIDTH
 from evenhand.server.access import Viewing
 from evenhand.server.pages.campaign import seen
 from evenhand.server.pages.shared import new_router
+from evenhand.tables.writing import guarded_cell
 
 __all__ = ["router"]
 

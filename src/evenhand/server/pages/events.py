@@ -79,7 +79,7 @@ def _said(kind: str, facts: dict[str, Any]) -> str:
         case "scored":
             return f"{_some(facts['examples'], 'example')}, {_some(len(facts['groups']), 'group')}"
         case "pooled":
-            return _some(sum(facts["counts"]), "example")
+            return f"{_some(sum(facts['counts']), 'example')}; {facts['read']}"
         case "corrected" | "withdrawn" | "erased":
             return f"{_some(len(facts['ids']), 'example')}{_reason(facts)}"
         case "created":

@@ -9,6 +9,7 @@ import orjson
 from fastapi import Form, Request
 from fastapi.responses import Response
 
+from evenhand.campaign.features import feature_names
 from evenhand.campaign.requests import as_time
 from evenhand.campaign.viewing import colours_of, why_of
 from evenhand.errors import EvenhandError, InputError, LedgerError, NotFound, NothingToAsk
@@ -49,7 +50,7 @@ def show_request(
         "came": sum(event.facts["rows"] for event in told), "pool": campaign["pool"] is not None,
         "deliveries": [{"at": as_time(e.at), "by": e.actor, "rows": e.facts["rows"], "why": e.facts.get("why", {})} for e in told],
         "base": root + address(seat.campaign), "api": f"{root}/api{address(seat.campaign)}", "settings": settings,
-        "columns": [] if columns is None else columns.get("names", []), "closed": campaign["closed"],
+        "columns": feature_names(columns), "closed": campaign["closed"],
         "colour": colours_of(campaign)[plain["decision"]["group"]], "after": campaign["events"],
         "trains": settings["learner"] is not None, "panel": panel if is_there else None,
         "ids": [id for one in seat.campaign.open_requests if one.id == number for id in one.examples],

@@ -17,7 +17,7 @@ from evenhand.report.pages import environment
 from evenhand.server.access import Seat, parts_of
 from evenhand.server.tokens import Grant, Role
 
-__all__ = ["PAGES", "Who", "address", "new_router", "render", "see_other", "who_is"]
+__all__ = ["DONE", "PAGES", "Who", "address", "new_router", "render", "see_other", "who_is"]
 
 HERE = Path(__file__).parent.parent
 PAGES = environment(HERE / "templates")

@@ -5,10 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-import re
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path, PurePath
 from typing import Annotated, Any
 
@@ -23,13 +20,14 @@ from evenhand.server.api.shared import Number
 from evenhand.server.pages.campaign import show
 from evenhand.server.pages.requests import show_request
 from evenhand.server.pages.shared import address, new_router, render, see_other
-from evenhand.server.parquet import POOL, rehearse
+from evenhand.server.parquet import DELIVERY, POOL, Limits, read_table, rehearse
 from evenhand.server.problems import status_of
+from evenhand.tables.frame import Frame
 
 __all__ = ["pool_from", "router"]
 
 router = new_router()
-_KINDS = (".csv", ".tsv", ".txt", ".jsonl", ".parquet")
+_LONGEST_NAME = 80
 _SHOWN = 200
 _DIGEST = 64
 
@@ -73,10 +71,10 @@ def _look_or_store(
 ) -> Response:
     """Show what a file would store; store it if the outcome is the one that was shown and confirmed."""
     try:
-        receipt = _tell(seat, number, name, data, extra=extra, dry_run=True)
+        receipt, read = _tell(seat, number, name, data, extra=extra, dry_run=True)
         same = shown == _outcome(receipt)
         if same and receipt.rows:
-            receipt = _tell(seat, number, name, data, extra=extra, dry_run=False)
+            receipt, _ = _tell(seat, number, name, data, extra=extra, dry_run=False)
     except LedgerError:
         raise
     except EvenhandError as error:
@@ -87,7 +85,7 @@ def _look_or_store(
     sent_again = shown is not None and receipt.repeated and shown.endswith(_outcome(receipt)[-_DIGEST:])
     if not same and not sent_again:
         about: dict[str, Any] = {
-            "receipt": receipt, "outcome": _outcome(receipt), "changed": shown is not None,
+            "receipt": receipt, "read": read, "outcome": _outcome(receipt), "changed": shown is not None,
             "is_first": seat.campaign.store.state.label_kind is None, "number": number, "name": seat.campaign.name, "file": PurePath(name).name, "extra": extra,
             "data": base64.b64encode(data).decode(), "base": seat.parts.settings.root_path + address(seat.campaign),
             "shown": receipt.refused[:_SHOWN],
@@ -107,38 +105,39 @@ def _outcome(receipt: Receipt) -> str:
     return f"{receipt.rows} {receipt.surplus} {receipt.late} {refused}"
 
 
-def _kind_of(seat: Seat, name: str, data: bytes) -> str:
-    """The kind of a file, by its name."""
+def _uploaded(seat: Seat, name: str, data: bytes, limits: Limits) -> Frame:
+    """The table in an uploaded file, by the name that its owner knows."""
     if not data:
-        raise InputError("choose a file with labels first")
+        raise InputError("choose a file first")
     most = seat.parts.settings.max_body * 2 // 3
     if len(data) > most:
-        raise InputError(
-            f"the file has {len(data):,} bytes, and {most:,} are the most here: use `evenhand campaign tell`"
-        )
-    kind = PurePath(name).suffix.lower() or ".csv"
-    if kind not in _KINDS:
-        raise InputError(f"{kind} files cannot be read: save the table as CSV, JSON lines or Parquet")
-    return ".csv" if kind == ".txt" else kind
+        raise InputError(f"the file has {len(data):,} bytes, and {most:,} are the most here: use the command line")
+    shown = PurePath(name).name[-_LONGEST_NAME:]
+    if PurePath(shown).suffix.lower() == ".parquet":
+        with tempfile.TemporaryDirectory(prefix="evenhand-") as folder:
+            path = Path(folder) / "body.parquet"
+            path.write_bytes(data)
+            rehearse(path, limits)
+    return read_table(data, limits, name=shown)
 
 
-def _tell(seat: Seat, number: int | None, name: str, data: bytes, *, extra: bool, dry_run: bool) -> Receipt:
-    """Deliver a file; rows that cannot be stored are left out, as the page has shown before."""
+def _tell(seat: Seat, number: int | None, name: str, data: bytes, *, extra: bool, dry_run: bool) -> tuple[Receipt, str]:
+    """Deliver a file; rows that cannot be stored are left out, as the page has shown before. Also says what was read."""
     campaign, options = seat.campaign, {"partial": True, "extra": extra, "dry_run": dry_run}
-    with _with_file(data, _kind_of(seat, name, data), name) as path:
-        if number is not None and campaign.store.refresh().pool is None:
-            seat.check_own(number)
-            _, delivery = campaign.read(path, number)
-            return campaign.tell_delivery(number, delivery, collector=_for_whom(seat, number), **options)
-        names, values, table = campaign.labels_in(path)
-    table.refuse_problems()
+    frame = _uploaded(seat, name, data, DELIVERY)
+    if number is not None and campaign.store.refresh().pool is None:
+        seat.check_own(number)
+        _, delivery = campaign.read(frame, number)
+        return campaign.tell_delivery(number, delivery, collector=_for_whom(seat, number), **options), str(frame)
+    names, values, _ = campaign.labels_in(frame)
+    frame.refuse_skipped()
     labels = {name: value for name, value in zip(names, values, strict=True) if value is not None}
     if not labels:
         raise InputError(f"no row of the file has a label: fill the column {campaign.settings['label']!r}")
     seat.check_own_examples([name for name in labels if name])
     if number is not None:
         _check_request(seat, number, list(labels))
-    return campaign.tell_labels(labels, _for_whom(seat, number), written=True, **options)
+    return campaign.tell_labels(labels, _for_whom(seat, number), written=True, **options), str(frame)
 
 
 def _check_request(seat: Seat, number: int, ids: list[str]) -> None:
@@ -160,32 +159,12 @@ def _for_whom(seat: Seat, number: int | None) -> str | None:
     return seat.collector(None)
 
 
-@contextmanager
-def _with_file(data: bytes, kind: str, name: str) -> Iterator[Path]:
-    """A temporary file; messages show the name that its owner knows."""
-    with tempfile.TemporaryDirectory(prefix="evenhand-") as folder:
-        stem = re.sub(r"[^\w -]", "_", PurePath(name).stem)[:60] or "file"
-        path = Path(folder) / f"{stem}{kind}"
-        path.write_bytes(data)
-        if kind == ".parquet":
-            rehearse(path, POOL)
-        yield path
-
-
 def pool_from(seat: Seat, name: str, data: bytes, id: str, group: str, ignore: str) -> Any:
     """Register the examples in a file."""
-    kind = PurePath(name).suffix.lower()
-    if kind not in (".csv", ".tsv", ".parquet"):
-        raise InputError(f"{kind or 'this'} cannot be read as a pool: give a CSV or Parquet file")
-    with _with_file(data, kind, name) as path:
-        table: Any = path
-        if kind == ".parquet":  # the file is temporary, so its rows are copied
-            import pyarrow.parquet as pq
-
-            table = pq.read_table(path)
-        columns = [part.strip() for part in group.split("+") if part.strip()] or [seat.campaign.settings["group"]]
-        left_out = [part.strip() for part in ignore.split(",") if part.strip()]
-        return seat.campaign.pool(table, id=id.strip() or None, group=columns, ignore=left_out, by=seat.grant.name)
+    frame = _uploaded(seat, name, data, POOL)
+    columns = [part.strip() for part in group.split("+") if part.strip()] or [seat.campaign.settings["group"]]
+    left_out = [part.strip() for part in ignore.split(",") if part.strip()]
+    return seat.campaign.pool(frame, id=id.strip() or None, group=columns, ignore=left_out, by=seat.grant.name)
 
 
 @router.post("/campaigns/{name}/pool")
