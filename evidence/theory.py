@@ -16,8 +16,9 @@ from evidence.common import gain
 
 Found = dict[str, Any]
 BUDGETS = [200, 400, 1000, 2000, 4000, 10_000, 20_000]
-EXCESS = {"optimistic:c0=0.1": 50, "epsilon-greedy:epsilon=0.5": 25, "epsilon-greedy:epsilon=0.1": 25}
-"""Rules with their trials: a slope needs more than a floor."""
+ORACLE = "oracle:mixture=0.2+0.8"
+EXCESS = {"optimistic:c0=0.1": 50, "epsilon-greedy:epsilon=0.5": 25, "epsilon-greedy:epsilon=0.1": 25, ORACLE: 50}
+"""Rules with their trials: a slope needs more than a floor. The oracle draws by π*: what is left is the chance of the draw."""
 INSTANCE = eh.SyntheticModel1.instance("I")
 
 
@@ -196,7 +197,8 @@ def draw(found: Found, folder: Path) -> None:
     figure = Figure(figsize=(6.0, 3.8), layout="constrained")
     axes = figure.subplots()
     for rule, one in found["excess"]["rules"].items():
-        axes.loglog(found["excess"]["budgets"], one["mean"], "o-", markersize=3, label=rule)
+        style = {"color": "black", "linestyle": "--"} if rule == ORACLE else {}
+        axes.loglog(found["excess"]["budgets"], one["mean"], marker="o", markersize=3, label=rule, **style)
     axes.axhline(found["excess"]["floor"]["last"], color="0.5", linestyle=":", label="floor of ε = 0.5")
     axes.set(xlabel="labels", ylabel="mean excess risk")
     axes.legend(fontsize=8)

@@ -1,9 +1,12 @@
 """What pages show that is computed of the results: numbers as text, means over data sets, verdicts beside their tests."""
 
+import math
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from scipy.stats import t as student
 
 from evidence.common import gain
 
@@ -52,7 +55,7 @@ def cells(values: Iterable[float], form: str = ".2f") -> str:
 def power(value: float | None) -> str:
     """A large number of labels as a power of ten."""
     if value is None:
-        return "no budget"
+        return "more than 10^60"
     mantissa, exponent = f"{value:.1e}".split("e+")
     return f"{mantissa}·10^{int(exponent)}"
 
@@ -295,20 +298,60 @@ def beside(value: float | None, sd: float | None) -> str:
     return "" if value is None else short(value) if sd is None else f"{short(value)} ± {short(sd)}"
 
 
+def results_of(experiment: str) -> Found:
+    """What is kept of an experiment."""
+    return results["results"]["experiments"][experiment]
+
+
+def number(experiment: str, name: str) -> Found:
+    """One number of an experiment, by its name."""
+    return next(one for one in numbers(experiment) if one["name"] == name)
+
+
 def claims(*experiments: str) -> list[Found]:
     """A row for each claim: what was measured, each beside what makes it hold, and the verdict."""
     rows = []
     for name in experiments:
         for claim in results["results"]["experiments"][name]["claims"]:
             evidence, _, about = claim["evidence"].partition(" (")
-            pairs = zip(evidence.split("; "), claim["test"].split("; "), strict=True)
-            parts = [f"{seen} ({wanted(test)})" for seen, test in pairs]
+            tests = claim["test"].split("; ")
+            parts = [f"{seen} ({wanted(test)})" for seen, test in zip(evidence.split("; "), tests, strict=True)]
             verdict = f"**{claim['verdict']}**" if "hold" in claim["verdict"] else claim["verdict"]
+            if "hold" not in claim["verdict"]:
+                values = results["verdicts"]["experiments"][name][claim["text"]]["values"]
+                verdict += f": {takes([*values.values()], tests)}"
             # the length of image runs is said once, above the tables
             note = "" if "of the paper's" in about else f" ({about}" if about else ""
             text = star("<br>".join(parts) + note)
             rows.append({"claim": star(claim["text"]), "verdict": verdict, "measured": text})
     return rows
+
+
+def takes(values: Sequence[Sequence[float]], tests: Sequence[str]) -> str:
+    """How many trials would decide a claim, if the means and the spread of its comparisons stay what they are."""
+    most = 5
+    for own, test in zip(values, tests, strict=True):
+        ends = [float(end) for end in re.findall(r"-?\d+(?:\.\d+)?", wanted(test))]
+        # within ±M, or above B
+        ends = [ends[0], -ends[0]] if "±" in test.rpartition(": holds ")[2] else ends
+        distance, sd = min(abs(np.mean(own) - end) for end in ends), np.std(own, ddof=1)
+        level = (1 + results["verdicts"]["level"]) / 2
+        while most < 10**5 and student.ppf(level, most - 1) * sd / np.sqrt(most) > distance:
+            most = math.ceil(1.02 * most)
+    size = 10 ** max(0, int(np.log10(most)) - 1)
+    return f"about {math.ceil(most / size) * size:,} trials would decide it, if mean and spread stay"
+
+
+def told(*experiments: str) -> str:
+    """The verdicts of some figures in a few words."""
+    every = [claim["verdict"] for name in experiments for claim in results["results"]["experiments"][name]["claims"]]
+    words = {
+        "holds": "holds",
+        "does not hold": "**does not hold**",
+        "open": "open",
+        "not tested at this scale": "not tested",
+    }
+    return ", ".join(f"{every.count(verdict)} {word}" for verdict, word in words.items() if verdict in every)
 
 
 def wanted(test: str) -> str:
@@ -328,7 +371,10 @@ def counted() -> str:
         claim["verdict"] for entry in results["results"]["experiments"].values() for claim in entry.get("claims", ())
     ]
     hold, fail, undecided = (every.count(verdict) for verdict in ("holds", "does not hold", "open"))
-    return f"{hold} hold, {fail} do not, {undecided} are open, {len(every) - hold - fail - undecided} were not tested at this scale"
+    untested = len(every) - hold - fail - undecided
+    return f"{hold} hold, {fail} do not, {undecided} are open" + (
+        f", {untested} were not tested at this scale" if untested else ""
+    )
 
 
 # ------------------------------------------------------------------------- tables

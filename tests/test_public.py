@@ -6,7 +6,7 @@ import sys
 import evenhand as eh
 
 PROMISED = {
-    "Campaign", "NothingToAsk", "Optimistic", "EpsilonGreedy", "Greedy", "Uniform", "Uncurated", "VCBound",
+    "Campaign", "NothingToAsk", "Optimistic", "EpsilonGreedy", "Greedy", "Uniform", "Uncurated", "Oracle", "VCBound",
     "RademacherBound", "Logistic", "SklearnLearner", "SyntheticModel1", "simulate", "Result", "ErrorBelow", "Learner", "Model", "Table", "Images", "TorchLearner", "SyntheticModel2",
     "curate", "campaigns", "Request", "Receipt", "InputError", "LearnerError", "LedgerError",
 }  # fmt: skip

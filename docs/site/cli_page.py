@@ -19,7 +19,7 @@ Every command, as `evenhand COMMAND --help` prints it too. (This page is made fr
 
 Exit codes: 0 done, 1 internal error or a broken database, 2 bad input, 3 nothing to ask, 4 data that is not on this machine, 130 interrupted with results kept.
 
-**Strategies** are written `name:key=value,key=value`: `optimistic:c0=0.5`, `epsilon-greedy:epsilon=0.1`, `greedy`, `uniform`, `uncurated`, or [your own](extending.md).
+**Strategies** are written `name:key=value,key=value`: `optimistic:c0=0.5`, `epsilon-greedy:epsilon=0.1`, `greedy`, `uniform`, `uncurated`, `oracle:mixture=0.2+0.8`, or [your own](extending.md).
 `LABEL=name:…` sets the name that results show.
 **Sources** are `synthetic1:I`, `synthetic1:II`, `synthetic2`, `adult`, `german`, `fashion-mnist`, `cifar10`, `utkface`, or the path of a CSV or Parquet file.
 """

@@ -40,6 +40,7 @@ from .sources.table.table import Table as Table
 from .strategies import EpsilonGreedy as EpsilonGreedy
 from .strategies import Greedy as Greedy
 from .strategies import Optimistic as Optimistic
+from .strategies import Oracle as Oracle
 from .strategies import Uncurated as Uncurated
 from .strategies import Uniform as Uniform
 from .strategies.decision import Decision as Decision

@@ -181,6 +181,37 @@ def test_gap_lemma():
     assert found["least_for_the_pair"] >= 1
 
 
+def test_the_assumptions_do_not_keep_the_fair_mixture_off_the_edge():
+    found = KEPT["vertices"]
+    assert found["mixture"] == [0.5, 0.5, 0.0]
+    assert found["risks"] == pytest.approx([0.3, 0.3, 0.1])
+    for z, corner in enumerate(found["corners"]):
+        assert all(corner[z] < other for place, other in enumerate(corner) if place != z)
+
+
+def test_the_order_of_remark_1_lacks_a_logarithm():
+    found = KEPT["logarithm"]
+    assert found["ratio"] == sorted(found["ratio"])
+    assert found["ratio"][-1] > 1.5 * found["ratio"][0]
+    assert max(found["with_log"]) < 1.1 * min(found["with_log"])
+
+
+def test_shares_of_what_was_counted_before_the_round():
+    found = KEPT["shares"]
+    assert found["sum"] == pytest.approx((found["t"] - 1) / found["t"])
+    assert found["right"] == 1
+
+
+def test_german_has_no_model_of_half_the_pool_that_reaches_the_papers_figure():
+    found = KEPT["german"]
+    error = {name: found[name]["sd"] / found["splits"] ** 0.5 for name in ("half", "all")}
+    assert found["half"]["mean"] + 3 * error["half"] < 0.721
+    assert found["all"]["mean"] > found["half"]["mean"] + 3 * error["all"]
+    used_up = {row["rule"]: row["used_up"] for row in found["rows"]}
+    assert all(used["200"] == 0 for used in used_up.values())
+    assert used_up["A_opt"]["400"] > 0.4 > 0.1 > used_up["Uniform"]["400"]
+
+
 def test_the_fair_mixture_of_instance_I():
     assert KEPT["fair_mixture"]["crossing"] == pytest.approx(0.2, abs=1e-9)
     low, high = KEPT["fair_mixture"]["risks"]["0.23"]

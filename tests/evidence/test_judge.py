@@ -63,7 +63,7 @@ def test_what_was_published_has_to_follow_from_the_values(change, code, reproduc
             judge(tmp_path)
         return
     assert judge(tmp_path) == code
-    assert "does not hold: In instance I the best share of u is about 0.23" in capsys.readouterr().out
+    assert "holds: The harder group needs more examples: v in I, u in II" in capsys.readouterr().out
 
 
 def test_the_published_verdicts_are_those_of_the_kept_values(judge):

@@ -169,6 +169,27 @@ def test_uncurated_draws_and_uniform_counts():
     assert d.terms["count"].tolist() == [-3, -9]
 
 
+def test_an_oracle_draws_by_its_mixture_and_by_what_is_left_of_it():
+    rng, rule = np.random.default_rng(3), eh.Oracle([0.2, 0.5, 0.3])
+    found = [rule(standing([4, 4, 4], [0.9, 0.1, 0.1]), rng.random(UNIFORMS)) for _ in range(4000)]
+    share = np.bincount([int(d.index) for d in found], minlength=3) / 4000
+    assert share == pytest.approx([0.2, 0.5, 0.3], abs=0.03)
+    assert (found[0].kind, found[0].terms) == ("population", {})
+    left = rule(standing([4, 4, 4], [0.9, 0.1, 0.1], available=[True, False, True]), HALF)
+    assert left.probability == pytest.approx([0.4, 0.0, 0.6])
+    with pytest.raises(ValueError, match="3 shares, and the groups are a, b"):
+        rule(standing([4, 4], [0.1, 0.1]), HALF)
+
+
+@pytest.mark.parametrize("rule", [eh.Optimistic.theoretical(eh.VCBound(3)), "optimistic:bound=rademacher"])
+def test_theoretical_forms_need_as_many_validation_as_training_examples(rule):
+    with pytest.raises(ValueError, match=r"hold for validation=0.5 alone.* validation=0.1 "):
+        eh.simulate("synthetic1:I", [rule], budget=40, trials=1, validation=0.1)
+    with pytest.raises(ValueError, match=r"hold for validation=0.5 alone"):
+        eh.Campaign(["u", "v"], rule, budget=40, validation=0.25)
+    assert eh.Campaign(["u", "v"], rule, budget=40).ask().group in "uv"
+
+
 @pytest.mark.parametrize(
     "rule",
     [
@@ -182,6 +203,8 @@ def test_uncurated_draws_and_uniform_counts():
         eh.Greedy(),
         eh.Uniform(),
         eh.Uncurated(),
+        eh.Oracle([0.25, 0.75]),
+        eh.Oracle(np.array([0.1, 0.2, 0.7])),
     ],
 )
 def test_text_form_parses_back(rule):
@@ -206,7 +229,7 @@ def test_labels_and_unknown_names():
         parse_strategy("optimistic:c2=1")
     with pytest.raises(ValueError, match="key=value"):
         parse_strategy("optimistic:c0")
-    assert set(STRATEGIES) == {"optimistic", "epsilon-greedy", "greedy", "uniform", "uncurated"}
+    assert set(STRATEGIES) == {"optimistic", "epsilon-greedy", "greedy", "uniform", "uncurated", "oracle"}
 
 
 @pytest.mark.parametrize(
@@ -229,6 +252,9 @@ def test_labels_and_unknown_names():
         (lambda: eh.Optimistic(kappa=1.0), "bound"),
         (lambda: parse_strategy("optimistic:loss=log"), "no setting 'loss'"),
         (lambda: eh.Optimistic.theoretical(lambda n: np.sqrt(n)), "grow"),
+        (lambda: eh.Oracle([0.5, 0.6]), "sum to 1"),
+        (lambda: eh.Oracle([1.5, -0.5]), "from 0 up"),
+        (lambda: eh.Oracle("a+b"), "a share for each group"),
     ],
 )
 def test_bad_settings_are_refused(make, message):

@@ -20,6 +20,11 @@ def test_agrees_with_pymannkendall(values):
     assert var == pytest.approx(peer.var_s)
 
 
+def test_a_full_window_that_rises_has_the_largest_trend():
+    assert trend(np.arange(20.0)) == pytest.approx(6.16, abs=0.005)
+    assert trend(-np.arange(20.0)) == pytest.approx(-6.16, abs=0.005)
+
+
 def test_random_series_without_ties():
     rng = np.random.default_rng(0)
     series = rng.normal(size=(50, 20))

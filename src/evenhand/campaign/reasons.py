@@ -19,7 +19,7 @@ _KINDS = {
     "warm-up": "Warm-up is still running: every group gets its first examples in turn, and {group} has the fewest{of}, {count}.",
     "forced": "{group} lags behind: no group may fall below the floor the rule keeps for all, so it comes first.",
     "explore": "This was a draw to explore: every group had its chance, {group} with {chance:.0%}, and it came up.",
-    "population": "Drawn by the population's shares, {group} with {chance:.0%}.",
+    "population": "Drawn by fixed shares, {group} with {chance:.0%}.",
     "behind": "{group} is furthest behind its share of the population{of}, by {behind:.1f} examples.",
     "fewest": "{group} has the fewest examples{of}, {count} with those on their way.",
     "certify": "{group} is where the proof lacks most: the upper bound of its {risk} stands {above:.3f} above the target.",
@@ -41,7 +41,7 @@ _REASONS = {
     "warm-up": "Warm-up is still running: every group gets its first examples in turn, and this one has the fewest so far.",
     "forced": "It has fallen behind the least number of examples that every group is to have, so it comes first.",
     "explore": "It came up in a draw that gives every group a chance, this one {chance:.0%}.",
-    "population": "It was drawn by the population's shares, this group's being {chance:.0%}.",
+    "population": "It was drawn by fixed shares, this group's being {chance:.0%}.",
     "behind": "It is furthest behind its share of the population{of}.",
     "fewest": "It has the fewest examples{of}, with those on their way.",
     "certify": "Here the proof lacks most: the upper bound of its {risk} is furthest above the target.",
@@ -53,7 +53,7 @@ _UNSTATED = ("explore", "population")
 """Kinds that are drawn; the user's own strategy may not say with which probability."""
 _BARE = {
     "explore": "{group} came up in a random draw.",
-    "population": "{group} came up in a draw by the population's shares.",
+    "population": "{group} came up in a draw by fixed shares.",
     "score": "{group} has the largest score{of}.",
 }
 

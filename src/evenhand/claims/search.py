@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 # beyond any budget, and its square is still a float
 FOREVER = 10**60
+BEYOND = "more than 10^60 rounds"
+"""How much what was not found needs: the search ends there, and does not know whether it is never."""
 
 
 def smallest(holds: Callable[[int], bool], start: int = 1) -> int | None:

@@ -230,6 +230,7 @@ def _said_exploring(found: JsonObject, how: str) -> list[str]:
 
 def _said_promise(found: JsonObject, how: str = "") -> list[str]:
     from evenhand.claims.guarantees.promise import count
+    from evenhand.claims.search import BEYOND
 
     lines = []
     if promise := found.get("promise"):
@@ -245,7 +246,7 @@ def _said_promise(found: JsonObject, how: str = "") -> list[str]:
         if not how:
             lines.append("it is for that very rule: `optimistic` as campaigns run it, with c0/√N, has no promise")
     if budget := found.get("budget"):
-        need = "no budget gives it" if budget["labels"] is None else f"it takes {count(budget['labels'])} labels"
+        need = f"it takes {BEYOND}" if budget["labels"] is None else f"it takes {count(budget['labels'])} labels"
         lines.append(f"to be promised an excess risk of {budget['target']:g}{how}: {need}")
     return lines
 

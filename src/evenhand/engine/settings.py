@@ -62,6 +62,11 @@ def check_settings(
         whole("warmup", warmup, 0)
     if not isinstance(validation, int | float | np.number) or not 0 < validation < 1:
         raise InputError(f"validation is a share strictly between 0 and 1, not {validation}")
+    if validation != 0.5 and getattr(strategy, "needs_half", False):
+        raise InputError(
+            "the theoretical forms hold for validation=0.5 alone: their deviation is that of as many examples as train, and "
+            f"with validation={validation:g} another number measures the loss; give validation=0.5, or a rule without a bound"
+        )
     if not isinstance(budget, int | np.integer) or budget > MOST_LABELS:
         raise InputError(f"budget must be a whole number of labels, at most {MOST_LABELS:,}, not {budget}")
     start = 2 * int(batch) * len(names)

@@ -14,8 +14,11 @@ from evenhand.experiments.verdicts import Above, MoreOften, Test, Within
 from evenhand.sources.synthetic.model1 import SyntheticModel1
 
 RULES = {"A_opt": "optimistic:c0=0.1", "ε-greedy": "epsilon-greedy:epsilon=0.1", "Greedy": "greedy"}
+ORACLES = {which: f"oracle:mixture={mixture}" for which, mixture in (("I", "0.2+0.8"), ("II", "0.64+0.36"))}
+"""Draws by π*, which no rule knows: what the others would do if they had nothing to find out."""
 STUDIES = {
-    which: Study(f"synthetic1:{which}", RULES, budget=1000, trials=500, quick={"trials": 30}) for which in ("I", "II")
+    which: Study(f"synthetic1:{which}", RULES | {"Oracle": oracle}, budget=1000, trials=500, quick={"trials": 30})
+    for which, oracle in ORACLES.items()
 }
 STUCK = 0.05
 """A trial counts as stuck when one of the groups has less than this share at the end."""

@@ -34,6 +34,8 @@ COLOUR_OF = dict(
 COLOUR_OF |= {"A_opt, c0 = 0.1": COLOURS[0], "A_opt, c0 = 1": COLOURS[5]}
 COLOUR_OF |= {"ε-greedy, ε = 0.1": COLOURS[4], "ε-greedy, ε = 0.5": COLOURS[6]}
 
+COLOUR_OF["Oracle"] = "#000000"
+
 PAIRED = "ahead of Uniform, paired, with 95 % intervals"
 """The title of a panel that `draw_ahead` draws."""
 

@@ -18,11 +18,13 @@ STUDIES = {name: images.STUDIES[name] for name in _IMAGES} | {"Adult": adult.STU
 PAPER = images.PAPER | {"Adult": adult.PAPER, "German": german.PAPER}
 NEEDS = Needs(paper=True, rounds=images.NEEDS.rounds)
 RULES = ("A_opt", "Greedy", "Uniform", "Uncurated")
+JUDGED = {"German": german.JUDGED}
+"""Labels of a data set's rows, where they are not those of the end."""
 TESTS = {
     name: Test(
-        f"{name}: A_opt ends ahead of Uniform{', at 400 labels' * (name == 'German')}",
+        f"{name}: A_opt ends ahead of Uniform{f', at {JUDGED[name]} labels' if name in JUDGED else ''}",
         # named as in the figure of the data set: the values are the same
-        (Above("A_opt − Uniform, 400 labels" if name == "German" else "A_opt − Uniform at the end"),),
+        (Above(f"A_opt − Uniform, {JUDGED[name]} labels" if name in JUDGED else "A_opt − Uniform at the end"),),
         study=name,
     )
     for name in STUDIES
@@ -36,15 +38,16 @@ def find(runs: Runs, scale: str) -> Findings:
         rounds = len(found["A_opt"].labels)
         # a shorter run of images ends at a lower accuracy: its number must not stand beside the paper's unmarked
         cut = name in _IMAGES and rounds < images.ROUNDS
-        shown = f"{name}, round {rounds}" if cut else name
+        at = JUDGED.get(name)
+        shown = f"{name}, round {rounds}" if cut else f"{name}, {at} labels" if at else name
         for label in (rule for rule in RULES if rule in found):
-            number = mean_number(f"{shown}, {label}", worst(found[label]), *PAPER[name].get(label, ()))
+            number = mean_number(f"{shown}, {label}", worst(found[label], at), *PAPER[name].get(label, ()))
             numbers.append(number)
-            about = {"data": shown, "strategy": label, "labels": int(found[label].labels[-1].max())}
+            about = {"data": shown, "strategy": label, "labels": at or int(found[label].labels[-1].max())}
             own = {"trials": len(found[label].trials), "mean": number.measured, "sd": number.sd}
             rows.append(about | own | {"paper_mean": number.paper, "paper_sd": number.paper_sd})
         test, note = TESTS[name], f"{rounds} of the paper's {images.ROUNDS} rounds" if cut else ""
-        ahead = {test.comparisons[0].name: gains(found, "A_opt", "Uniform")}
+        ahead = {test.comparisons[0].name: gains(found, "A_opt", "Uniform", at)}
         by_claim[test.claim] = NEEDS.measured(ahead, scale, rounds, note)
     table = pd.DataFrame(rows)
     return Findings(draw(table), table, numbers, by_claim)

@@ -30,7 +30,7 @@ BETTER = Test(
     tuple(Above(f"A_opt+ − {label} on v", 0.035) for label in OTHERS),
 )
 ALIKE = Test(
-    "All three have the same accuracy on the worst group, which is u",
+    "All three have the same accuracy on the worst group, which is u, in our instance",
     (
         *(Within(f"A_opt+ − {label} on the worst group", 0.01) for label in OTHERS),
         *(Above(f"{label}: accuracy on v less that on u") for label in RULES),

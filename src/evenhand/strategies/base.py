@@ -80,6 +80,11 @@ class Rule:
         return False
 
     @property
+    def needs_half(self) -> bool:
+        """Whether the rule holds for a validation share of one half alone."""
+        return False
+
+    @property
     def needs_population(self) -> bool:
         """Whether the rule draws from the population's shares."""
         return False

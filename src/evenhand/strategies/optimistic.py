@@ -32,7 +32,8 @@ class Optimistic(Rule):
 
     Args:
         c0: weight of the confidence term `c0 / √N_z`. The paper's is 0.1; the default was measured on thirteen sources.
-        c1: weight of the Mann–Kendall trend of recent accuracies.
+        c1: weight of the Mann–Kendall trend of recent accuracies. Unlike the confidence term it does not shrink as N_z
+            grows: with a window of 20 it can be anything up to ±6.16·c1, at every count.
         window: how many recent accuracies the trend looks at.
         xi: exponent of forced exploration, in (0, 1).
         terms: your own terms; each takes the standing and returns one number per group.
@@ -108,6 +109,11 @@ class Optimistic(Rule):
     def needs_trend(self) -> bool:
         """Whether the rule looks at recent accuracies: A_opt+ does, and a custom term may."""
         return self.c1 > 0 or bool(self.terms)
+
+    @property
+    def needs_half(self) -> bool:
+        """Whether the rule holds for a validation share of one half alone: the forms with a bound do."""
+        return self.bound is not None
 
     @classmethod
     def theoretical(

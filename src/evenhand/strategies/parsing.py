@@ -13,11 +13,12 @@ from evenhand.notation import parse_settings
 from evenhand.strategies.base import Rule, Strategy
 from evenhand.strategies.epsilon_greedy import EpsilonGreedy, Greedy
 from evenhand.strategies.optimistic import Optimistic
+from evenhand.strategies.oracle import Oracle
 from evenhand.strategies.uncurated import Uncurated
 from evenhand.strategies.uniform import Uniform
 
 STRATEGIES: dict[str, type[Rule]] = {
-    rule.name: rule for rule in (Optimistic, EpsilonGreedy, Greedy, Uniform, Uncurated)
+    rule.name: rule for rule in (Optimistic, EpsilonGreedy, Greedy, Uniform, Uncurated, Oracle)
 }
 """The rules by the name they have on the command line."""
 

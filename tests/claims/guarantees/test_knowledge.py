@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import optimize
 from scipy.stats import norm
 
@@ -10,6 +12,17 @@ from evenhand.claims.bounds import RademacherBound, VCBound
 from evenhand.sources.synthetic.model1 import SyntheticModel1
 
 I, II = SyntheticModel1.instance("I"), SyntheticModel1.instance("II")
+
+
+@given(st.data(), st.lists(st.integers(0, 50), min_size=2, max_size=6).filter(any))
+def test_lemma_3_whoever_alone_is_drawn_has_a_group_whose_share_grows(data, before):
+    groups = st.sampled_from(range(len(before)))
+    drawn = data.draw(
+        st.lists(groups, min_size=1, max_size=60).filter(lambda own: sum(before[z] for z in set(own)) < sum(before))
+    )
+    after = np.array(before) + np.bincount(drawn, minlength=len(before))
+    grown = after * sum(before) > np.array(before) * after.sum()  # whole numbers: no rounding
+    assert grown[sorted(set(drawn))].any()
 
 
 def test_example_1_of_the_paper():

@@ -2,6 +2,7 @@
 
 from dataclasses import asdict, dataclass
 
+from evenhand.claims.search import BEYOND
 from evenhand.notation import JsonObject
 
 
@@ -14,7 +15,7 @@ def count(labels: int) -> str:
 class Condition:
     """A condition of a theorem: from how many labels it holds, or the name of the input that is missing.
 
-    `labels` is the budget from which it holds; None if that is not known or never happens.
+    `labels` is the budget from which it holds; None if that is not known, or beyond 10^60 rounds.
     """
 
     name: str
@@ -26,7 +27,7 @@ class Condition:
         if self.unknown is not None:
             return f"{self.name}: not known, give `{self.unknown}`"
         if self.labels is None:
-            return f"{self.name}: never holds"
+            return f"{self.name}: needs {BEYOND}"
         return f"{self.name}: holds from {count(self.labels)} labels"
 
 
@@ -40,7 +41,7 @@ class Promise:
         value: with probability `probability` the excess risk is at most this, if the conditions hold.
         order: the same without constants, (m·C/π_min)·max e or (m·C/q)·max e; with κ·√(max e) in place of C·max e.
         deviation: max_z e_z at the count the theorem uses.
-        speaks_from: labels from which the value is below 1 and every known condition holds; None: never.
+        speaks_from: labels from which the value is below 1 and every known condition holds; None: not within 10^60 rounds.
         rate: the value falls like rounds^−rate in the long run, up to logs.
         floor: the limit that the value never falls below, because of the resolution of C.
         note: what the proof leaves open, in words.
@@ -88,7 +89,9 @@ class Promise:
             ]
         if self.vacuous or not self.valid:
             parts.append(
-                f"it speaks from {count(self.speaks_from)} labels" if self.speaks_from else "no budget makes it speak"
+                f"it speaks from {count(self.speaks_from)} labels"
+                if self.speaks_from
+                else f"it needs {BEYOND} to speak"
             )
         parts += [str(condition) for condition in self.conditions if not condition.met]
         return "; ".join(parts)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from itertools import product
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +13,7 @@ from evenhand.claims.guarantees.exploring import Exploring, exploring
 from evenhand.claims.guarantees.optimism import budget_rounds, check_target, conditions, examples, from_labels, value
 from evenhand.claims.guarantees.problem import Problem
 from evenhand.claims.guarantees.promise import Condition, count
+from evenhand.claims.search import BEYOND
 from evenhand.errors import InputError
 from evenhand.notation import JsonObject
 
@@ -67,8 +69,8 @@ class Side:
     Attributes:
         value: its bound at the budget, whether it holds there or not.
         examples: the training examples of every group that the bound relies on.
-        holds_from: labels from which its known conditions hold; None: never.
-        labels: labels at which it promises the target; None: no budget does.
+        holds_from: labels from which its known conditions hold; None: not below 10^60.
+        labels: labels at which it promises the target; None: it needs more than 10^60.
         unknown: inputs that were not given, so that their conditions are not counted.
     """
 
@@ -114,7 +116,7 @@ class Comparison:
 
     def __str__(self) -> str:
         a, b = self.optimistic, self.exploring
-        needs = ["more than any budget" if s.labels is None else f"{count(s.labels)} labels" for s in (a, b)]
+        needs = [BEYOND if s.labels is None else f"{count(s.labels)} labels" for s in (a, b)]
         why = "A_opt's bound waits for the mixture to be near π*, which ε-greedy's does not"
         if "gap" in a.unknown:
             why = "not counting that A_opt's bound waits for the mixture to be near π*, since `gap` is not known"
@@ -160,23 +162,31 @@ def compare(
 
 
 def _best(problem: Problem, rounds: int, target: float, beta: float | None) -> Exploring:
-    """ε, and β unless given, that need the fewest labels to the target, on a grid of twentieths of their ranges.
+    """ε, and β unless given, that need the fewest labels to the target, searched together.
 
     If no budget reaches the target, those with the smallest bound at this budget.
     """
-    # the ends of either range make the bound infinite
-    parts = (np.arange(1, 20) / 20).tolist()
+    top = min(1.0, problem.groups * problem.pi_min)
 
-    def cost(found: Exploring) -> tuple[float, float]:
+    def at(part: float, power: float) -> Exploring:
+        found = exploring(problem, part * top, beta)
+        if beta is None:
+            found = exploring(problem, part * top, 10**power * min(1.0, found.spare / found.q))
+        return found
+
+    def cost(point: tuple[float, float]) -> tuple[float, float]:
+        found = at(*point)
         return _labels(found, target) or np.inf, found.value(rounds)
 
-    top = min(1.0, problem.groups * problem.pi_min)
-    # ε first and then β: together they would be 361 searches, and β matters little
-    best = min((exploring(problem, part * top, beta) for part in parts), key=cost)
-    if beta is None:
-        limit = min(1.0, best.spare / best.q)
-        best = min((exploring(problem, best.q * problem.groups, part * limit) for part in parts), key=cost)
-    return best
+    # the ends of either range make the bound infinite; the best β may be small: ε in tenths, β in half powers of ten,
+    # then the nine points around the best, nearer and nearer
+    grid = (np.arange(1, 10) / 10).tolist(), (-np.arange(1, 9) / 2).tolist()
+    best = min(product(grid[0], grid[1] if beta is None else [0.0]), key=cost)
+    for step in (0.05, 0.025, 0.0125, 0.00625):
+        parts = [best[0] + move for move in (-step, 0.0, step)]
+        powers = [best[1] + 5 * move for move in (-step, 0.0, step)]
+        best = min(product(parts, powers if beta is None else [0.0]), key=cost)
+    return at(*best)
 
 
 def _labels(found: Exploring, target: float) -> int | None:
