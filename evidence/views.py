@@ -339,15 +339,15 @@ def takes(values: Sequence[Sequence[float]], tests: Sequence[str]) -> str:
         while most < 10**5 and student.ppf(level, most - 1) * sd / np.sqrt(most) > distance:
             most = math.ceil(1.02 * most)
     size = 10 ** max(0, int(np.log10(most)) - 1)
-    return f"about {math.ceil(most / size) * size:,} trials would decide it, if mean and spread stay"
+    return f"≈ {math.ceil(most / size) * size:,} trials"
 
 
 def told(*experiments: str) -> str:
     """The verdicts of some figures in a few words."""
     every = [claim["verdict"] for name in experiments for claim in results["results"]["experiments"][name]["claims"]]
     words = {
-        "holds": "holds",
-        "does not hold": "**does not hold**",
+        "holds": "hold",
+        "does not hold": "**does not**",
         "open": "open",
         "not tested at this scale": "not tested",
     }
