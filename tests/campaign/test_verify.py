@@ -121,7 +121,7 @@ def turned(roles: str) -> str:
     ("kind", "which", "path", "change", "problem"),
     [
         ("scored", 3, "groups.u.loss_sum", lambda x: x * 1.001, "was chosen with the term"),
-        ("scored", -1, "groups.u.n", more, "u "),
+        ("scored", -1, "groups.u.n", more, "examples of 'u', and there were"),
         ("scored", -1, "groups", lambda g: {"u": g["u"]}, "it has no scores of 'v'"),
         ("scored", -1, "trained", more, "trained"),
         ("scored", -1, "risk", lambda x: "zero_one", "(scored): risk"),

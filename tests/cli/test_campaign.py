@@ -165,7 +165,7 @@ def test_what_happened(shell: Shell) -> None:
         (1, "created", None, getpass.getuser()),
         (2, "asked", 1, "ann"),
         (3, "asked", 2, "ann"),
-        (4, "told", 1, "bob"),
+        (4, "counted", 1, "bob"),
         (5, "abandoned", 2, "cyd"),
     ]
     assert all(e["at"].endswith("Z") for e in found)

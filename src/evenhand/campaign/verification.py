@@ -435,11 +435,10 @@ def _scored(event: Event, before: _Before) -> Iterator[str]:
     follows: dict[str, object] = {"risk": state.settings["risk"]}
     if rests_on == state.seq:
         follows |= {"examples": state.examples, "trained": sum(state.train)}
-        counted = zip(state.groups, state.validate, state.certify, strict=True)
-        yield from _unlike(
-            {group: score["n"] for group, score in facts["groups"].items()},
-            {group: validate + certify for group, validate, certify in counted},
-        )
+        for group, validate, certify in zip(state.groups, state.validate, state.certify, strict=True):
+            # fewer where there was nothing to train a model on yet
+            if group in facts["groups"] and facts["groups"][group]["n"] > validate + certify:
+                yield f"it scores {facts['groups'][group]['n']} examples of {group!r}, and there were {validate + certify}"
     yield from _unlike(facts, follows)
 
 

@@ -62,7 +62,7 @@ def check_settings(
         whole("warmup", warmup, 0)
     if not isinstance(validation, int | float | np.number) or not 0 < validation < 1:
         raise InputError(f"validation is a share strictly between 0 and 1, not {validation}")
-    if validation != 0.5 and getattr(strategy, "needs_half", False):
+    if validation != 0.5 and needs_of(strategy).half:
         raise InputError(
             "the theoretical forms hold for validation=0.5 alone: their deviation is that of as many examples as train, and "
             f"with validation={validation:g} another number measures the loss; give validation=0.5, or a rule without a bound"

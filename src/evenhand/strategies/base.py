@@ -41,6 +41,7 @@ class Needs(NamedTuple):
         population: whether it draws from the population's shares.
         xi: the exponent of its forced exploration; None without.
         bound: the bound that its score has instead of a constant, which speaks of losses in [0, 1]; None without.
+        half: whether it needs half of the examples to validate.
     """
 
     scores: bool = True
@@ -49,6 +50,7 @@ class Needs(NamedTuple):
     population: bool = False
     xi: float | None = None
     bound: object = None
+    half: bool = False
 
 
 def needs_of(strategy: Strategy) -> Needs:
@@ -61,6 +63,7 @@ def needs_of(strategy: Strategy) -> Needs:
         population=bool(getattr(strategy, "needs_population", usual.population)),
         xi=getattr(strategy, "xi", usual.xi),
         bound=getattr(strategy, "bound", usual.bound),
+        half=bool(getattr(strategy, "needs_half", usual.half)),
     )
 
 
