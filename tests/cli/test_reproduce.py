@@ -28,7 +28,7 @@ def test_run_twice(tmp_path):
     command = ("fig-convergence", "--trials", 2, "--jobs", 1, "--out", tmp_path / "out")
     first, second = run(*command), run(*command)
     assert (first.exit_code, second.exit_code) == (0, 0)
-    assert "fig-convergence: done, 12 trials run" in first.output
+    assert "fig-convergence: done, 16 trials run" in first.output
     assert "not tested at this scale: With exploration the mean mixture ends near π*" in first.output
     assert "already there, nothing to do" in second.output
 
@@ -43,7 +43,7 @@ def test_a_killed_run_goes_on(tmp_path):
     process.wait()
     kept = len(list(tmp_path.glob("out/trials/*/*.npz")))
     assert 0 < kept < 6
-    assert f"done, {3 * (6 - kept)} trials run" in run(*command).output
+    assert f"done, {3 * (8 - kept)} trials run" in run(*command).output
 
 
 def test_absent_data_have_an_exit_code(tmp_path, monkeypatch):

@@ -201,7 +201,7 @@ def test_what_is_refused() -> None:
     assert table().left_out["text"] == "texts are not learned from yet"
     with pytest.raises(InputError, match="Pipeline takes columns by name, and the source synthetic1:I has none"):
         eh.simulate(eh.SyntheticModel1.instance("I"), ["uniform"], pipeline(), **run)
-    with pytest.raises(InputError, match="'sex', which is a group column"):
+    with pytest.raises(InputError, match="'sex', which is a group"):
         eh.Campaign(None, learner=names_sex, budget=20).pool(reviews().drop(columns="y"), id="uid", group="sex")
 
 

@@ -225,7 +225,7 @@ def test_a_campaign_from_its_making_to_its_end_by_two_people(browser: Any, start
     theirs.wait_for_selector("text=Nothing more to ask")
     lead.see("/")
     lead.check()
-    lead.see(f"{at}/events?kind=told")
+    lead.see(f"{at}/events?kind=labelled")
     assert lead.page.locator("tbody tr").count() == 2
     lead.check()
     collector.check()

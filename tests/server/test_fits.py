@@ -142,13 +142,14 @@ def test_a_server_that_ends_leaves_other_processes_alone(tmp_path: Path) -> None
     """A program that runs the application itself may have processes of its own."""
     url = f"sqlite:///{tmp_path / 'a.db'}"
     eh.Campaign.create(url, "c", ["u", "v"], learner=None, budget=40).release()
+    others = {process.pid for process in multiprocessing.active_children()}  # of tests before
     theirs = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(60,))
     theirs.start()
     try:
         worker = Worker(url, 1, Observer())
         with eh.Campaign.open(url, "c") as campaign:
             assert asyncio.run(worker.on(jobs.verify, campaign))["ok"]
-        ours = [process for process in multiprocessing.active_children() if process.pid != theirs.pid]
+        ours = [process for process in multiprocessing.active_children() if process.pid not in others | {theirs.pid}]
         worker.shutdown()
         for process in ours:
             process.join(20)

@@ -461,7 +461,7 @@ class Campaign:
         Rows whose label column has a value are taken in as `add` does. A Parquet file stays where it is and must not
         change; after a change call `pool` again, which registers anew what was not handed out.
         """
-        from evenhand.campaign.deliveries import missing_words
+        from evenhand.campaign.files import missing_words
         from evenhand.tables.groups import GroupRule
         from evenhand.tables.reading import Format, check_format, is_parquet, read
         from evenhand.tables.schema import Columns
@@ -862,7 +862,7 @@ class Campaign:
         self, data: object, request: Request | int | None = None, *, name: str | None = None
     ) -> tuple[Frame, Delivery]:
         """Read labelled rows for `tell_delivery` or `add_delivery`: a file, its bytes under their `name`, or a frame."""
-        from evenhand.campaign.deliveries import as_delivery
+        from evenhand.campaign.files import as_delivery
         from evenhand.tables.reading import read
 
         number = None if request is None else self._own_request(request)
@@ -880,7 +880,7 @@ class Campaign:
         """The final model's predictions for the rows in a file: the table, labels, and how sure it is, if known."""
         import numpy as np
 
-        from evenhand.campaign.deliveries import features_in
+        from evenhand.campaign.files import features_in
         from evenhand.tables.reading import read
 
         # the final model first: without labels there is none, whatever the file holds
@@ -892,7 +892,7 @@ class Campaign:
 
     def ids_in(self, path: str | PathLike[str]) -> list[str]:
         """The ids in a file."""
-        from evenhand.campaign.deliveries import ids_in
+        from evenhand.campaign.files import ids_in
         from evenhand.tables.reading import read
 
         frame = read(Path(path))
@@ -901,7 +901,7 @@ class Campaign:
 
     def labels_in(self, data: object, *, name: str | None = None) -> tuple[list[str], list[object], Frame]:
         """The ids in a file, or in its bytes, their labels (None where a label is missing), and the table."""
-        from evenhand.campaign.deliveries import cells, ids_in, missing_words, need_column
+        from evenhand.campaign.files import cells, ids_in, missing_words, need_column
         from evenhand.tables.reading import read
 
         frame, settings = read(data, name=name), self.settings

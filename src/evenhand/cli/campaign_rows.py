@@ -157,7 +157,7 @@ def _rejected_file(file: Path, rejected: Path | None) -> Path:
 
 
 def _set_aside(target: Path, table: Frame, refused: Sequence[Refused]) -> None:
-    from evenhand.campaign.deliveries import write_refused
+    from evenhand.campaign.files import write_refused
 
     if refused:
         write_refused(target, table, refused)

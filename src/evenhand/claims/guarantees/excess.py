@@ -52,6 +52,7 @@ def slope(labels: ArrayLike, excess: ArrayLike, *, draws: int = 2000, seed: int 
     pick = np.random.default_rng(seed).integers(0, trials, (draws, trials))
     # whole trials are drawn again: budgets of one trial belong together
     means = np.concatenate([values.mean(axis=1)[None], values[:, pick].mean(axis=2).T])
-    slopes = np.log(means) @ (x - x.mean()) / np.sum((x - x.mean()) ** 2)
+    # an excess of exactly 0 has no logarithm: the smallest number there is stands for it
+    slopes = np.log(np.maximum(means, np.finfo(float).tiny)) @ (x - x.mean()) / np.sum((x - x.mean()) ** 2)
     low, high = np.quantile(slopes[1:], [0.025, 0.975])
     return Slope(float(slopes[0]), float(low), float(high))
