@@ -443,3 +443,15 @@ def test_a_save_replaces_only_an_earlier_save(tmp_path):
     with pytest.raises(ValueError, match="name a new file"):
         c.save(tmp_path / "notes.txt")
     assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def test_a_request_of_a_campaign_made_alike_is_refused() -> None:
+    """Numbers, events and groups are the same in both; only the moment differs."""
+    one, other = (eh.Campaign(["u", "v"], "uniform", None, budget=60, batch=n, seed=1) for n in (2, 3))
+    request, own = one.ask(), other.ask()
+    assert (request.id, request.event, request.group) == (own.id, own.event, own.group)
+    for step in (lambda: other.tell(request, n=4), lambda: other.abandon(request), lambda: other.explain(request)):
+        with pytest.raises(eh.InputError, match="another campaign"):
+            step()
+    assert [waiting.id for waiting in other.open_requests] == [own.id]
+    assert other.tell(own, n=own.size).rows == own.size

@@ -989,12 +989,16 @@ class Campaign:
         if not isinstance(request, Request):
             return number
         known = self._log.state.waiting(number)
-        made = None if known is None else (known["event"], known["group"])
+        made = None if known is None else (known["event"], known["group"], known["at"])
         if known is None:  # filled or abandoned since, or another process made it
             with self._log.reading() as reader:
                 asked = reader.events(kinds=REQUESTS, request=number)
-            made = (asked[0].seq, request_in(asked[0])["decision"]["group"]) if asked else None
-        if made is not None and made != (request.event, request.group):
+            made = (asked[0].seq, request_in(asked[0])["decision"]["group"], asked[0].at) if asked else None
+        # two campaigns made alike share numbers, events and groups, but not the moment
+        mine = (
+            None if made is None else (request.event, request.group, made[2] if request.made is None else request.made)
+        )
+        if made is not None and made != mine:
             raise InputError(
                 f"request {number} for {request.group!r} belongs to another campaign: here it is for {made[1]!r}"
             )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -40,6 +40,7 @@ class Request:
         rests_on: the last event its scores rest on.
         scores_age: the age of its scores in seconds; None without scores.
         behind: how many labels had come since those scores when the request was made.
+        made: when it was made, which tells it from one of the same number in another campaign; None over HTTP.
     """
 
     id: int
@@ -54,6 +55,7 @@ class Request:
     rests_on: int = 0
     scores_age: float | None = None
     behind: int = 0
+    made: float | None = field(default=None, compare=False, repr=False)
 
     @property
     def outstanding(self) -> int:
@@ -156,6 +158,7 @@ def request_of(event: Event, groups: Sequence[str]) -> Request:
         # never below 0: clocks of two machines may differ
         scores_age=None if scored_at is None else max(0.0, event.at - scored_at),
         behind=facts["behind"],
+        made=event.at,
     )
 
 
